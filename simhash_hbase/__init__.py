@@ -1,0 +1,1 @@
+"""A near-duplicate index for documents, kept in HBase or in one folder."""

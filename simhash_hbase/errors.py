@@ -1,0 +1,134 @@
+"""Every error of the package: one tree, split first into what is worth another try and what is not.
+
+::
+
+    SimhashError
+    ├── Retryable                 the same call may succeed later
+    │   ├── StoreUnavailable      the server, or one of its gateways, does not answer
+    │   ├── StoreTimeout          no answer within the deadline; a write may have taken effect
+    │   ├── StoreBusy             somebody else holds what this call needs
+    │   └── ClaimContended        other writers kept winning; claim again
+    └── Permanent                 the same call fails again
+        ├── InvalidArgument       a value that the caller passed is out of range
+        ├── InvalidProfile        a combination of index options that cannot be
+        ├── InvalidInput          a file or a line of it cannot be read as documents
+        ├── EmptyDocument         a text leaves no feature, so it has no fingerprint
+        ├── IndexMissing          there is no index at this address
+        ├── IndexExists           there is one already
+        ├── NotAnIndex            what is there was not made by this package
+        ├── ProfileMismatch       the index was made with other options than those asked for
+        ├── CorruptIndex          stored bytes do not decode, or contradict each other
+        ├── Unsupported           this store, or this version, cannot do that
+        ├── MissingExtra          an optional dependency is not installed
+        ├── StoreFull             no room left where the store keeps its data
+        └── StoreRefused          the server answered with an error of its own
+"""
+
+__all__ = [
+    "ClaimContended",
+    "CorruptIndex",
+    "EmptyDocument",
+    "IndexExists",
+    "IndexMissing",
+    "InvalidArgument",
+    "InvalidInput",
+    "InvalidProfile",
+    "MissingExtra",
+    "NotAnIndex",
+    "Permanent",
+    "ProfileMismatch",
+    "Retryable",
+    "SimhashError",
+    "StoreBusy",
+    "StoreFull",
+    "StoreRefused",
+    "StoreTimeout",
+    "StoreUnavailable",
+    "Unsupported",
+]
+
+
+class SimhashError(Exception):
+    """Base of every error that this package raises on purpose; its text is one sentence for people."""
+
+
+class Retryable(SimhashError):
+    """The same call may succeed later."""
+
+
+class Permanent(SimhashError):
+    """The same call fails again: something has to change first."""
+
+
+class StoreUnavailable(Retryable):
+    """The store's server or gateway does not answer."""
+
+
+class StoreTimeout(Retryable):
+    """No answer within the deadline; a write that was under way may have taken effect."""
+
+
+class StoreBusy(Retryable):
+    """Another process holds what this call needs."""
+
+
+class ClaimContended(Retryable):
+    """Other writers kept winning until the attempts or the time ran out; nothing was decided."""
+
+
+class InvalidArgument(Permanent, ValueError):
+    """A value that the caller passed is out of range or of the wrong form."""
+
+
+class InvalidProfile(Permanent, ValueError):
+    """Index options that cannot be, alone or together."""
+
+
+class InvalidInput(Permanent, ValueError):
+    """A file, or a line of it, cannot be read as documents."""
+
+
+class EmptyDocument(Permanent, ValueError):
+    """A text that leaves no feature: it is refused, never given the fingerprint 0."""
+
+
+class IndexMissing(Permanent, LookupError):
+    """There is no index at this address."""
+
+
+class IndexExists(Permanent):
+    """There is an index at this address already."""
+
+
+class NotAnIndex(Permanent):
+    """What is at this address was not made by this package."""
+
+
+class ProfileMismatch(Permanent):
+    """The index was made with other options than those asked for.
+
+    Parameters
+    ----------
+    message : str
+        One sentence that names both.
+    """
+
+
+class CorruptIndex(Permanent):
+    """Stored bytes do not decode, or rows contradict each other in a way no crash explains."""
+
+
+class Unsupported(Permanent):
+    """The store, or the package in this version, cannot do what was asked."""
+
+
+class MissingExtra(Permanent, ImportError):
+    """An optional dependency is not installed; the text holds the install command."""
+
+
+class StoreFull(Permanent):
+    """There is no room left where the store keeps its data; what was acknowledged stays."""
+
+
+class StoreRefused(Permanent):
+    """The server answered with an error of its own."""

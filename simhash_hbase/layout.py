@@ -1,0 +1,43 @@
+"""The form of a row key, in numbers: ``segment (4 bytes) | flag (1 byte) | rest``.
+
+Every row of an index has this form, so all kinds of rows spread evenly over the regions of a table. The flag tells the
+kinds apart; segment and flag together are the *prefix* that a scan asks for.
+
+==========  =====================================  ===========  ==========================  ======
+row         segment                                flag         rest                        family
+==========  =====================================  ===========  ==========================  ======
+block       the chosen blocks' bits, left-aligned  1 … tables   simhash, 8 bytes            ``b``
+members     top 32 bits of the simhash             0            simhash, 8 bytes            ``d``
+document    first 4 bytes of the id's digest       255          the digest, 16 bytes        ``d``
+index       0                                      254          a name in ASCII             ``m``
+==========  =====================================  ===========  ==========================  ======
+
+All integers are big-endian, so that byte order is numeric order.
+"""
+
+SIMHASH_BITS = 64
+SEGMENT_BITS = 32
+FLAG_BITS = 8
+PREFIX_BITS = SEGMENT_BITS + FLAG_BITS
+
+SIMHASH_BYTES = 8
+SEGMENT_BYTES = 4
+PREFIX_BYTES = 5
+BLOCK_ROW_BYTES = PREFIX_BYTES + SIMHASH_BYTES
+ID_DIGEST_BYTES = 16
+DOCUMENT_ROW_BYTES = PREFIX_BYTES + ID_DIGEST_BYTES
+
+FLAG_MEMBERS = 0
+FLAG_INDEX = 254
+FLAG_DOCUMENT = 255
+# Flags 1 … 251 are block tables; 252 and 253 are kept free.
+MAX_TABLES = 251
+
+FAMILY_BLOCKS = "b"
+FAMILY_DOCUMENTS = "d"
+FAMILY_INDEX = "m"
+FAMILIES = (FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX)
+
+# The one cell of a document row, and the one cell of each index row.
+STATE_QUALIFIER = b"s"
+VALUE_QUALIFIER = b"v"

@@ -8,7 +8,7 @@ Every method may raise the errors of `simhash_hbase.errors` named there for stor
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.rowkey import BlockRows
 
-__all__ = ["Backup", "Cell", "CompareAndSet", "PrefixScan", "Store", "StoreSize", "Swap", "Transactional"]
+__all__ = ["Backup", "Cell", "CompareAndSet", "PrefixScan", "Store", "StoreSize", "Swap", "Transactional", "atomically"]
 
 
 class Cell(NamedTuple):
@@ -121,8 +121,24 @@ class Store(Protocol):
         hide such a write. When it fails, part may have been written; the same call repeated completes it.
         """
 
-    def get(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
-        """Read many rows.
+    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+        """Read single cells.
+
+        Parameters
+        ----------
+        family : str
+            ``d`` or ``m``.
+        keys : sequence of (row, qualifier)
+            In any order; repeats allowed.
+
+        Returns
+        -------
+        list of Cell or None
+            One for each key, in that order; None where there is no such cell.
+        """
+
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+        """Read many rows whole.
 
         Parameters
         ----------
@@ -204,3 +220,19 @@ class Backup(Protocol):
         InvalidArgument
             When there is something at the destination.
         """
+
+
+def atomically(store: Store) -> AbstractContextManager[None]:
+    """Hold a store for writing where it has transactions; elsewhere do nothing.
+
+    Parameters
+    ----------
+    store : Store
+        Any.
+
+    Returns
+    -------
+    context manager
+        ``store.transaction()``, or one that does nothing.
+    """
+    return store.transaction() if isinstance(store, Transactional) else nullcontext()

@@ -1,0 +1,148 @@
+"""From texts to entries: one profile's analyzer, hash and sketch, in the order of the input.
+
+An `Analysis` pickles and is cheap to send to a worker process; entries do not depend on which process made them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from simhash_hbase.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
+from simhash_hbase.entries import Entries, Metadata
+from simhash_hbase.errors import EmptyDocument, InvalidProfile
+from simhash_hbase.fingerprint import Fingerprinter, fingerprint
+from simhash_hbase.idf import IdfTable
+from simhash_hbase.profile import Profile
+from simhash_hbase.sketch import sketches_and_digests
+
+__all__ = ["Analysed", "Analysis", "make_analyzer"]
+
+Features = Sequence[tuple[str | int, float]]
+
+
+class Analysed(NamedTuple):
+    """What became of a chunk of documents."""
+
+    entries: Entries
+    """Those that have a fingerprint, in their order."""
+    kept: list[int]
+    """Their positions in the chunk."""
+    refused: list[int]
+    """Positions of the documents that leave no feature."""
+
+
+def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
+    """Make the analyzer that a profile names.
+
+    Parameters
+    ----------
+    profile : Profile
+        Names it and its options.
+    idf : IdfTable or None
+        The learned table; needed for the analyzer ``learned``.
+
+    Returns
+    -------
+    Analyzer
+
+    Raises
+    ------
+    InvalidProfile
+        When the learned table is missing.
+    """
+    segmenter = profile.segmenter or "fast"
+    match profile.analyzer:
+        case "jieba":
+            return JiebaAnalyzer(top=profile.top, segmenter=segmenter)
+        case "learned":
+            if idf is None:
+                raise InvalidProfile("analyzer learned needs a table: create the index with --learn-from FILE")
+            return LearnedAnalyzer(idf=idf, top=profile.top, segmenter=segmenter)
+        case "shingle":
+            return ShingleAnalyzer(size=profile.shingle or 4, binary=profile.binary)
+        case "weighted":
+            return WeightedAnalyzer()
+
+
+class Analysis:
+    """Turns documents into entries as one profile says.
+
+    Parameters
+    ----------
+    profile : Profile
+        The index's profile.
+    idf : IdfTable, optional
+        The learned table of the index.
+    """
+
+    def __init__(self, profile: Profile, idf: IdfTable | None = None) -> None:
+        self.profile = profile
+        self.analyzer = make_analyzer(profile, idf)
+        self._fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed)
+
+    def texts(
+        self, ids: Sequence[str], texts: Sequence[str], metadata: Sequence[Metadata | None] | None = None
+    ) -> Analysed:
+        """Fingerprint and sketch texts.
+
+        Parameters
+        ----------
+        ids, texts : sequence of str
+            One of each a document.
+        metadata : sequence, optional
+            What to keep with each.
+
+        Returns
+        -------
+        Analysed
+
+        Raises
+        ------
+        InvalidProfile
+            When the analyzer takes features, not texts.
+        """
+        if self.profile.analyzer == "weighted":
+            raise InvalidProfile("analyzer weighted takes features, not texts: name their field (--features-field)")
+        simhashes, features = self._fingerprinter.fingerprint_many(texts)
+        kept = np.flatnonzero(features)
+        few = [texts[i] for i in kept]
+        sketches, digests = sketches_and_digests(few, sketch=self.profile.sketch is not None)
+        return Analysed(
+            Entries(
+                ids=[ids[i] for i in kept],
+                simhashes=simhashes[kept],
+                sketches=sketches,
+                sketched=np.full(len(kept), self.profile.sketch is not None),
+                features=features[kept],
+                lengths=np.fromiter(map(len, few), np.int32, len(few)),
+                digests=digests,
+                metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
+            ),
+            kept.tolist(),
+            np.flatnonzero(features == 0).tolist(),
+        )
+
+    def features(
+        self, ids: Sequence[str], features: Sequence[Features], metadata: Sequence[Metadata | None] | None = None
+    ) -> Analysed:
+        """Fingerprint documents that come as weighted features; they have no sketch and no text digest."""
+        simhashes, kept, refused = [], [], []
+        for at, pairs in enumerate(features):
+            try:
+                simhashes.append(fingerprint(pairs, hash=self.profile.hash, seed=self.profile.seed))
+                kept.append(at)
+            except EmptyDocument:
+                refused.append(at)
+        counts = np.array([len({name for name, _ in features[at]}) for at in kept], dtype=np.int32)
+        entries = self.fingerprints([ids[at] for at in kept], simhashes, metadata and [metadata[at] for at in kept])
+        return Analysed(replace(entries.entries, features=counts), kept, refused)
+
+    def fingerprints(
+        self, ids: Sequence[str], simhashes: Sequence[int], metadata: Sequence[Metadata | None] | None = None
+    ) -> Analysed:
+        """Take ready fingerprints; they have no sketch, so pairs with them are judged by distance."""
+        bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
+        entries = bare if metadata is None else replace(bare, metadata=metadata)
+        return Analysed(entries, list(range(len(ids))), [])

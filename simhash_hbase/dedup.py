@@ -1,0 +1,224 @@
+"""De-duplicating a corpus: greedy, in input order, against the index and itself.
+
+Each document is compared with the originals within reach, in the index or kept before it. The decisions do not depend
+on how the input is cut into batches.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from simhash_hbase.candidates import near_pairs
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.hamming import hamming
+from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.records import FOUND_STATES, DocumentState
+from simhash_hbase.search import Hit, accept, find_neighbours, sketch_integers
+from simhash_hbase.stores.base import Store
+from simhash_hbase.write import Outcome, read_states, write_documents
+
+__all__ = ["Decision", "Deduplicator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one document."""
+
+    id: str
+    is_original: bool
+    of: str | None = None
+    """For a duplicate: the id of the original it is nearest to."""
+    distance: int | None = None
+    similarity: float | None = None
+    """Estimated Jaccard similarity to that original; None without sketches."""
+    short: bool = False
+    """The text has so few features that near copies may be missed."""
+    of_removed: bool = False
+    """The original was removed or changed since."""
+
+
+class Rank(NamedTuple):
+    """How good an original is for a duplicate; the least is taken."""
+
+    distance: int
+    dissimilarity: float
+    order: tuple[int, int]
+    id: str
+
+
+class Deduplicator:
+    """Decides batch after batch which documents are kept, and writes the decisions.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index; what it holds already always wins.
+    profile : Profile
+        The index's profile: its rule decides.
+    scratch : Store, optional
+        Takes the writes instead of `store`, and is searched too: for a dry run.
+
+    Notes
+    -----
+    Other writers of the same documents meanwhile are not arbitrated.
+    """
+
+    def __init__(self, store: Store, profile: Profile, *, scratch: Store | None = None) -> None:
+        self._places = [store] if scratch is None else [store, scratch]
+        self._profile = profile
+
+    def decide(self, entries: Entries, *, now: int) -> list[Decision]:
+        """Decide a batch and write it.
+
+        Parameters
+        ----------
+        entries : Entries
+            The next documents of the corpus, in its order; no id that was in an earlier batch, none twice.
+        now : int
+            Milliseconds since 1970, higher than in the batch before.
+
+        Returns
+        -------
+        list of Decision
+            One a document. An id that the index held with the same fingerprint gets its recorded answer.
+
+        Raises
+        ------
+        InvalidArgument
+            When an id is there twice.
+        """
+        if len(set(entries.ids)) != len(entries.ids):
+            raise InvalidArgument("an id is in one batch twice")
+        states = self._states(entries.ids)
+        oldest = self._profile.oldest(now)
+        recorded = {at: _recorded(entries, at, state, oldest) for at, state in enumerate(states)}
+        fresh = [at for at, decision in recorded.items() if decision is None]
+        batch = _Batch(entries.take(fresh), [states[at] for at in fresh], self._profile, now)
+        batch.add_stored(self._neighbours(batch.entries, now))
+        decided = dict(zip(fresh, batch.decide(), strict=True))
+        write_documents(self._places[-1], self._profile, batch.entries, batch.outcomes, now=now)
+        decisions = [recorded[at] or decided[at] for at in range(len(entries))]
+        self._mark_removed(decisions, recorded)
+        return [_with_short(d, entries, at, self._profile.short) for at, d in enumerate(decisions)]
+
+    def _neighbours(self, entries: Entries, now: int) -> list[list[Hit]]:
+        """Search the index and, in a dry run, what the run would have written."""
+        rule = self._profile.rule
+        index, *scratch = [
+            find_neighbours(store, self._profile, entries, rule=rule, now=now).hits for store in self._places
+        ]
+        if not scratch:
+            return index
+        ids = list({hit.found.state.id for hits in index for hit in hits})
+        held = dict(zip(ids, read_states(self._places[-1], ids), strict=True))
+        # What the run decided anew replaces what the index holds of the same id.
+        return [
+            [*(hit for hit in old if held[hit.found.state.id] is None), *new]
+            for old, new in zip(index, scratch[0], strict=True)
+        ]
+
+    def _states(self, ids: Sequence[str]) -> list[DocumentState | None]:
+        """Read what the places hold of ids; a dry run's own word comes before the index's."""
+        states: list[DocumentState | None] = [None] * len(ids)
+        for store in self._places:
+            for at, held in enumerate(read_states(store, ids)):
+                states[at] = held[0] if held is not None else states[at]
+        return states
+
+    def _mark_removed(self, decisions: list[Decision], recorded: dict[int, Decision | None]) -> None:
+        """Say of recorded duplicates whether their original still stands."""
+        named = [(at, d.of) for at, d in enumerate(decisions) if recorded[at] is not None and d.of is not None]
+        states = self._states([of for _, of in named])
+        for (at, _), state in zip(named, states, strict=True):
+            if state is None or state.state not in FOUND_STATES:
+                d = decisions[at]
+                decisions[at] = Decision(d.id, False, d.of, d.distance, d.similarity, of_removed=True)
+
+
+class _Batch:
+    """The undecided documents of one batch, and everything they are compared with."""
+
+    def __init__(self, entries: Entries, states: Sequence[DocumentState | None], profile: Profile, now: int) -> None:
+        self.entries = entries
+        self.outcomes: list[Outcome] = []
+        self._now = now
+        self._rule: MatchRule = profile.rule
+        self._sketches = sketch_integers(entries)
+        self._simhashes: list[int] = entries.simhashes.tolist()
+        self._kept: dict[int, list[int]] = {}
+        self._near = _near_within(profile, entries)
+        self._stored: list[list[tuple[Rank, float | None]]] = [[] for _ in range(len(entries))]
+        # Ids whose own earlier text stands in the index until their turn comes.
+        self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
+
+    def add_stored(self, neighbours: Sequence[Sequence[Hit]]) -> None:
+        """Take in what the searches of the stores found."""
+        for at, hits in enumerate(neighbours):
+            for hit in hits:
+                state = hit.found.state
+                if self._moving.get(state.id, len(self.entries)) > at:
+                    rank = _rank(hit.distance, hit.similarity, state.order, state.id)
+                    self._stored[at].append((rank, hit.similarity))
+
+    def decide(self) -> list[Decision]:
+        """Go through the batch in order."""
+        return [self._decide(at) for at in range(len(self.entries))]
+
+    def _decide(self, at: int) -> Decision:
+        name, simhash = self.entries.ids[at], self._simhashes[at]
+        best = min([*self._stored[at], *self._kept_ranks(at)], default=None, key=lambda ranked: ranked[0])
+        if best is None:
+            self._kept.setdefault(simhash, []).append(at)
+            self.outcomes.append(Outcome("original"))
+            return Decision(name, True)
+        rank, similarity = best
+        self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, similarity))
+        return Decision(name, False, rank.id, rank.distance, similarity)
+
+    def _kept_ranks(self, at: int) -> list[tuple[Rank, float | None]]:
+        """Compare with the documents of this batch that were kept before."""
+        simhash, ranks = self._simhashes[at], []
+        for other in (simhash, *self._near.get(simhash, ())):
+            distance = hamming(simhash, other)
+            for kept in self._kept.get(other, ()):
+                accepted, similarity = accept(self._rule, distance, self._sketches[at], self._sketches[kept])
+                if accepted:
+                    rank = _rank(distance, similarity, (self._now, kept), self.entries.ids[kept])
+                    ranks.append((rank, similarity))
+        return ranks
+
+
+def _near_within(profile: Profile, entries: Entries) -> dict[int, list[int]]:
+    """List for each fingerprint of a batch the others of it within reach."""
+    distinct = np.unique(entries.simhashes)
+    first, second, _ = near_pairs(profile.blocks, distinct, reach=profile.rule.reach)
+    near: dict[int, list[int]] = {}
+    for a, b in zip(distinct[first].tolist(), distinct[second].tolist(), strict=True):
+        near.setdefault(a, []).append(b)
+        near.setdefault(b, []).append(a)
+    return near
+
+
+def _rank(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:
+    return Rank(distance, -1.0 if similarity is None else -similarity, order, name)
+
+
+def _recorded(entries: Entries, at: int, state: DocumentState | None, oldest: int) -> Decision | None:
+    """Repeat what the index holds of an id with the same fingerprint; None when it must be decided."""
+    if state is None or state.simhash != int(entries.simhashes[at]) or state.seen < oldest:
+        return None
+    if state.state in FOUND_STATES:
+        return Decision(state.id, True)
+    if state.state == "duplicate":
+        return Decision(state.id, False, state.of, state.distance, state.similarity)
+    return None
+
+
+def _with_short(decision: Decision, entries: Entries, at: int, limit: int) -> Decision:
+    if not 0 < int(entries.features[at]) < limit:
+        return decision
+    d = decision
+    return Decision(d.id, d.is_original, d.of, d.distance, d.similarity, True, d.of_removed)

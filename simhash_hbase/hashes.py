@@ -1,0 +1,173 @@
+"""Hashes of features: from a string, or from a ready-made integer, to 64 bits.
+
+Every hash takes the UTF-8 bytes of a string and gives the same number on every platform.
+"""
+
+from collections.abc import Callable, Sequence
+from hashlib import md5
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidArgument, InvalidProfile
+
+__all__ = ["HASHES", "check_hash", "hash_features"]
+
+_MASK32 = 0xFFFFFFFF
+_MASK64 = 0xFFFFFFFFFFFFFFFF
+
+
+def _murmur3(data: bytes, seed: int) -> int:
+    return int(mmh3.hash64(data, seed, True, False)[0])
+
+
+def _times33(data: bytes, _seed: int) -> int:
+    value = 5381
+    for byte in data:
+        value = (value * 33 + byte) & _MASK64
+    return value
+
+
+def _md5(data: bytes, _seed: int) -> int:
+    return int.from_bytes(md5(data, usedforsecurity=False).digest()[:8], "big")
+
+
+def _rotate(value: int, bits: int) -> int:
+    return ((value << bits) | (value >> (32 - bits))) & _MASK32
+
+
+def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
+    """Mix three words reversibly, as lookup3's ``mix`` does."""
+    for bits in (4, 6, 8, 16, 19, 4):
+        a = ((a - c) & _MASK32) ^ _rotate(c, bits)
+        c = (c + b) & _MASK32
+        a, b, c = b, c, a
+    return a, b, c
+
+
+def _final(a: int, b: int, c: int) -> tuple[int, int, int]:
+    """Mix the last three words, as lookup3's ``final`` does."""
+    for bits in (14, 11, 25, 16, 4, 14, 24):
+        c = ((c ^ b) - _rotate(b, bits)) & _MASK32
+        a, b, c = b, c, a
+    return c, a, b
+
+
+def _jenkins(data: bytes, _seed: int) -> int:
+    a = b = c = (0xDEADBEEF + len(data)) & _MASK32
+    start = 0
+    while len(data) - start > 12:
+        block = data[start : start + 12]
+        a = (a + int.from_bytes(block[:4], "little")) & _MASK32
+        b = (b + int.from_bytes(block[4:8], "little")) & _MASK32
+        c = (c + int.from_bytes(block[8:], "little")) & _MASK32
+        a, b, c = _mix(a, b, c)
+        start += 12
+    block = data[start:]
+    if block:
+        a = (a + int.from_bytes(block[:4], "little")) & _MASK32
+        b = (b + int.from_bytes(block[4:8], "little")) & _MASK32
+        c = (c + int.from_bytes(block[8:], "little")) & _MASK32
+        a, b, c = _final(a, b, c)
+    return (b << 32) | c
+
+
+_BYTE_HASHES: dict[str, Callable[[bytes, int], int]] = {
+    "jenkins": _jenkins,
+    "md5": _md5,
+    "murmur3": _murmur3,
+    "times33": _times33,
+}
+
+HASHES: tuple[str, ...] = ("jenkins", "md5", "murmur3", "none", "times33")
+"""The names that `hash_features` knows.
+
+``murmur3``
+    The first (``h1``) of the two 64-bit words of MurmurHash3 x64 128, the only one with a seed.
+``times33``
+    Bernstein's: from 5381, times 33 plus the byte, modulo 2**64.
+``jenkins``
+    Bob Jenkins' lookup3 ``hashlittle2`` with both seeds 0, ``pb`` the upper and ``pc`` the lower
+    half: equal to yanyiwu/simhash's.
+``md5``
+    The first eight bytes of the MD5 digest, big-endian: equal to seomoz/simhash-py's.
+``none``
+    The features are the hashes: integers from 0 to 2**64 - 1.
+"""
+
+
+def check_hash(hash: str, seed: int) -> None:
+    """Refuse a hash and a seed that do not go together.
+
+    Parameters
+    ----------
+    hash : str
+        One of `HASHES`.
+    seed : int
+        From 0 to 2**32 - 1; other than 0 only for ``murmur3``.
+
+    Raises
+    ------
+    InvalidProfile
+        The hash is unknown, or the seed is out of range or not wanted.
+    """
+    if hash not in HASHES:
+        raise InvalidProfile(f"Unknown hash {hash!r}: choose one of {', '.join(HASHES)}.")
+    if not 0 <= seed <= _MASK32:
+        raise InvalidProfile(f"A seed is from 0 to {_MASK32}, not {seed}.")
+    if seed and hash != "murmur3":
+        raise InvalidProfile(f"The hash {hash} takes no seed; only murmur3 does.")
+
+
+def hash_features(features: Sequence[str | int], *, hash: str, seed: int = 0) -> NDArray[np.uint64]:
+    """Hash features to 64 bits each.
+
+    Parameters
+    ----------
+    features : sequence of str or int
+        Strings; integers for the hash ``none``.
+    hash : str
+        One of `HASHES`.
+    seed : int
+        Seed of ``murmur3``.
+
+    Returns
+    -------
+    ndarray of uint64
+        One hash a feature, in their order.
+
+    Raises
+    ------
+    InvalidProfile
+        The hash is unknown, or takes no seed.
+    InvalidArgument
+        A feature is not a string, or for ``none`` not an integer of 64 bits.
+
+    Examples
+    --------
+    >>> [hex(value) for value in hash_features(["我", "喜欢"], hash="md5").tolist()]
+    ['0x3bdfe0cc66f30ba7', '0x7d8a0a5dd61ce1d9']
+    >>> hash_features([7], hash="none").tolist()
+    [7]
+    """
+    check_hash(hash, seed)
+    if hash == "none":
+        return np.array([_ready_made(feature) for feature in features], np.uint64)
+    function = _BYTE_HASHES[hash]
+    return np.array([function(_utf8(feature), seed) for feature in features], np.uint64)
+
+
+def _ready_made(feature: str | int) -> int:
+    if isinstance(feature, str) or not 0 <= feature <= _MASK64:
+        raise InvalidArgument(
+            f"With the hash none a feature is an integer of 64 bits, not {feature!r}."
+        )
+    return int(feature)
+
+
+def _utf8(feature: str | int) -> bytes:
+    if not isinstance(feature, str):
+        raise InvalidArgument(f"A feature to hash is a string, not {feature!r}.")
+    # A lone surrogate has no UTF-8 form; Python's own extension of it is as good as any.
+    return feature.encode("utf-8", "surrogatepass")

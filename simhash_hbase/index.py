@@ -1,0 +1,406 @@
+"""The index: documents in, near-duplicates out, over any store."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from types import TracebackType
+from typing import Self, TypeVar
+
+import numpy as np
+
+from simhash_hbase.analysis import Analysed, Analysis
+from simhash_hbase.answers import Answer, Stored, make_answers, stored_document
+from simhash_hbase.dedup import Decision, Deduplicator
+from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
+from simhash_hbase.errors import EmptyDocument, IndexExists, InvalidArgument, Unsupported
+from simhash_hbase.idf import IdfTable
+from simhash_hbase.layout import FAMILY_DOCUMENTS
+from simhash_hbase.ownrows import read_idf, read_profile, write_own_rows
+from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_member
+from simhash_hbase.rowkey import id_digest, member_row
+from simhash_hbase.search import find_neighbours
+from simhash_hbase.stats import Stats, read_stats
+from simhash_hbase.stores.base import Backup, Store
+from simhash_hbase.upkeep import Vacuumed, Verified, scan_documents, vacuum, verify
+from simhash_hbase.write import Written, read_states, remove_documents, write_documents
+
+__all__ = ["BATCH_DOCUMENTS", "Index", "clock_ms"]
+
+T = TypeVar("T")
+
+BATCH_DOCUMENTS = 2_000
+"""Documents that the methods with ``_many`` in their name take at a time: one commit each."""
+
+
+def clock_ms() -> int:
+    """Read the wall clock, milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Index:
+    """A near-duplicate index.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index; it must have been made by `Index.create`.
+    clock : callable, optional
+        Milliseconds since 1970.
+
+    Raises
+    ------
+    IndexMissing
+        When the store holds no index.
+
+    Notes
+    -----
+    Several processes may use one index at a time, each with its own `Index`. One `Index` is not to be shared between
+    threads.
+    """
+
+    def __init__(self, store: Store, *, clock: Callable[[], int] = clock_ms) -> None:
+        self.store = store
+        self.profile: Profile = read_profile(store)
+        self._clock = clock
+        self._last = 0
+
+    @classmethod
+    def create(
+        cls, store: Store, profile: Profile, *, idf: IdfTable | None = None, clock: Callable[[], int] = clock_ms
+    ) -> Self:
+        """Make an index in an empty store.
+
+        Parameters
+        ----------
+        store : Store
+            Takes the index.
+        profile : Profile
+            Frozen from now on.
+        idf : IdfTable, optional
+            The learned table, for the analyzer ``learned``.
+        clock : callable, optional
+            Milliseconds since 1970.
+
+        Returns
+        -------
+        Index
+
+        Raises
+        ------
+        IndexExists
+            When the store holds an index.
+
+        Notes
+        -----
+        The profile is written last: after a crash there is either no index or a whole one.
+        """
+        if read_profile(store, missing=None) is not None:
+            raise IndexExists(f"there is an index at {store.url} already")
+        write_own_rows(store, profile, idf)
+        return cls(store, clock=clock)
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What turns texts into entries; reads the learned table on first use."""
+        return Analysis(self.profile, read_idf(self.store, self.profile))
+
+    # -- writing
+
+    def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
+        """Add a document; a known id gets this text from now on.
+
+        Parameters
+        ----------
+        document_id : str
+            The caller's id.
+        text : str
+            The document.
+        metadata : mapping, optional
+            Kept with it; at most 1 KB as JSON.
+
+        Returns
+        -------
+        int
+            The fingerprint.
+
+        Raises
+        ------
+        EmptyDocument
+            When the text leaves no feature.
+        """
+        entries = _whole(self.analysis.texts([document_id], [text], [metadata]), [document_id])
+        self.add_entries(entries)
+        return int(entries.simhashes[0])
+
+    def add_many(self, documents: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int | None]]:
+        """Add documents, a batch at a time.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text)
+            Of an id that comes twice, the last text stays.
+
+        Yields
+        ------
+        (id, fingerprint)
+            In the order of the input, when the document is durable; the fingerprint is None for a text that
+            leaves no feature.
+        """
+        for chunk in _chunks(documents):
+            analysed = self._analyse(chunk)
+            self.add_entries(analysed.entries)
+            simhashes = dict(zip(analysed.kept, analysed.entries.simhashes.tolist(), strict=True))
+            yield from ((name, simhashes.get(at)) for at, (name, _) in enumerate(chunk))
+
+    def add_entries(self, entries: Entries) -> Written:
+        """Add analysed documents; of an id that comes twice, the last one stays.
+
+        Returns
+        -------
+        Written
+            Which ids were known, and which had another fingerprint.
+        """
+        known, moved = [False] * len(entries), [False] * len(entries)
+        for rows in _rounds(entries.ids):
+            done = write_documents(self.store, self.profile, entries.take(rows), None, now=self._now())
+            for at, was_known, was_moved in zip(rows, done.known, done.moved, strict=True):
+                known[at], moved[at] = was_known, was_moved
+        return Written(known, moved)
+
+    def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
+        """Remove documents.
+
+        Yields
+        ------
+        (id, removed)
+            Whether it was there.
+        """
+        oldest = self.profile.oldest(self._clock())
+        for chunk in _chunks(ids):
+            yield from zip(chunk, remove_documents(self.store, chunk, oldest=oldest), strict=True)
+
+    def deduplicator(self, *, scratch: Store | None = None) -> Deduplicator:
+        """Make what decides a corpus against this index and itself; see `Deduplicator`."""
+        return Deduplicator(self.store, self.profile, scratch=scratch)
+
+    def dedup_entries(self, entries: Entries, deduplicator: Deduplicator) -> list[Decision]:
+        """Decide the next documents of a corpus."""
+        return deduplicator.decide(entries, now=self._now())
+
+    # -- reading
+
+    def rule(
+        self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None
+    ) -> MatchRule:
+        """Make a query's rule: the index's own, with what the caller wants otherwise.
+
+        Raises
+        ------
+        InvalidArgument
+            When a value is out of range, or ``verified`` is asked of an index without sketches.
+        """
+        own = self.profile.rule
+        if match not in (None, "distance", "verified"):
+            raise InvalidArgument(f"match {match!r}: wanted distance or verified")
+        if match == "verified" and self.profile.sketch is None:
+            raise InvalidArgument("the index keeps no sketches, so it can match by distance only")
+        within = own.distance if distance is None else distance
+        least = own.similarity if similarity is None else similarity
+        if not 0 <= within <= 64:  # noqa: PLR2004
+            raise InvalidArgument(f"distance {within}: wanted 0 to 64")
+        if not 0 <= least <= 1:
+            raise InvalidArgument(f"similarity {least}: wanted 0 to 1")
+        chosen = own.match if match is None else ("verified" if match == "verified" else "distance")
+        return MatchRule(match=chosen, distance=within, similarity=least, radius=max(own.radius, within))
+
+    def query(self, text: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
+        """Find the near-duplicates of a text.
+
+        Parameters
+        ----------
+        text : str
+            A document, in the index or not.
+        rule : MatchRule, optional
+            Another rule than the index's; see `Index.rule`.
+        limit : int, optional
+            Matches at most; an answer that it cuts says ``truncated``.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        EmptyDocument
+            When the text leaves no feature.
+        """
+        entries = _whole(self.analysis.texts([""], [text]), ["the text"])
+        return self.query_entries(entries, rule=rule, limit=limit)[0]
+
+    def query_many(
+        self, documents: Iterable[tuple[str, str]], *, rule: MatchRule | None = None, limit: int | None = None
+    ) -> Iterator[tuple[str, Answer | None]]:
+        """Find the near-duplicates of many documents, a batch at a time.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text)
+            A document does not match itself by id.
+        rule, limit
+            As for `query`.
+
+        Yields
+        ------
+        (id, Answer)
+            In the order of the input; None for a text that leaves no feature.
+        """
+        for chunk in _chunks(documents):
+            analysed = self._analyse(chunk)
+            answers = dict(
+                zip(analysed.kept, self.query_entries(analysed.entries, rule=rule, limit=limit), strict=True)
+            )
+            yield from ((name, answers.get(at)) for at, (name, _) in enumerate(chunk))
+
+    def query_entries(
+        self, entries: Entries, *, rule: MatchRule | None = None, limit: int | None = None
+    ) -> list[Answer]:
+        """Find the near-duplicates of analysed documents; see `query_many`."""
+        asked = rule or self.profile.rule
+        found = find_neighbours(self.store, self.profile, entries, rule=asked, now=self._clock())
+        return make_answers(found, entries, self.profile, asked, limit=limit)
+
+    def query_simhash(self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
+        """Find the documents near a ready fingerprint, by distance: it has no sketch."""
+        entries = Entries.of_fingerprints([""], np.array([simhash], dtype=np.uint64))
+        return self.query_entries(entries, rule=rule, limit=limit)[0]
+
+    def query_id(self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer | None:
+        """Find the near-duplicates of a stored document; None when the index does not hold the id."""
+        [held] = self._read([document_id])
+        if held is None or held[1] is None:
+            return None
+        return self.query_entries(_as_entries(*held), rule=rule, limit=limit)[0]
+
+    def get(self, document_id: str) -> Stored | None:
+        """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""
+        return self.get_many([document_id])[0]
+
+    def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
+        """Read what the index holds of ids, in their order."""
+        return [None if held is None else stored_document(*held) for held in self._read(ids)]
+
+    def export(self) -> Iterator[Stored]:
+        """Read all documents in the order of their ids' digests, a page at a time."""
+        for states in scan_documents(self.store):
+            live = [state for state in states if self._is_live(state)]
+            members = self._members(live)
+            yield from (stored_document(state, member) for state, member in zip(live, members, strict=True))
+
+    # -- operating
+
+    def stats(self, *, exact: bool = False) -> Stats:
+        """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
+        return read_stats(self.store, self.profile, exact=exact)
+
+    def verify(self, *, repair: bool = False) -> Verified:
+        """Check that rows, members and document cells agree, and complete or remove what does not."""
+        return verify(self.store, self.profile, now=self._now(), repair=repair)
+
+    def vacuum(self) -> Vacuumed:
+        """Delete what no answer needs any more."""
+        return vacuum(self.store, self.profile, now=self._now())
+
+    def backup(self, destination: str) -> None:
+        """Copy the index while it is in use.
+
+        Raises
+        ------
+        Unsupported
+            When the store has no backup of its own.
+        """
+        if not isinstance(self.store, Backup):
+            raise Unsupported(f"{self.store.url} cannot be copied by this command; see README, Operate")
+        self.store.backup(destination)
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- inside
+
+    def _now(self) -> int:
+        """Read the clock; each batch of this process gets a later time than the one before."""
+        self._last = max(self._clock(), self._last + 1)
+        return self._last
+
+    def _analyse(self, chunk: Sequence[tuple[str, str]]) -> Analysed:
+        return self.analysis.texts([name for name, _ in chunk], [text for _, text in chunk])
+
+    def _is_live(self, state: DocumentState) -> bool:
+        if state.state in FOUND_STATES:
+            return state.seen >= self.profile.oldest(self._clock())
+        return state.state == "duplicate"
+
+    def _read(self, ids: Sequence[str]) -> list[tuple[DocumentState, Member | None] | None]:
+        states = [held and held[0] for held in read_states(self.store, ids)]
+        live = [state for state in states if state is not None and self._is_live(state)]
+        members = {state.id: member for state, member in zip(live, self._members(live), strict=True)}
+        return [(state, members[state.id]) if state is not None and state.id in members else None for state in states]
+
+    def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
+        keys = [(member_row(state.simhash), id_digest(state.id)) for state in states]
+        cells = self.store.get(FAMILY_DOCUMENTS, keys)
+        return [
+            decode_member(cell.value) if cell is not None and state.state in FOUND_STATES else None
+            for state, cell in zip(states, cells, strict=True)
+        ]
+
+
+def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while chunk := list(islice(iterator, BATCH_DOCUMENTS)):
+        yield chunk
+
+
+def _rounds(ids: Sequence[str]) -> Iterator[list[int]]:
+    """Cut positions into runs without a repeated id; nearly always into one."""
+    run: dict[str, int] = {}
+    for at, name in enumerate(ids):
+        if name in run:
+            yield list(run.values())
+            run = {}
+        run[name] = at
+    if run:
+        yield list(run.values())
+
+
+def _whole(analysed: Analysed, names: Sequence[str]) -> Entries:
+    if analysed.refused:
+        raise EmptyDocument(f"{names[analysed.refused[0]]} leaves no feature")
+    return analysed.entries
+
+
+def _as_entries(state: DocumentState, member: Member) -> Entries:
+    """Make a query of a stored document."""
+    has = bool(member.sketch)
+    words = np.frombuffer(member.sketch, dtype=">u8") if has else np.zeros(SKETCH_WORDS)
+    return Entries(
+        ids=[state.id],
+        simhashes=np.array([state.simhash], dtype=np.uint64),
+        sketches=words.astype(np.uint64).reshape(1, SKETCH_WORDS),
+        sketched=np.array([has]),
+        features=np.array([member.features], dtype=np.int32),
+        lengths=np.array([member.length], dtype=np.int32),
+        digests=[member.digest],
+        metadata=[member.metadata],
+    )

@@ -1,0 +1,242 @@
+"""The profile: everything that decides a fingerprint or an answer, frozen in an index when it is created."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from simhash_hbase.blocks import Scheme
+from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
+
+__all__ = ["FORMAT_VERSION", "MatchRule", "Profile"]
+
+FORMAT_VERSION = 1
+
+DEFAULT_TOP = 200
+DEFAULT_SHINGLE = 4
+MS_A_DAY = 86_400_000
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
+    """When a candidate counts as a near-duplicate.
+
+    Notes
+    -----
+    ``distance``: every document within `distance` bits, and nothing else. ``verified``: of the candidates that the
+    scans bring within `radius` bits those whose sketches say `similarity` or more; it promises precision, not
+    completeness. A pair of which one side has no sketch is judged by `distance` under both.
+    """
+
+    match: Literal["distance", "verified"] = "verified"
+    """Which of the two rules."""
+    distance: Annotated[int, msgspec.Meta(ge=0, le=64)] = 3
+    """Bits that may differ."""
+    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.77
+    """Least estimated Jaccard similarity of 5-character shingles, under ``verified``."""
+    radius: Annotated[int, msgspec.Meta(ge=0, le=64)] = 7
+    """Bits that may differ before the sketch is asked, under ``verified``."""
+
+    @property
+    def reach(self) -> int:
+        """Bits within which a candidate is looked at at all."""
+        return max(self.distance, self.radius) if self.match == "verified" else self.distance
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of an index, all checked together.
+
+    Raises
+    ------
+    InvalidProfile
+        When an option is out of range or does not go with another one.
+
+    Examples
+    --------
+    >>> Profile(scheme="4x1").rule.distance
+    3
+    >>> Profile.decode(Profile(seed=7).encode()).seed
+    7
+    """
+
+    format: int = FORMAT_VERSION
+    """Version of rows and cells."""
+    analyzer: Literal["jieba", "learned", "shingle", "weighted"] = "jieba"
+    """How a text becomes weighted features."""
+    top: Positive | None = None
+    """Heaviest features kept; None keeps all."""
+    shingle: Positive | None = None
+    """Characters of a shingle, for the analyzer of that name."""
+    binary: bool = False
+    """Shingles weigh 1 each, however often they occur."""
+    segmenter: Literal["fast", "jieba"] | None = None
+    """Which implementation cuts words, for analyzers that do."""
+    dictionary: str | None = None
+    """Digest of jieba's dictionary."""
+    idf: str | None = None
+    """Digest of the idf table."""
+    idf_documents: int | None = None
+    """Documents that a learned table was counted over."""
+    hash: Literal["murmur3", "times33", "jenkins", "md5", "none"] = "murmur3"
+    """How a feature becomes 64 bits."""
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
+    """Seed of the hash, where it takes one."""
+    scheme: str = "5x2"
+    """Blocks x chosen blocks."""
+    distance: Annotated[int, msgspec.Meta(ge=0, le=63)] = 3
+    """Distance up to which answers are complete."""
+    match: Literal["distance", "verified"] = "verified"
+    """Rule of the index: of `claim` and `dedup`, and of a query that asks for no other."""
+    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.77
+    """Threshold of rule ``verified``."""
+    fingerprints: int = 1
+    """Fingerprints a document."""
+    sketch: int | None = 1
+    """Version of the sketch that is kept with a document; None: none is kept."""
+    short: Annotated[int, msgspec.Meta(ge=0)] = 30
+    """Below so many features an answer says that the text is short."""
+    max_rows_per_prefix: Positive = 10_000
+    """Block rows of one prefix that a query reads at most; more is said as ``truncated``."""
+    max_members: Positive = 1_000
+    """Documents of one fingerprint that a query reads at most; more is said as ``truncated``."""
+    ttl_days: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """Days after which a document that was not seen again expires; None: never."""
+    lease_s: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    """Seconds after which an undecided claim that nobody renews is given up."""
+    grace_s: Annotated[float, msgspec.Meta(ge=0)] = 3600.0
+    """Seconds for which `vacuum` leaves alone what a running writer may still need."""
+
+    def __post_init__(self) -> None:
+        scheme = Scheme.parse(self.scheme)
+        problem = (
+            self._format_problem()
+            or (self.distance > scheme.distance and _too_far(self, scheme))
+            or (self.match == "verified" and self.sketch is None and "match verified needs sketches")
+            or self._analyzer_problem()
+        )
+        if problem:
+            raise InvalidProfile(str(problem))
+
+    @classmethod
+    def resolve(cls, **options: object) -> "Profile":
+        """Make a profile from user options, with the defaults that depend on others filled in.
+
+        Parameters
+        ----------
+        **options
+            Fields of `Profile`; those that are None count as not given, and ``sketch=False`` asks for none.
+
+        Returns
+        -------
+        Profile
+
+        Raises
+        ------
+        InvalidProfile
+            When one of them is of the wrong type, out of range or unknown.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        analyzer = given.get("analyzer", "jieba")
+        if analyzer == "jieba":
+            given.setdefault("top", DEFAULT_TOP)
+        if analyzer == "shingle":
+            given.setdefault("shingle", DEFAULT_SHINGLE)
+        # Ready features come without a text that could be sketched.
+        sketched = given.pop("sketch", analyzer != "weighted")
+        given.setdefault("match", "verified" if sketched else "distance")
+        return cls._convert({**given, "sketch": 1 if sketched else None})
+
+    @classmethod
+    def _convert(cls, fields: dict[str, object]) -> "Profile":
+        try:
+            return msgspec.convert(fields, cls)
+        except msgspec.ValidationError as error:
+            if isinstance(error.__cause__, InvalidProfile):
+                raise error.__cause__ from None
+            raise InvalidProfile(f"profile: {error}") from error
+
+    def replace(self, **fields: object) -> "Profile":
+        """Make a profile that differs in some fields, checked anew."""
+        return self._convert({**msgspec.structs.asdict(self), **fields})
+
+    @property
+    def rule(self) -> MatchRule:
+        """The rule of `claim` and `dedup`, and of a query that asks for no other."""
+        return MatchRule(
+            match=self.match,
+            distance=self.distance,
+            similarity=self.similarity,
+            radius=min(2 * self.distance + 1, 64),
+        )
+
+    @property
+    def blocks(self) -> Scheme:
+        """The scheme, parsed."""
+        return Scheme.parse(self.scheme)
+
+    @property
+    def ttl_ms(self) -> int | None:
+        """Milliseconds after which an unseen document expires, or None."""
+        return None if self.ttl_days is None else round(self.ttl_days * MS_A_DAY)
+
+    def oldest(self, now: int) -> int:
+        """Say since when a document must have been seen to count at time `now`, both in ms since 1970."""
+        return 0 if self.ttl_ms is None else now - self.ttl_ms
+
+    def encode(self) -> bytes:
+        """Encode as JSON with sorted keys: what the index row holds and `create` prints."""
+        return msgspec.json.encode(msgspec.structs.asdict(self), order="sorted")
+
+    @classmethod
+    def decode(cls, value: bytes) -> "Profile":
+        """Read what `encode` wrote.
+
+        Raises
+        ------
+        CorruptIndex
+            When the bytes are no profile that this version understands.
+        """
+        try:
+            return msgspec.json.decode(value, type=cls)
+        except (msgspec.MsgspecError, InvalidProfile) as error:
+            raise CorruptIndex(f"the index's profile cannot be used: {error}") from error
+
+    def check_same(self, wanted: "Profile") -> None:
+        """Refuse an index that was made with other options.
+
+        Raises
+        ------
+        ProfileMismatch
+            It names every field that differs, with both values.
+        """
+        mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
+        differing = [name for name in mine if mine[name] != theirs[name]]
+        if differing:
+            held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
+            asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
+            raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
+
+    def _format_problem(self) -> str | None:
+        if self.format != FORMAT_VERSION:
+            return f"format {self.format}: this version reads and writes format {FORMAT_VERSION}"
+        if self.fingerprints != 1:
+            return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
+        if self.sketch not in (None, 1):
+            return f"sketch version {self.sketch}: this version knows version 1"
+        return None
+
+    def _analyzer_problem(self) -> str | None:
+        if self.analyzer == "shingle" and self.shingle is None:
+            return "analyzer shingle needs the number of characters (shingle)"
+        if self.analyzer != "shingle" and (self.shingle is not None or self.binary):
+            return f"shingle and binary go with analyzer shingle, not {self.analyzer}"
+        if self.hash == "none" and self.analyzer != "weighted":
+            return "hash none takes ready hashes as features, so it goes with analyzer weighted"
+        return None
+
+
+def _too_far(profile: Profile, scheme: Scheme) -> str:
+    return (
+        f"scheme {profile.scheme} is complete up to distance {scheme.distance}, not {profile.distance}; "
+        f"{profile.distance + scheme.choose}x{scheme.choose} would be"
+    )

@@ -1,0 +1,188 @@
+"""From candidates to matches: which documents stand behind a fingerprint, and which of them the rule accepts.
+
+The one place where a distance is compared with k and a similarity with its threshold.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.candidates import find_candidates
+from simhash_hbase.entries import SKETCH_WORDS, Entries
+from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_document, decode_member
+from simhash_hbase.rowkey import document_row, member_rows
+from simhash_hbase.stores.base import Cell, Store
+
+__all__ = ["Found", "Hit", "Neighbours", "accept", "find_members", "find_neighbours", "sketch_integers"]
+
+SKETCH_BYTES = 8 * SKETCH_WORDS
+# Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
+SKETCH_SCALE = 32 * SKETCH_WORDS
+
+
+class Found(NamedTuple):
+    """A document that a search may return."""
+
+    member: Member
+    state: DocumentState
+    sketch: int | None
+    """The sketch as one integer, for a XOR in one step; None without one."""
+
+
+class Hit(NamedTuple):
+    """A document that the rule accepts."""
+
+    found: Found
+    distance: int
+    similarity: float | None
+
+
+class Neighbours(NamedTuple):
+    """Answers to many queries."""
+
+    hits: list[list[Hit]]
+    """A list for each query, in no particular order; the query's own id is not left out."""
+    truncated: NDArray[np.bool_]
+    """For each query: whether a limit kept something from being looked at."""
+    rows: int
+    """Block rows that were read."""
+
+
+def sketch_integers(entries: Entries) -> list[int | None]:
+    """Turn sketches into integers; None where a document has none."""
+    packed = entries.sketches.astype(">u8").tobytes()
+    return [
+        int.from_bytes(packed[i * SKETCH_BYTES : (i + 1) * SKETCH_BYTES], "big") if has else None
+        for i, has in enumerate(entries.sketched.tolist())
+    ]
+
+
+def accept(rule: MatchRule, distance: int, a: int | None, b: int | None) -> tuple[bool, float | None]:
+    """Judge one pair.
+
+    Parameters
+    ----------
+    rule : MatchRule
+        What to judge by.
+    distance : int
+        Bits between the fingerprints.
+    a, b : int or None
+        The two sketches.
+
+    Returns
+    -------
+    accepted : bool
+    similarity : float or None
+        Estimated Jaccard similarity, 0 to 1; None when a sketch is missing.
+    """
+    if a is None or b is None:
+        return distance <= rule.distance, None
+    similarity = max(0.0, 1.0 - (a ^ b).bit_count() / SKETCH_SCALE)
+    if rule.match == "distance":
+        return distance <= rule.distance, similarity
+    return distance <= rule.radius and similarity >= rule.similarity, similarity
+
+
+def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int) -> Neighbours:
+    """Find the documents in the index that the rule accepts, for many queries.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    profile : Profile
+        The index's profile.
+    entries : Entries
+        The queries.
+    rule : MatchRule
+        What counts as a near-duplicate.
+    now : int
+        Milliseconds since 1970: a document that expired before does not count.
+
+    Returns
+    -------
+    Neighbours
+
+    Notes
+    -----
+    Three rounds of calls at most: block rows, members, document cells.
+    """
+    limit = profile.max_rows_per_prefix
+    near = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=limit)
+    hits: list[list[Hit]] = [[] for _ in range(len(entries))]
+    if not len(near.queries):
+        return Neighbours(hits, near.truncated, near.rows)
+    members, cut = find_members(store, profile, np.unique(near.simhashes), now=now)
+    sketches = sketch_integers(entries)
+    triples = zip(near.queries.tolist(), near.simhashes.tolist(), near.distances.tolist(), strict=True)
+    for query, simhash, distance in triples:
+        near.truncated[query] |= simhash in cut
+        for found in members.get(simhash, ()):
+            accepted, similarity = accept(rule, distance, sketches[query], found.sketch)
+            if accepted:
+                hits[query].append(Hit(found, distance, similarity))
+    return Neighbours(hits, near.truncated, near.rows)
+
+
+def find_members(
+    store: Store, profile: Profile, simhashes: NDArray[np.uint64], *, now: int
+) -> tuple[dict[int, list[Found]], set[int]]:
+    """Read the documents behind fingerprints.
+
+    Parameters
+    ----------
+    store, profile, now
+        As for `find_neighbours`.
+    simhashes : ndarray of uint64, shape (n,)
+        Distinct fingerprints.
+
+    Returns
+    -------
+    members : dict
+        Fingerprint to its documents; one that has none left is missing.
+    cut : set of int
+        Fingerprints with more members than ``profile.max_members``.
+    """
+    limit = profile.max_members
+    rows = store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=limit + 1)
+    cut = {simhash for simhash, cells in zip(simhashes.tolist(), rows, strict=True) if len(cells) > limit}
+    kept = [cells[:limit] for cells in rows]
+    states = _states(store, [cell.qualifier for cells in kept for cell in cells])
+    is_found = _liveness(profile, now)
+    members = {}
+    for simhash, cells in zip(simhashes.tolist(), kept, strict=True):
+        if found := list(_found(simhash, cells, states, is_found)):
+            members[simhash] = found
+    return members, cut
+
+
+def _states(store: Store, digests: Sequence[bytes]) -> dict[bytes, DocumentState]:
+    keys = [(document_row(digest), STATE_QUALIFIER) for digest in digests]
+    cells = store.get(FAMILY_DOCUMENTS, keys)
+    return {d: decode_document(cell.value) for d, cell in zip(digests, cells, strict=True) if cell}
+
+
+def _liveness(profile: Profile, now: int) -> Callable[[DocumentState], bool]:
+    oldest = profile.oldest(now)
+    return lambda state: state.state in FOUND_STATES and state.seen >= oldest
+
+
+def _found(
+    simhash: int,
+    cells: Iterable[Cell],
+    states: dict[bytes, DocumentState],
+    is_found: Callable[[DocumentState], bool],
+) -> Iterable[Found]:
+    """Keep the members whose document cell names this fingerprint and counts."""
+    for cell in cells:
+        state = states.get(cell.qualifier)
+        if state is None or state.simhash != simhash or not is_found(state):
+            continue
+        member = decode_member(cell.value)
+        if member.id == state.id:
+            sketch = int.from_bytes(member.sketch, "big") if member.sketch else None
+            yield Found(member, state, sketch)

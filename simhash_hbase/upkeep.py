@@ -1,0 +1,310 @@
+"""Keeping an index whole and small: do rows, members and document cells agree, and what can go."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.blocks import Scheme
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.layout import (
+    FAMILY_DOCUMENTS,
+    FLAG_BITS,
+    FLAG_DOCUMENT,
+    FLAG_MEMBERS,
+    PREFIX_BITS,
+    STATE_QUALIFIER,
+)
+from simhash_hbase.profile import Profile
+from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_document, decode_member, encode
+from simhash_hbase.rowkey import (
+    BlockRows,
+    block_rows,
+    document_row,
+    id_digest,
+    member_row,
+    member_rows,
+    row_digest,
+    row_flag,
+    row_simhash,
+)
+from simhash_hbase.stores.base import Cell, Store, Transactional, atomically
+
+__all__ = ["Vacuumed", "Verified", "scan_documents", "vacuum", "verify"]
+
+PAGE = 10_000
+ALL_PREFIXES = 1 << PREFIX_BITS
+
+
+@dataclass(slots=True)
+class Verified:
+    """What `verify` counted; all but the first four count something wrong."""
+
+    documents: int = 0
+    """Documents that queries find."""
+    duplicates: int = 0
+    """Ids with a decision that they duplicate another one."""
+    members: int = 0
+    rows: int = 0
+    """Block rows."""
+    missing_members: int = 0
+    """Documents without a member cell: no query finds them."""
+    incomplete: int = 0
+    """Documents that lack some of their block rows: some queries miss them."""
+    stale_members: int = 0
+    """Member cells that their document cell does not name: what a crash in the middle of a write leaves."""
+    orphan_rows: int = 0
+    """Block rows without members. Removing leaves them to `vacuum`, so they are counted, but not wrong."""
+    malformed_rows: int = 0
+    """Block rows whose segment is not that of their fingerprint."""
+    undecodable: int = 0
+    """Cells whose bytes do not decode."""
+    repaired: int = 0
+    """Completed or removed by ``--repair``."""
+
+    @property
+    def wrong(self) -> int:
+        """Number of things wrong that were not repaired."""
+        found = self.missing_members + self.incomplete + self.stale_members + self.malformed_rows + self.undecodable
+        return found - self.repaired
+
+
+@dataclass(slots=True)
+class Vacuumed:
+    """What `vacuum` deleted."""
+
+    expired: int = 0
+    """Documents not seen for longer than the index's ttl."""
+    removed: int = 0
+    """Document cells that said ``removed`` for longer than the grace period."""
+    stale_members: int = 0
+    rows: int = 0
+    """Block rows without members."""
+
+    def __iadd__(self, other: "Vacuumed") -> "Vacuumed":
+        for item in fields(self):
+            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
+        return self
+
+
+def scan_documents(store: Store) -> Iterator[list[DocumentState]]:
+    """Read all document cells, a page at a time, in the order of the ids' digests.
+
+    Raises
+    ------
+    CorruptIndex
+        When one does not decode.
+    """
+    for cells in store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE):
+        if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
+            yield states
+
+
+def verify(store: Store, profile: Profile, *, now: int, repair: bool) -> Verified:
+    """Check that rows, members and document cells agree.
+
+    Parameters
+    ----------
+    store, profile
+        The index.
+    now : int
+        Milliseconds since 1970.
+    repair : bool
+        Complete or remove what does not agree. A document whose member is lost gets one without sketch and
+        metadata, so it is judged by distance from then on.
+
+    Returns
+    -------
+    Verified
+
+    Notes
+    -----
+    Memory is bounded by a page. While others write, what they are in the middle of may be counted.
+    """
+    result = Verified()
+    for cells in store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE):
+        states, undecodable = _decode(cells)
+        result.undecodable += undecodable
+        found = [state for state in states if state.state in FOUND_STATES]
+        result.documents += len(found)
+        result.duplicates += sum(state.state == "duplicate" for state in states)
+        _check_members(store, result, found, now=now, repair=repair)
+        _check_rows(store, profile, result, found, now=now, repair=repair)
+        members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
+        result.members += len(members)
+        stale = _stale(store, members)
+        result.stale_members += len(stale)
+        if repair and stale:
+            store.delete(FAMILY_DOCUMENTS, stale)
+            result.repaired += len(stale)
+    for rows in store.scan_range(0, ALL_PREFIXES, page=PAGE):
+        _check_block_rows(store, profile.blocks, result, rows, now=now, repair=repair)
+    return result
+
+
+def vacuum(store: Store, profile: Profile, *, now: int) -> Vacuumed:
+    """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
+
+    Parameters
+    ----------
+    store, profile, now
+        As for `verify`.
+
+    Returns
+    -------
+    Vacuumed
+
+    Notes
+    -----
+    Safe beside writers. Where the store has transactions each page is read again and cleaned inside one; elsewhere
+    nothing younger than the grace period is touched, and rows whose members appeared meanwhile are put back.
+    """
+    result = Vacuumed()
+    for cells in store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE):
+        with atomically(store):
+            result += _vacuum_cells(store, profile, _fresh(store, cells), now)
+    for rows in store.scan_range(0, ALL_PREFIXES, page=PAGE):
+        with atomically(store):
+            result.rows += _vacuum_rows(store, profile, rows, now)
+    return result
+
+
+def _decode(cells: Sequence[Cell]) -> tuple[list[DocumentState], int]:
+    """Decode documents, and try members."""
+    states, undecodable = [], 0
+    for cell in cells:
+        try:
+            if row_flag(cell.row) == FLAG_DOCUMENT:
+                states.append(decode_document(cell.value))
+            else:
+                decode_member(cell.value)
+        except CorruptIndex:
+            undecodable += 1
+    return states, undecodable
+
+
+def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], *, now: int, repair: bool) -> None:
+    keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
+    cells = store.get(FAMILY_DOCUMENTS, keys)
+    missing = [state for state, cell in zip(found, cells, strict=True) if cell is None]
+    result.missing_members += len(missing)
+    if repair and missing:
+        store.put(FAMILY_DOCUMENTS, [_bare_member(state, now) for state in missing])
+        result.repaired += len(missing)
+
+
+def _bare_member(state: DocumentState, now: int) -> Cell:
+    member = Member(state.id, state.order[0], 0, 0, b"", b"")
+    return Cell(member_row(state.simhash), id_digest(state.id), encode(member), max(now, state.stamp + 1))
+
+
+def _check_rows(
+    store: Store, profile: Profile, result: Verified, found: Sequence[DocumentState], *, now: int, repair: bool
+) -> None:
+    """Look for the block rows of documents."""
+    simhashes = np.unique(np.array([state.simhash for state in found], dtype=np.uint64))
+    wanted = block_rows(profile.blocks, simhashes)
+    there = store.scan(np.unique(wanted.prefixes), limit=profile.max_rows_per_prefix).rows
+    lacking = np.array(sorted(set(_pairs(wanted)) - set(_pairs(there))), dtype=np.uint64).reshape(-1, 2)
+    incomplete = set(lacking[:, 1].tolist())
+    result.incomplete += sum(state.simhash in incomplete for state in found)
+    if repair and incomplete:
+        store.put_rows(BlockRows(lacking[:, 0].copy(), lacking[:, 1].copy()), timestamp=now)
+        result.repaired += sum(state.simhash in incomplete for state in found)
+
+
+def _pairs(rows: BlockRows) -> Iterator[tuple[int, int]]:
+    return zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True)
+
+
+def _stale(store: Store, members: Sequence[Cell]) -> list[Cell]:
+    """Select the member cells that no document cell names."""
+    keys = [(document_row(cell.qualifier), STATE_QUALIFIER) for cell in members]
+    states = store.get(FAMILY_DOCUMENTS, keys)
+    return [member for member, cell in zip(members, states, strict=True) if cell is None or not _names(cell, member)]
+
+
+def _names(cell: Cell, member: Cell) -> bool:
+    try:
+        state = decode_document(cell.value)
+    except CorruptIndex:
+        return True  # counted as undecodable; nothing is deleted on its word
+    return state.simhash == row_simhash(member.row) and state.state not in ("duplicate", "aborted", "removed")
+
+
+def _check_block_rows(
+    store: Store, scheme: Scheme, result: Verified, rows: BlockRows, *, now: int, repair: bool
+) -> None:
+    result.rows += len(rows.prefixes)
+    malformed = ~_well_formed(scheme, rows)
+    result.malformed_rows += int(malformed.sum())
+    orphans = _memberless(store, rows.simhashes)
+    result.orphan_rows += int((orphans & ~malformed).sum())
+    if repair and malformed.any():
+        store.delete_rows(BlockRows(rows.prefixes[malformed], rows.simhashes[malformed]), timestamp=now)
+        result.repaired += int(malformed.sum())
+
+
+def _well_formed(scheme: Scheme, rows: BlockRows) -> NDArray[np.bool_]:
+    """Tell which rows have the segment that their fingerprint and flag call for."""
+    expected = scheme.prefixes(rows.simhashes)
+    flags = (rows.prefixes & np.uint64((1 << FLAG_BITS) - 1)).astype(np.intp)
+    known = (flags >= 1) & (flags <= len(scheme.tables))
+    column = np.where(known, flags - 1, 0)
+    fits: NDArray[np.bool_] = known & (expected[np.arange(len(flags)), column] == rows.prefixes)
+    return fits
+
+
+def _memberless(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    distinct, where = np.unique(simhashes, return_inverse=True)
+    found = store.get_rows(FAMILY_DOCUMENTS, member_rows(distinct), limit=1)
+    empty = np.fromiter((not cells for cells in found), np.bool_, len(found))
+    lonely: NDArray[np.bool_] = empty[where]
+    return lonely
+
+
+def _fresh(store: Store, cells: Sequence[Cell]) -> list[Cell]:
+    """Read cells again, now that nobody else writes; where others may, they are as fresh as can be."""
+    if not isinstance(store, Transactional):
+        return list(cells)
+    again = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    return [cell for cell in again if cell is not None]
+
+
+def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int) -> Vacuumed:
+    result = Vacuumed()
+    cutoff = now - round(profile.grace_s * 1000)
+    doomed: list[Cell] = []
+    for cell in cells:
+        if row_flag(cell.row) != FLAG_DOCUMENT:
+            continue
+        state = decode_document(cell.value)
+        written = cell.timestamp or 0
+        if state.state in ("removed", "aborted") and written <= cutoff:
+            result.removed += 1
+            doomed.append(cell)
+        elif state.seen < profile.oldest(now) and written <= cutoff:
+            result.expired += 1
+            doomed += [cell, Cell(member_row(state.simhash), row_digest(cell.row), b"", state.stamp)]
+    members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
+    stale = [cell for cell in _stale(store, members) if (cell.timestamp or 0) <= cutoff]
+    result.stale_members = len(stale)
+    if doomed or stale:
+        # Up to the timestamp that was read: what another writer put there since is newer and stays.
+        store.delete(FAMILY_DOCUMENTS, doomed + stale)
+    return result
+
+
+def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> int:
+    orphans = _memberless(store, rows.simhashes)
+    if not orphans.any():
+        return 0
+    doomed = BlockRows(rows.prefixes[orphans], rows.simhashes[orphans])
+    store.delete_rows(doomed, timestamp=now - round(profile.grace_s * 1000))
+    if isinstance(store, Transactional):
+        return len(doomed.prefixes)
+    back = ~_memberless(store, doomed.simhashes)
+    if back.any():
+        store.put_rows(BlockRows(doomed.prefixes[back], doomed.simhashes[back]), timestamp=now)
+    return int((~back).sum())

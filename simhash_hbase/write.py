@@ -1,0 +1,297 @@
+"""Writing: add, move and remove documents so that what was acknowledged is findable, whoever else writes.
+
+Every batch is written members first, then block rows, then the document cells: the document cell is the commit point,
+so at every moment a document that `get` shows can be found. A crash before it leaves rows that no answer counts and
+`vacuum` deletes.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import CorruptIndex, StoreBusy
+from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.profile import Profile
+from simhash_hbase.records import FOUND_STATES, DocumentState, Member, State, decode_document, encode
+from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row, row_digest
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
+
+__all__ = ["Outcome", "Written", "read_states", "remove_documents", "write_documents"]
+
+# A refused compare-and-set means that another writer changed the same document in the same moment.
+ATTEMPTS = 8
+FIRST_PAUSE_S = 0.01
+
+
+class Outcome(NamedTuple):
+    """What a document is to become."""
+
+    state: State = "added"
+    of: str | None = None
+    distance: int | None = None
+    similarity: float | None = None
+
+
+class Written(NamedTuple):
+    """What a batch did, a flag a document."""
+
+    known: list[bool]
+    """The id was in the index before."""
+    moved: list[bool]
+    """It was there with another fingerprint."""
+
+
+ADDED = Outcome()
+
+
+class Change(NamedTuple):
+    """One document of a batch on its way into the store."""
+
+    at: int
+    """Its position in the batch."""
+    row: bytes
+    old: DocumentState | None
+    old_value: bytes | None
+    new: DocumentState
+
+    @property
+    def moves(self) -> bool:
+        return self.old is not None and self.old.simhash != self.new.simhash
+
+    @property
+    def is_searchable(self) -> bool:
+        return self.new.state in FOUND_STATES
+
+
+def read_states(store: Store, ids: Sequence[str]) -> list[tuple[DocumentState, bytes] | None]:
+    """Read the document cells of ids.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    ids : sequence of str
+        In any order.
+
+    Returns
+    -------
+    list of (DocumentState, bytes) or None
+        For each id the state and its stored bytes, which a compare-and-set expects; None for an id never seen.
+
+    Raises
+    ------
+    CorruptIndex
+        When another id stands under the digest of this one.
+    """
+    keys = [(document_row(id_digest(name)), STATE_QUALIFIER) for name in ids]
+    cells = store.get(FAMILY_DOCUMENTS, keys)
+    return [None if cell is None else (_own(name, cell), cell.value) for name, cell in zip(ids, cells, strict=True)]
+
+
+def write_documents(
+    store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome] | None, *, now: int
+) -> Written:
+    """Write documents with the states decided for them.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    profile : Profile
+        The index's profile.
+    entries : Entries
+        The documents; no id twice.
+    outcomes : sequence of Outcome, or None
+        One a document; None adds all.
+    now : int
+        Milliseconds since 1970.
+
+    Returns
+    -------
+    Written
+        Once it is returned, all of the batch is durable as the store defines it, and findable.
+
+    Raises
+    ------
+    StoreBusy
+        When other writers kept changing the same documents.
+
+    Notes
+    -----
+    Five calls of the store, whatever the size of the batch; more where other writers change the same documents
+    meanwhile. In a store with transactions all of it is one.
+    """
+    wanted = [ADDED] * len(entries) if outcomes is None else outcomes
+    known, moved = [False] * len(entries), [False] * len(entries)
+    pending: list[int] = list(range(len(entries)))
+    for _ in _attempts():
+        with atomically(store):
+            changes = _plan(store, entries, wanted, pending, now)
+            refused = _apply(store, profile, entries, changes)
+        for change in changes:
+            known[change.at] |= change.old is not None and change.old.state != "removed"
+            moved[change.at] |= change.moves
+        pending = [change.at for change in refused]
+        if not pending:
+            return Written(known, moved)
+    raise StoreBusy(f"{len(pending)} documents kept being changed by others, {entries.ids[pending[0]]!r} among them")
+
+
+def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
+    """Remove documents.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    ids : sequence of str
+        In any order; repeats allowed.
+    oldest : int
+        Milliseconds since 1970: a document last seen before counts as gone already.
+
+    Returns
+    -------
+    list of bool
+        Whether the id was there; of a repeated id only the first is true.
+
+    Notes
+    -----
+    The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes.
+    Block rows stay until `vacuum`.
+    """
+    removed = [False] * len(ids)
+    pending = list({name: at for at, name in reversed(list(enumerate(ids)))}.values())
+    for _ in _attempts():
+        with atomically(store):
+            states = read_states(store, [ids[at] for at in pending])
+            changes = list(_removals(ids, pending, states))
+            refused = {change.at for change in _commit(store, changes)}
+            _drop_members(store, [change for change in changes if change.at not in refused])
+        for change in changes:
+            found = change.old is not None and change.old.state in FOUND_STATES and change.old.seen >= oldest
+            removed[change.at] = found and change.at not in refused
+        pending = sorted(refused)
+        if not pending:
+            return removed
+    raise StoreBusy(f"{len(pending)} documents kept being changed by others, {ids[pending[0]]!r} among them")
+
+
+def _plan(store: Store, entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], now: int) -> list[Change]:
+    states = read_states(store, [entries.ids[at] for at in pending])
+    changes = []
+    for at, held in zip(pending, states, strict=True):
+        old, old_value = held or (None, None)
+        new = _next_state(entries, at, wanted[at], old, now)
+        changes.append(Change(at, document_row(id_digest(new.id)), old, old_value, new))
+    return changes
+
+
+def _next_state(entries: Entries, at: int, outcome: Outcome, old: DocumentState | None, now: int) -> DocumentState:
+    """Say what the document cell becomes; adding a known original again leaves it one."""
+    simhash = int(entries.simhashes[at])
+    stays = old is not None and old.state in FOUND_STATES and old.simhash == simhash
+    keeps = stays and old is not None and outcome.state == "added"
+    return DocumentState(
+        id=entries.ids[at],
+        simhash=simhash,
+        state=old.state if keeps and old is not None else outcome.state,
+        seen=now,
+        stamp=now if old is None else max(now, old.stamp + 1),
+        order=old.order if stays and old is not None else (now, at),
+        of=outcome.of,
+        distance=outcome.distance,
+        similarity=outcome.similarity,
+    )
+
+
+def _apply(store: Store, profile: Profile, entries: Entries, changes: list[Change]) -> list[Change]:
+    """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
+    searchable = [change for change in changes if change.is_searchable]
+    if searchable:
+        store.put(FAMILY_DOCUMENTS, [_member_cell(entries, change) for change in searchable])
+        fresh = [change for change in searchable if change.old is None or not _has_rows(change)]
+        simhashes = np.array([change.new.simhash for change in fresh], dtype=np.uint64)
+        if fresh:
+            stamp = max(change.new.seen for change in fresh)
+            store.put_rows(block_rows(profile.blocks, simhashes), timestamp=stamp)
+    refused = _commit(store, changes)
+    lost = {change.at for change in refused}
+    _drop_members(store, [c for c in changes if c.at not in lost and (c.moves or not c.is_searchable)])
+    return refused
+
+
+def _has_rows(change: Change) -> bool:
+    """Tell whether the block rows stand already, because the document counts under this fingerprint."""
+    old = change.old
+    return old is not None and old.state in FOUND_STATES and not change.moves
+
+
+def _member_cell(entries: Entries, change: Change) -> Cell:
+    at, new = change.at, change.new
+    metadata = entries.metadata[at]
+    member = Member(
+        id=new.id,
+        added=new.order[0],
+        length=int(entries.lengths[at]),
+        features=int(entries.features[at]),
+        digest=entries.digests[at],
+        sketch=entries.sketches[at].astype(">u8").tobytes() if entries.sketched[at] else b"",
+        metadata=dict(metadata) if metadata else None,
+    )
+    return Cell(member_row(new.simhash), row_digest(change.row), encode(member), new.stamp)
+
+
+def _commit(store: Store, changes: Sequence[Change]) -> list[Change]:
+    """Write the document cells: new ones by a put, known ones by compare-and-set."""
+    swaps = [c for c in changes if c.old is not None] if isinstance(store, CompareAndSet) else []
+    swapped = {change.at for change in swaps}
+    plain = [change for change in changes if change.at not in swapped]
+    if plain:
+        cells = [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in plain]
+        store.put(FAMILY_DOCUMENTS, cells)
+    if not swaps or not isinstance(store, CompareAndSet):
+        return []
+    asked = [Swap(c.row, STATE_QUALIFIER, c.old_value, encode(c.new)) for c in swaps]
+    taken = store.compare_and_set(asked)
+    return [change for change, done in zip(swaps, taken, strict=True) if not done]
+
+
+def _drop_members(store: Store, changes: Sequence[Change]) -> None:
+    """Delete the members that the documents had before, up to the timestamp they were written with."""
+    cells = [
+        Cell(member_row(old.simhash), row_digest(change.row), b"", old.stamp)
+        for change in changes
+        if (old := change.old) is not None
+    ]
+    if cells:
+        store.delete(FAMILY_DOCUMENTS, cells)
+
+
+def _removals(
+    ids: Sequence[str], pending: Sequence[int], states: Sequence[tuple[DocumentState, bytes] | None]
+) -> Iterator[Change]:
+    for at, held in zip(pending, states, strict=True):
+        if held is None or held[0].state == "removed":
+            continue
+        old, value = held
+        gone = DocumentState(id=old.id, simhash=old.simhash, state="removed", seen=old.seen, stamp=old.stamp)
+        yield Change(at, document_row(id_digest(ids[at])), old, value, gone)
+
+
+def _own(name: str, cell: Cell) -> DocumentState:
+    state = decode_document(cell.value)
+    if state.id != name:
+        raise CorruptIndex(f"the document cell of {name!r} holds {state.id!r}")
+    return state
+
+
+def _attempts() -> Iterator[int]:
+    """Count attempts, waiting longer and at random before each further one."""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(random.uniform(0.5, 1.5) * FIRST_PAUSE_S * 2**attempt)
+        yield attempt

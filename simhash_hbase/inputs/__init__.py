@@ -1,0 +1,24 @@
+"""Readers of documents: JSON lines, CSV, plain text and folders, compressed or not."""
+
+from simhash_hbase.inputs.options import FORMATS, InputOptions
+from simhash_hbase.inputs.reading import read
+from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
+from simhash_hbase.inputs.rejects import write_rejects
+from simhash_hbase.inputs.simhashes import parse_simhash
+from simhash_hbase.inputs.sources import total_bytes
+from simhash_hbase.inputs.streams import Progress
+
+__all__ = [
+    "FORMATS",
+    "Document",
+    "Feature",
+    "InputOptions",
+    "Place",
+    "Progress",
+    "Record",
+    "Reject",
+    "parse_simhash",
+    "read",
+    "total_bytes",
+    "write_rejects",
+]

@@ -1,0 +1,143 @@
+"""CSV and TSV with a header row, quoted as RFC 4180 says."""
+
+import csv
+from collections.abc import Iterator
+
+from simhash_hbase.inputs.encodings import undecodable
+from simhash_hbase.inputs.fields import Builder
+from simhash_hbase.inputs.lines import batches
+from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.records import Place, Record, Reject
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.streams import Progress, Stream, open_stream
+
+
+def read_csv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    """Read comma separated values.
+
+    Parameters
+    ----------
+    source : Source
+        A file or standard input.
+    options : InputOptions
+        The columns, the encoding.
+    progress : Progress
+        Counts the bytes read.
+
+    Yields
+    ------
+    Document or Reject
+        One a row that is not blank; a row's line is the one where it starts.
+    """
+    return _read(source, options, progress, ",")
+
+
+def read_tsv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    """Read tab separated values, otherwise as `read_csv`."""
+    return _read(source, options, progress, "\t")
+
+
+def _read(source: Source, options: InputOptions, progress: Progress, delimiter: str) -> Iterator[Record]:
+    stream = open_stream(source, options, progress)
+    if isinstance(stream, str):
+        yield Reject(Place(source.name, 0), stream, b"")
+        return
+    # The limit is the csv module's only one and global; it is never lowered, so other readers
+    # in the process merely accept longer fields.
+    csv.field_size_limit(max(csv.field_size_limit(), options.max_record_bytes))
+    lines = _Lines(source, stream, options)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    build = Builder(options).build
+    while (row := _next_row(rows, lines)) is not None:
+        place, raw = Place(source.name, lines.start), lines.taken()
+        if header is None and isinstance(row, list):
+            if not row:
+                continue
+            header, fault = row, _header_fault(row, options)
+            if fault is not None:
+                yield Reject(Place(source.name, 0), fault, b"")
+                return
+        elif header is None:
+            yield Reject(Place(source.name, 0), f"the header row is unusable: {row}", b"")
+            return
+        elif isinstance(row, str):
+            yield Reject(place, row, raw)
+        elif row and len(row) != len(header):
+            yield Reject(place, f"the row has {len(row)} fields, the header {len(header)}", raw)
+        elif row:
+            yield build(dict(zip(header, row, strict=True)), place, raw)
+
+
+def _header_fault(header: list[str], options: InputOptions) -> str | None:
+    needed = options.source_field
+    if needed not in header:
+        return f"the header row has no column {needed!r}"
+    for name in (options.id_field, needed, *options.metadata_fields):
+        if header.count(name) > 1:
+            return f"the header row has the column {name!r} twice"
+    return None
+
+
+def _next_row(rows: Iterator[list[str]], lines: "_Lines") -> list[str] | str | None:
+    """Return the next row, or why it is refused, or None at the end."""
+    lines.begin()
+    try:
+        row = next(rows, None)
+    except csv.Error as error:
+        return lines.fault or f"the row is broken CSV: {error}"
+    except _Stop:
+        return lines.fault
+    return row if lines.fault is None else lines.fault
+
+
+class _Stop(Exception):
+    """Ends the row that the csv module is collecting; the module starts afresh after it."""
+
+
+class _Lines:
+    """Feeds text lines to the csv module and remembers which bytes made the present row."""
+
+    def __init__(self, source: Source, stream: Stream, options: InputOptions) -> None:
+        self.start = 0
+        self.fault: str | None = None
+        self._codec = stream.codec
+        self._original = stream.original
+        self._limit = options.max_record_bytes
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._numbered = (
+            (number, line, batch.fault)
+            for batch in batches(stream, options.max_record_bytes)
+            for number, line in enumerate(batch.lines, batch.first)
+        )
+
+    def begin(self) -> None:
+        self._pieces, self._held, self.fault = [], 0, None
+
+    def taken(self) -> bytes:
+        return self._original(b"\n".join(self._pieces))
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        number, line, fault = next(self._numbered)
+        if not self._pieces:
+            self.start = number
+        self._pieces.append(line)
+        self._held += len(line) + 1
+        if self._held > self._limit + 1:
+            fault = fault or (f"the row is longer than {self._limit} bytes, perhaps a quote is not closed")
+        if fault is not None:
+            self.fault = fault
+            raise _Stop
+        return self._text(line) + "\n"
+
+    def _text(self, line: bytes) -> str:
+        try:
+            return line.decode(self._codec)
+        except UnicodeError as error:
+            # The row goes on to its closing quote, so that the rows after it stay whole.
+            self.fault = self.fault or undecodable(error, self._codec)
+            return line.decode(self._codec, "replace")

@@ -1,0 +1,114 @@
+"""Names of codecs and byte order marks."""
+
+import codecs
+
+from simhash_hbase.errors import InvalidArgument
+
+AUTO = "auto"
+UTF8 = "utf-8"
+WIDE = frozenset({"utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"})
+"""Codecs whose line end is not the single byte 0x0A."""
+
+# UTF-32 before UTF-16: the little-endian mark of the one begins with that of the other.
+_MARKS = (
+    (codecs.BOM_UTF8, UTF8),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (b"\x84\x31\x95\x33", "gb18030"),
+)
+MARK_BYTES = 4
+"""Length of the longest byte order mark."""
+
+_SAME = {"utf-8-sig": UTF8, "ascii": UTF8, "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+_NOT_FOR_DOCUMENTS = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
+
+
+def checked_codec(name: str) -> str:
+    """Return Python's own name of a codec that can read lines.
+
+    Parameters
+    ----------
+    name : str
+        Any name or alias that Python knows.
+
+    Returns
+    -------
+    str
+        ASCII and UTF-8 with a mark become ``utf-8``; UTF-16 without an order is little-endian,
+        since a byte order mark is looked at before the codec is.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no such codec, or it is not one for text in lines.
+
+    Examples
+    --------
+    >>> checked_codec("GBK"), checked_codec("latin1"), checked_codec("UTF16")
+    ('gbk', 'iso8859-1', 'utf-16-le')
+    """
+    try:
+        canonical = codecs.lookup(name).name
+        canonical = _SAME.get(canonical, canonical)
+        usable = canonical in WIDE or "\n".encode(canonical) == b"\n"
+    except (LookupError, UnicodeError, ValueError, TypeError) as error:
+        raise InvalidArgument(f"encoding {name!r} is unknown") from error
+    if not usable or canonical in _NOT_FOR_DOCUMENTS:
+        raise InvalidArgument(f"encoding {name!r} cannot be read line by line")
+    return canonical
+
+
+def byte_order_mark(head: bytes) -> tuple[str, int] | None:
+    r"""Return the codec that a byte order mark stands for and the mark's length, if there is one.
+
+    Parameters
+    ----------
+    head : bytes
+        At least the first `MARK_BYTES` bytes of the file, or all of a shorter one.
+
+    Returns
+    -------
+    tuple of (str, int), or None
+        The codec and the bytes to skip.
+
+    Examples
+    --------
+    >>> byte_order_mark("\ufeff文".encode("utf-8"))
+    ('utf-8', 3)
+    """
+    for mark, codec in _MARKS:
+        if head.startswith(mark):
+            return codec, len(mark)
+    return None
+
+
+def undecodable(error: UnicodeError, codec: str) -> str:
+    r"""Return the reason to refuse bytes that do not decode.
+
+    Parameters
+    ----------
+    error : UnicodeError
+        What the codec raised.
+    codec : str
+        Its name.
+
+    Returns
+    -------
+    str
+        One sentence with the position, where the codec tells it.
+
+    Examples
+    --------
+    >>> try:
+    ...     b"ab\xff".decode("ascii")
+    ... except UnicodeError as error:
+    ...     undecodable(error, "utf-8")
+    'the bytes are not utf-8: 0xff at byte 3'
+    """
+    if isinstance(error, UnicodeDecodeError) and error.start < len(error.object):
+        where = f": 0x{error.object[error.start]:02x} at byte {error.start + 1}"
+    else:
+        where = ""
+    return f"the bytes are not {codec}{where}"

@@ -1,0 +1,167 @@
+"""From the fields of one record to a document, or to the reason why not."""
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
+from simhash_hbase.inputs.simhashes import parse_simhash
+
+MAX_ID_BYTES = 64 << 10
+MAX_METADATA_BYTES = 1 << 10
+_PAIR = 2
+_INTEGER_FEATURES = 1 << 64
+_MISSING = object()
+
+
+class Builder:
+    """Makes documents of records by the options; every reader with named fields uses it.
+
+    Parameters
+    ----------
+    options : InputOptions
+        Which fields are what.
+    """
+
+    def __init__(self, options: InputOptions) -> None:
+        self._options = options
+        self._id = options.id_field
+        self._source = options.source_field
+        self._metadata = options.metadata_fields
+        self._keep_raw = options.keep_raw
+        self._kind: Literal["text", "simhash", "features"] = "text"
+        if options.simhash_field is not None:
+            self._kind = "simhash"
+        elif options.features_field is not None:
+            self._kind = "features"
+
+    def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
+        """Return the document of a record.
+
+        Parameters
+        ----------
+        record : mapping
+            Field names to values as JSON has them.
+        place : Place
+            Where the record starts.
+        raw : bytes
+            The record's own bytes.
+
+        Returns
+        -------
+        Document or Reject
+            The reason names the field.
+        """
+        known = None
+        try:
+            document_id = known = self._id_of(record, place)
+            value = record.get(self._source, _MISSING)
+            if value is _MISSING:
+                return Reject(place, f"the field {self._source!r} is missing", raw, known)
+            text = simhash = features = None
+            if self._kind == "text":
+                text = checked_text(value, f"the field {self._source!r}")
+            elif self._kind == "simhash":
+                simhash = _simhash(value)
+            else:
+                features = _features(value)
+            metadata = self._metadata_of(record) if self._metadata else None
+        except (InvalidInput, InvalidArgument) as error:
+            return Reject(place, str(error), raw, known)
+        kept = raw if self._keep_raw else None
+        return Document(document_id, text, simhash, features, metadata, place, kept)
+
+    def _id_of(self, record: Mapping[str, object], place: Place) -> str:
+        value = record.get(self._id, _MISSING)
+        if value is _MISSING:
+            return str(place)
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str):
+            raise InvalidInput(f"the id is neither a string nor an integer but {_json_type(value)}")
+        if not value:
+            raise InvalidInput("the id is empty")
+        if len(value) * 4 > MAX_ID_BYTES and len(value.encode()) > MAX_ID_BYTES:
+            raise InvalidInput(f"the id is longer than {MAX_ID_BYTES} bytes")
+        return value
+
+    def _metadata_of(self, record: Mapping[str, object]) -> dict[str, object] | None:
+        found = {name: record[name] for name in self._metadata if name in record}
+        if found and len(msgspec.json.encode(found)) > MAX_METADATA_BYTES:
+            raise InvalidInput(f"the metadata takes more than {MAX_METADATA_BYTES} bytes as JSON")
+        return found or None
+
+
+def checked_text(value: object, what: str) -> str:
+    """Return the text of a document.
+
+    Parameters
+    ----------
+    value : object
+        What the input has.
+    what : str
+        Its name in a message.
+
+    Returns
+    -------
+    str
+        ``value``.
+
+    Raises
+    ------
+    InvalidInput
+        When it is no string, has nothing but blanks, or has NUL characters.
+    """
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} is not a string but {_json_type(value)}")
+    if not value or value.isspace():
+        raise InvalidInput("the text is empty")
+    if "\0" in value:
+        raise InvalidInput("the text has a NUL character, so it is not text")
+    return value
+
+
+def _simhash(value: object) -> int:
+    if isinstance(value, str | int):
+        return parse_simhash(value)
+    raise InvalidInput(f"the fingerprint is neither a string nor an integer but {_json_type(value)}")
+
+
+def _features(value: object) -> tuple[Feature, ...]:
+    if isinstance(value, str):
+        # A CSV column holds them as JSON.
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+            raise InvalidInput("the features are not a JSON array") from error
+    if not isinstance(value, list) or not value:
+        raise InvalidInput("the features are not a list of [feature, weight] with at least one")
+    return tuple(_feature(pair) for pair in value)
+
+
+def _feature(pair: object) -> Feature:
+    if not isinstance(pair, list) or len(pair) != _PAIR:
+        raise InvalidInput("a feature is not a pair [feature, weight]")
+    feature, weight = pair
+    if isinstance(feature, bool) or not isinstance(feature, str | int):
+        raise InvalidInput(f"a feature is neither a string nor an integer but {_json_type(feature)}")
+    if isinstance(feature, int) and not 0 <= feature < _INTEGER_FEATURES:
+        raise InvalidInput("an integer feature is outside 0 <= feature < 2**64")
+    if isinstance(weight, bool) or not isinstance(weight, int | float):
+        raise InvalidInput(f"a feature's weight is not a number but {_json_type(weight)}")
+    try:
+        number = float(weight)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidInput("a feature's weight is not finite")
+    return feature, number
+
+
+def _json_type(value: object) -> str:
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
+    return "null" if value is None else names.get(type(value), "an object")

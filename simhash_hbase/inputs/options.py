@@ -1,0 +1,74 @@
+"""How the input is to be read."""
+
+from dataclasses import dataclass
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.inputs.encodings import AUTO, checked_codec
+
+FORMATS = ("jsonl", "csv", "tsv", "text", "folder")
+"""Names that ``InputOptions.format`` takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputOptions:
+    """How the input is to be read; checked on construction.
+
+    Raises
+    ------
+    InvalidArgument
+        For an unknown format or codec, an empty field name, two sources of the fingerprint, a
+        size below 1.
+
+    Examples
+    --------
+    >>> InputOptions(encoding="gbk").encoding
+    'gbk'
+    """
+
+    format: str | None = None
+    """One of `FORMATS`; None goes by the file's name, and standard input is then JSON lines."""
+    encoding: str = "utf-8"
+    """A codec's name, or ``"auto"``; a byte order mark at the start of a file wins over both."""
+    id_field: str = "id"
+    """The field or column of the id."""
+    text_field: str = "text"
+    """The field or column of the text."""
+    simhash_field: str | None = None
+    """The field of the caller's own fingerprint, read instead of a text."""
+    features_field: str | None = None
+    """The field of the caller's own features, read instead of a text."""
+    metadata_fields: tuple[str, ...] = ()
+    """Fields to copy; together at most 1 KB as compact JSON."""
+    keep_raw: bool = False
+    """Whether documents carry the input's own bytes."""
+    max_record_bytes: int = 64 << 20
+    """A longer line, CSV record or file of a folder is refused."""
+    block_bytes: int = 1 << 20
+    """How much is read and decompressed at a time."""
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.format not in FORMATS:
+            raise InvalidArgument(f"input format {self.format!r} is unknown; there are {', '.join(FORMATS)}")
+        if self.encoding != AUTO:
+            checked_codec(self.encoding)
+        self._check_fields()
+        if self.max_record_bytes < 1 or self.block_bytes < 1:
+            raise InvalidArgument("max_record_bytes and block_bytes must be at least 1")
+
+    def _check_fields(self) -> None:
+        if self.simhash_field is not None and self.features_field is not None:
+            raise InvalidArgument("give a simhash field or a features field, not both")
+        if isinstance(self.metadata_fields, str):
+            raise InvalidArgument("metadata_fields is a tuple of names, not one string")
+        if not all((self.id_field, self.source_field, *self.metadata_fields)):
+            raise InvalidArgument("a field's name must not be empty")
+        if self.id_field == self.source_field:
+            raise InvalidArgument(f"field {self.id_field!r} cannot be both the id and what is fingerprinted")
+
+    @property
+    def source_field(self) -> str:
+        """The field that the fingerprint comes from."""
+        for name in (self.simhash_field, self.features_field):
+            if name is not None:
+                return name
+        return self.text_field

@@ -1,0 +1,61 @@
+"""What a reader yields: a document, or a record that was refused, each with its place."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Feature = tuple[str | int, float]
+
+
+class Place(NamedTuple):
+    """Where a record starts.
+
+    Parameters
+    ----------
+    file : str
+        The source as it was named, ``"-"`` for standard input.
+    line : int
+        1-based line of the decompressed file; 0 when the record is the whole file.
+    """
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document; exactly one of ``text``, ``simhash`` and ``features`` is set."""
+
+    id: str
+    """The caller's id, or the file and line when the input names none."""
+    text: str | None
+    """The text to fingerprint."""
+    simhash: int | None
+    """The caller's own fingerprint, 0 <= simhash < 2**64."""
+    features: tuple[Feature, ...] | None
+    """The caller's own features with their weights."""
+    metadata: dict[str, object] | None
+    """The metadata fields that the record has; None when none was asked for or found."""
+    place: Place
+    """Where the record starts."""
+    raw: bytes | None
+    """The record's own bytes without the line end, when ``keep_raw`` asked for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A record, or a whole file, that was refused while the rest goes on."""
+
+    place: Place
+    """Where the record starts; line 0 for a whole file."""
+    reason: str
+    """One sentence for people, without a full stop."""
+    raw: bytes
+    """The record's own bytes; of one above the size limit its beginning; empty for a file."""
+    id: str | None = None
+    """The document's id, if it is known."""
+
+
+Record = Document | Reject

@@ -1,0 +1,56 @@
+"""Rejects, kept whole as JSON lines."""
+
+import base64
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from simhash_hbase.inputs.records import Reject
+
+
+@contextmanager
+def write_rejects(path: str) -> Iterator[Callable[[Reject], None]]:
+    """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
+
+    Parameters
+    ----------
+    path : str
+        Created or overwritten.
+
+    Yields
+    ------
+    callable
+        Writes one reject. Bytes that are UTF-8 are kept as ``raw``, others in base64 as
+        ``raw_base64``; the id follows where it is known.
+
+    Examples
+    --------
+    >>> import os, pathlib, tempfile
+    >>> from simhash_hbase.inputs import Place
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with write_rejects(os.path.join(folder, "rejects")) as write:
+    ...         write(Reject(Place("a.txt", 3), "the text is empty", b" "))
+    ...     print(pathlib.Path(folder, "rejects").read_text(), end="")
+    {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
+    """
+    encode = msgspec.json.Encoder().encode
+    with open(path, "wb") as file:
+
+        def write(reject: Reject) -> None:
+            file.write(encode(_as_json(reject)) + b"\n")
+
+        yield write
+
+
+def _as_json(reject: Reject) -> dict[str, object]:
+    # A file's name may hold bytes that are not UTF-8; JSON cannot.
+    name = reject.place.file.encode(errors="backslashreplace").decode()
+    entry: dict[str, object] = {"file": name, "line": reject.place.line, "reason": reject.reason}
+    try:
+        entry["raw"] = reject.raw.decode()
+    except UnicodeDecodeError:
+        entry["raw_base64"] = base64.b64encode(reject.raw).decode()
+    if reject.id is not None:
+        entry["id"] = reject.id
+    return entry

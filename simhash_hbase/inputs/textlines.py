@@ -1,0 +1,53 @@
+"""Plain text, one document a line."""
+
+from collections.abc import Iterator
+
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs.encodings import undecodable
+from simhash_hbase.inputs.fields import checked_text
+from simhash_hbase.inputs.lines import batches
+from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.records import Document, Place, Record, Reject
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.streams import Progress, open_stream
+
+
+def read_text_lines(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    """Read plain text, one document a line, whose id is the file and the line.
+
+    Parameters
+    ----------
+    source : Source
+        A file or standard input.
+    options : InputOptions
+        The encoding.
+    progress : Progress
+        Counts the bytes read.
+
+    Yields
+    ------
+    Document or Reject
+        One a line that is not blank.
+    """
+    stream = open_stream(source, options, progress)
+    if isinstance(stream, str):
+        yield Reject(Place(source.name, 0), stream, b"")
+        return
+    for batch in batches(stream, options.max_record_bytes):
+        for number, line in enumerate(batch.lines, batch.first):
+            place = Place(source.name, number)
+            raw = stream.original(line)
+            if batch.fault is not None:
+                yield Reject(place, batch.fault, raw)
+            elif line and not line.isspace():
+                yield _document(line, stream.codec, place, raw if options.keep_raw else None, raw)
+
+
+def _document(line: bytes, codec: str, place: Place, kept: bytes | None, raw: bytes) -> Record:
+    try:
+        text = checked_text(line.decode(codec), "the line")
+    except UnicodeError as error:
+        return Reject(place, undecodable(error, codec), raw)
+    except InvalidInput as error:
+        return Reject(place, str(error), raw, str(place))
+    return Document(str(place), text, None, None, None, place, kept)

@@ -1,0 +1,66 @@
+"""A text file that is one document."""
+
+from collections.abc import Iterator
+
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs.encodings import undecodable
+from simhash_hbase.inputs.fields import checked_text
+from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.records import Document, Place, Record, Reject
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.streams import Progress, Stream, open_stream
+
+
+def read_whole_file(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    """Read a file as one document, whose id is its path in the folder, or as it was named.
+
+    Parameters
+    ----------
+    source : Source
+        A file or standard input.
+    options : InputOptions
+        The encoding.
+    progress : Progress
+        Counts the bytes read.
+
+    Yields
+    ------
+    Document or Reject
+        Exactly one, at line 0.
+    """
+    place = Place(source.name, 0)
+    stream = open_stream(source, options, progress)
+    if isinstance(stream, str):
+        yield Reject(place, stream, b"", source.id)
+        return
+    data, whole = _content(stream, options.max_record_bytes)
+    raw = stream.original(data)
+    if not whole:
+        reason = f"the file is longer than {options.max_record_bytes} bytes"
+        yield Reject(place, f"{reason}; only its beginning is kept", raw, source.id)
+    elif stream.fault is not None:
+        yield Reject(place, stream.fault, raw, source.id)
+    else:
+        yield _document(data, stream, source, raw, options.keep_raw)
+
+
+def _document(data: bytes, stream: Stream, source: Source, raw: bytes, keep: bool) -> Record:
+    place = Place(source.name, 0)
+    try:
+        text = checked_text(data.decode(stream.codec), "the file")
+    except UnicodeError as error:
+        return Reject(place, undecodable(error, stream.encoding), raw, source.id)
+    except InvalidInput as error:
+        return Reject(place, str(error), raw, source.id)
+    return Document(source.id, text, None, None, None, place, raw if keep else None)
+
+
+def _content(stream: Stream, limit: int) -> tuple[bytes, bool]:
+    pieces = []
+    held = 0
+    for block in stream.blocks:
+        pieces.append(block)
+        held += len(block)
+        if held > limit:
+            return b"".join(pieces)[:limit], False
+    return b"".join(pieces), True

@@ -1,0 +1,227 @@
+"""Bad input is refused one by one, with its place and bytes, and the rest goes on."""
+
+import base64
+import gzip
+import json
+
+import pytest
+import zstandard
+
+from simhash_hbase.inputs import Document, InputOptions, Reject, read, write_rejects
+
+GOOD = b'{"id":"good","text":"x"}'
+
+
+def read_bytes(folder, name, data, **options):
+    path = folder / name
+    path.write_bytes(data)
+    return list(read([str(path)], InputOptions(**options)))
+
+
+def shown(records):
+    return ["ok" if isinstance(r, Document) else (r.place.line, r.reason) for r in records]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id":"a","text":"\xff"}', "not utf-8"),
+        (b'{"id":"a","text":"x","other":"\xff"}', "not utf-8"),
+        (b'{"id":"a","text":', "broken JSON"),
+        (b'{"id":"a","text":"a\0b"}', "broken JSON"),
+        (b'{"id":"a","text":"a\\u0000b"}', "NUL"),
+        (b'{"id":"a","text":"\\ud800"}', "surrogate"),
+        (b'{"id":"a","text":"x"} {"id":"b"}', "broken JSON"),
+        (b'["a"]', "not a JSON object"),
+        (b'{"id":"a"}', "'text' is missing"),
+        (b'{"id":"a","text":null}', "null"),
+        (b'{"id":"a","text":5}', "a number"),
+        (b'{"id":"a","text":" \\n\\u3000"}', "empty"),
+        (b'{"id":"","text":"x"}', "id is empty"),
+        (b'{"id":1.5,"text":"x"}', "neither a string nor an integer"),
+        (b'{"id":true,"text":"x"}', "a boolean"),
+        (b'{"id":"' + b"i" * 65537 + b'","text":"x"}', "longer than 65536"),
+        (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", "nested"),
+    ],
+)
+def test_a_bad_json_line_is_refused_with_its_bytes(tmp_path, line, reason):
+    got = read_bytes(tmp_path, "a.jsonl", b"\n".join([GOOD, line, b"", GOOD]))
+
+    assert [type(r) for r in got] == [Document, Reject, Document]
+    assert got[1].place.line == 2
+    assert got[1].raw == line
+    assert reason in got[1].reason
+    assert got[2].place.line == 4
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        "5",
+        "[]",
+        '["a"]',
+        '[["a"]]',
+        "[[null,1]]",
+        '[["a","1"]]',
+        '[["a",true]]',
+        "[[-1,1]]",
+        "[[18446744073709551616,1]]",
+    ],
+)
+def test_bad_features_are_refused(tmp_path, features):
+    line = f'{{"id":"a","f":{features}}}'.encode()
+
+    (got,) = read_bytes(tmp_path, "a.jsonl", line, features_field="f")
+
+    assert isinstance(got, Reject)
+    assert got.id == "a"
+
+
+@pytest.mark.parametrize("value", ['"xyz"', "-1", "1.0", "true", "null", "18446744073709551616"])
+def test_bad_fingerprints_are_refused(tmp_path, value):
+    (got,) = read_bytes(tmp_path, "a.jsonl", f'{{"s":{value}}}'.encode(), simhash_field="s")
+
+    assert "fingerprint" in got.reason
+
+
+def test_metadata_above_one_kilobyte_is_refused(tmp_path):
+    # {"m":"…"} has eight bytes around the value.
+    lines = [json.dumps({"text": "x", "m": "m" * n}).encode() for n in (1016, 1017)]
+
+    got = read_bytes(tmp_path, "a.jsonl", b"\n".join(lines), metadata_fields=("m",))
+
+    assert shown(got) == ["ok", (2, "the metadata takes more than 1024 bytes as JSON")]
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 1000])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_line_above_the_limit_is_refused_and_one_at_it_is_read(tmp_path, block, end):
+    data = end.join([b"12345678", b"123456789", b"x", b"1234567890123", b"y"])
+
+    got = read_bytes(tmp_path, "a.txt", data, max_record_bytes=8, block_bytes=block)
+
+    assert [r.raw if isinstance(r, Reject) else r.text for r in got] == [
+        "12345678", b"12345678", "x", b"12345678", "y",
+    ]  # fmt: skip
+    assert [r.place.line for r in got] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("data", [b'[\n{"id":1,"text":"x"}]', b'[{"id":1}]', b'{\n"id":1\n}'])
+def test_a_json_file_that_is_not_lines_is_one_reject(tmp_path, data):
+    (got,) = read_bytes(tmp_path, "a.json", data)
+
+    assert got.place.line == 0
+    assert "jq" in got.reason
+
+
+@pytest.mark.parametrize("block", [1, 50, 1 << 20])
+@pytest.mark.parametrize(("suffix", "compress"), [("gz", gzip.compress), ("zst", zstandard.compress)])
+def test_a_cut_off_file_keeps_what_came_before(tmp_path, suffix, compress, block):
+    first = compress(GOOD + b"\n" + GOOD + b"\n" + GOOD[:5])
+    second = compress(b"more" * 5000)[:-6]
+
+    got = read_bytes(tmp_path, f"a.jsonl.{suffix}", first + second, block_bytes=block)
+
+    assert [type(r) for r in got] == [Document, Document, Reject]
+    assert "cut off" in got[2].reason
+    assert got[2].place.line == 3
+    assert got[2].raw.startswith(GOOD[:5])
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_a_file_that_is_not_compressed_as_named_is_one_reject(tmp_path, suffix):
+    (got,) = read_bytes(tmp_path, f"a.jsonl.{suffix}", GOOD)
+
+    assert got.place.line == 0
+    assert "is not" in got.reason
+
+
+def test_a_damaged_gzip_is_a_reject(tmp_path):
+    data = bytearray(gzip.compress(GOOD + b"\n"))
+    data[-6] ^= 1
+
+    got = read_bytes(tmp_path, "a.jsonl.gz", bytes(data), block_bytes=10)
+
+    assert isinstance(got[-1], Reject)
+    assert "damaged" in got[-1].reason
+
+
+def test_zero_padding_after_gzip_is_no_fault(tmp_path):
+    got = read_bytes(tmp_path, "a.jsonl.gz", gzip.compress(GOOD) + b"\0" * 512)
+
+    assert shown(got) == ["ok"]
+
+
+def test_a_binary_file_is_one_reject(tmp_path):
+    (got,) = read_bytes(tmp_path, "a.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n" * 100)
+
+    assert "binary" in got.reason
+
+
+def test_a_bad_csv_row_does_not_spoil_its_neighbours(tmp_path):
+    rows = [b"id,text", b'1,"a\n\xff"', b"2,b", b'3,"c"d', b"4", b"", b"5,e"]
+
+    got = read_bytes(tmp_path, "a.csv", b"\n".join(rows))
+
+    assert [r.place.line for r in got] == [2, 4, 5, 6, 8]
+    assert [isinstance(r, Document) for r in got] == [False, True, False, False, True]
+    assert got[0].raw == b'1,"a\n\xff"'
+
+
+def test_a_quote_that_is_never_closed_is_refused_at_its_row(tmp_path):
+    got = read_bytes(tmp_path, "a.csv", b'id,text\n1,a\n2,"b\n3,c\n')
+
+    assert shown(got)[0] == "ok"
+    assert got[1].place.line == 3
+    assert len(got) == 2
+
+
+def test_a_csv_without_the_column_is_one_reject(tmp_path):
+    (got,) = read_bytes(tmp_path, "a.csv", b"id,body\n1,a\n")
+
+    assert "no column 'text'" in got.reason
+
+
+def test_a_csv_field_above_the_modules_default_is_read(tmp_path):
+    (got,) = read_bytes(tmp_path, "a.csv", b"id,text\n1," + b"x" * 200_000)
+
+    assert len(got.text) == 200_000
+
+
+def test_utf_16_lines_are_refused_one_by_one(tmp_path):
+    lone = b"a\0\x00\xd8b\0"
+    data = b"\xff\xfe" + b"x\0\n\0" + lone + b"\n\0y\0"
+
+    got = read_bytes(tmp_path, "a.txt", data)
+
+    assert [isinstance(r, Document) for r in got] == [True, False, True]
+    assert got[1].raw == lone
+
+
+def test_records_in_a_folder_are_not_taken_for_one_text(tmp_path):
+    (got,) = read_bytes(tmp_path, "part.jsonl.gz", b"") or list(read([str(tmp_path)]))
+
+    assert "--input-format jsonl" in got.reason
+
+
+def test_a_file_that_vanishes_is_a_reject(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("x")
+    other = tmp_path / "b.txt"
+    other.write_text("y")
+    records = read([str(path), str(other)])
+    path.unlink()
+
+    assert [type(r) for r in records] == [Reject, Document]
+
+
+def test_rejects_are_written_whole(tmp_path):
+    records = read_bytes(tmp_path, "a.txt", b"ok\n\xff\xfe\xfd\n")
+    path = tmp_path / "rejects.jsonl"
+
+    with write_rejects(str(path)) as write:
+        write(records[1])
+
+    row = json.loads(path.read_text())
+    assert (row["file"], row["line"]) == (str(tmp_path / "a.txt"), 2)
+    assert base64.b64decode(row["raw_base64"]) == b"\xff\xfe\xfd"

@@ -1,0 +1,252 @@
+"""What is written in each format, encoding and compression is read back equal."""
+
+import csv
+import gzip
+import io
+import json
+
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.inputs import (
+    Document,
+    InputOptions,
+    Place,
+    Progress,
+    parse_simhash,
+    read,
+    total_bytes,
+)
+
+PLAIN = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+TEXTS = st.text(PLAIN, min_size=1, max_size=30).filter(lambda text: not text.isspace())
+# A text file is split at \n, and \r before it belongs to the line end; U+2028 and \v stay.
+LINES = TEXTS.map(lambda text: text.replace("\n", "/").replace("\r", "/")).filter(
+    lambda text: not text.isspace() and not text.startswith("\ufeff")
+)
+CODECS = st.sampled_from(["utf-8", "utf-8-sig", "gb18030", "utf-16", "utf-16-be", "utf-32"])
+PACKERS = st.sampled_from(["", ".gz", ".zst"])
+BLOCKS = st.integers(1, 40)
+FILES = st.tuples(CODECS, PACKERS, BLOCKS)
+QUICK = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def pack(data, suffix):
+    cut = len(data) // 2
+    if suffix == ".gz":
+        return gzip.compress(data[:cut]) + gzip.compress(data[cut:])
+    if suffix == ".zst":
+        return zstandard.compress(data[:cut]) + zstandard.compress(data[cut:])
+    return data
+
+
+def encode(text, codec):
+    # A big-endian codec of that name writes no mark; the reader is told its name.
+    return text.encode(codec)
+
+
+def written(folder, name, text, codec="utf-8", packer=""):
+    path = folder / (name + packer)
+    path.write_bytes(pack(encode(text, codec), packer))
+    return str(path)
+
+
+def texts_of(path, **options):
+    return [record.text for record in read([path], InputOptions(**options))]
+
+
+@QUICK
+@given(st.lists(TEXTS), FILES, st.booleans(), st.sampled_from(["\n", "\r\n"]))
+def test_json_lines_come_back(tmp_path, texts, file, ascii_only, end):
+    codec, packer, block = file
+    rows = [json.dumps({"id": str(i), "text": t}, ensure_ascii=ascii_only) for i, t in enumerate(texts)]
+    path = written(tmp_path, "a.jsonl", end.join(rows), codec, packer)
+
+    assert texts_of(path, encoding=codec, block_bytes=block) == texts
+
+
+@QUICK
+@given(st.lists(LINES), FILES, st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_text_lines_come_back(tmp_path, lines, file, end, ended):
+    codec, packer, block = file
+    path = written(tmp_path, "a.txt", end.join(lines) + end * ended, codec, packer)
+
+    got = list(read([path], InputOptions(encoding=codec, block_bytes=block)))
+
+    assert [d.text for d in got] == lines
+    assert [d.id for d in got] == [f"{path}:{n}" for n in range(1, len(lines) + 1)]
+
+
+@QUICK
+@given(st.lists(LINES), CODECS, PACKERS, BLOCKS, st.sampled_from([",", "\t"]))
+def test_csv_comes_back_with_the_line_where_each_row_starts(tmp_path, lines, codec, packer, block, delimiter):
+    texts = [line.replace("/", '\n"') for line in lines]
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(["id", "text"])
+    starts = []
+    for number, text in enumerate(texts):
+        starts.append(out.getvalue().count("\n") + 1)
+        writer.writerow([number, text])
+    path = written(tmp_path, "a.csv" if delimiter == "," else "a.tsv", out.getvalue(), codec, packer)
+
+    got = list(read([path], InputOptions(encoding=codec, block_bytes=block)))
+
+    assert [d.text for d in got] == texts
+    assert [d.place.line for d in got] == starts
+
+
+@QUICK
+@given(TEXTS.filter(lambda t: not t.startswith("\ufeff")), CODECS, PACKERS, BLOCKS)
+def test_a_file_of_a_folder_comes_back_whole(tmp_path, text, codec, packer, block):
+    path = written(tmp_path, "a.txt", text, codec, packer)
+
+    assert texts_of(path, encoding=codec, block_bytes=block, format="folder") == [text]
+
+
+@QUICK
+@given(st.lists(LINES, min_size=1), st.sampled_from(["utf-8", "gb18030", "utf-16-le"]), BLOCKS)
+def test_raw_bytes_are_those_of_the_file(tmp_path, lines, codec, block):
+    path = written(tmp_path, "a.txt", "\n".join(lines), codec)
+
+    got = read([path], InputOptions(encoding=codec, block_bytes=block, keep_raw=True))
+
+    assert [d.raw for d in got] == [line.encode(codec) for line in lines]
+
+
+def test_a_folder_is_read_sorted_without_hidden_files(tmp_path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / ".git").mkdir()
+    for name in ("b/x.md", "a.txt", ".hidden", ".git/config"):
+        (tmp_path / name).write_text(f"text of {name}")
+
+    got = list(read([str(tmp_path)]))
+
+    assert [(d.id, d.text) for d in got] == [("a.txt", "text of a.txt"), ("b/x.md", "text of b/x.md")]
+
+
+def test_a_pattern_is_expanded_sorted(tmp_path):
+    for name in ("b.txt", "a.txt"):
+        (tmp_path / name).write_text(name)
+
+    assert texts_of(str(tmp_path / "*.txt")) == ["a.txt", "b.txt"]
+
+
+def test_standard_input_is_json_lines(monkeypatch):
+    class Stdin:
+        buffer = io.BytesIO('{"id":7,"text":"天"}\n\n{"text":"地"}'.encode())
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+
+    got = list(read(["-"]))
+
+    assert [(d.id, d.text) for d in got] == [("7", "天"), ("-:3", "地")]
+
+
+def test_fingerprints_features_and_metadata_are_read(tmp_path):
+    path = written(
+        tmp_path,
+        "a.jsonl",
+        '{"id":"a","s":"00000000000000ff","f":[["x",1],[2,0.5]],"lang":"zh","n":{"k":1}}\n',
+    )
+
+    (by_simhash,) = read([path], InputOptions(simhash_field="s", metadata_fields=("lang", "n", "no")))
+    (by_features,) = read([path], InputOptions(features_field="f"))
+
+    assert by_simhash == Document("a", None, 255, None, {"lang": "zh", "n": {"k": 1}}, Place(path, 1), None)
+    assert by_features.features == (("x", 1.0), (2, 0.5))
+
+
+def test_a_csv_cell_holds_features_as_json(tmp_path):
+    path = written(tmp_path, "a.csv", 'id,f\n1,"[[""x"", 2]]"\n')
+
+    (got,) = read([path], InputOptions(features_field="f"))
+
+    assert got.features == (("x", 2.0),)
+
+
+def test_progress_ends_at_the_total(tmp_path):
+    paths = [written(tmp_path, "a.txt", "天\n地", packer=".gz"), written(tmp_path, "b.txt", "x")]
+    progress = Progress()
+
+    list(read(paths, progress=progress))
+
+    assert progress.bytes_read == total_bytes(paths) > 0
+    assert total_bytes(["-"]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no.txt", "does not exist"),
+        ("*.none", "no file matches"),
+        ("a.odd", "--input-format"),
+        ("a.parquet", "not read yet"),
+        ("a.warc.gz", "not read yet"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_refused_before_any_reading(tmp_path, name, message):
+    good = written(tmp_path, "good.txt", "x")
+    if name.startswith("a."):
+        (tmp_path / name).write_bytes(b"x")
+
+    with pytest.raises(InvalidInput, match=message):
+        read([good, str(tmp_path / name)])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"format": "xml"},
+        {"encoding": "klingon"},
+        {"encoding": "cp037"},
+        {"encoding": "base64"},
+        {"simhash_field": "s", "features_field": "f"},
+        {"id_field": ""},
+        {"text_field": "id"},
+        {"metadata_fields": "lang"},
+        {"block_bytes": 0},
+        {"max_record_bytes": 0},
+    ],
+)
+def test_options_are_checked_on_construction(wrong):
+    with pytest.raises(InvalidArgument):
+        InputOptions(**wrong)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_a_fingerprint_is_read_in_every_form(value):
+    forms = [value, f"{value:016x}", f"{value:016X}", hex(value)]
+
+    assert {parse_simhash(form) for form in forms} == {value}
+
+
+def test_a_short_run_of_digits_is_decimal_and_sixteen_are_hex():
+    assert parse_simhash("18446744073709551615") == 2**64 - 1
+    assert parse_simhash("0000000000000010") == 16
+    assert parse_simhash("10") == 10
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        "ff",
+        "-1",
+        "0x",
+        "0x10000000000000000",
+        "1" * 21,
+        "１",
+        " 1",
+        -1,
+        2**64,
+        True,
+        pytest.param(10**5000, id="huge"),
+    ],
+)
+def test_anything_else_is_no_fingerprint(wrong):
+    with pytest.raises(InvalidArgument):
+        parse_simhash(wrong)

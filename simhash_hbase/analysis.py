@@ -3,21 +3,32 @@
 An `Analysis` pickles and is cheap to send to a worker process; entries do not depend on which process made them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from simhash_hbase.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-from simhash_hbase.entries import Entries, Metadata
+from simhash_hbase.analyzers import (
+    Analyzer,
+    JiebaAnalyzer,
+    LearnedAnalyzer,
+    ShingleAnalyzer,
+    WeightedAnalyzer,
+    word_tokens,
+)
+from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
 from simhash_hbase.errors import EmptyDocument, InvalidProfile
 from simhash_hbase.fingerprint import Fingerprinter, fingerprint
-from simhash_hbase.idf import IdfTable
+from simhash_hbase.idf import IdfTable, Reservoir
 from simhash_hbase.profile import Profile
-from simhash_hbase.sketch import sketches_and_digests
+from simhash_hbase.sketch import sketches_and_digests, text_digests
 
-__all__ = ["Analysed", "Analysis", "make_analyzer"]
+__all__ = ["Analysed", "Analysis", "learn_idf", "make_analyzer"]
+
+LEARN_FROM = 5_000
+"""Documents of a sample: 600 already help, more than some thousand change little (README, Choosing)."""
 
 Features = Sequence[tuple[str | int, float]]
 
@@ -66,6 +77,37 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
             return WeightedAnalyzer()
 
 
+def learn_idf(texts: Iterable[str], *, segmenter: str = "fast", limit: int = LEARN_FROM) -> IdfTable:
+    """Count document frequencies over a sample of a stream of texts.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The user's own documents, however many.
+    segmenter : str
+        ``fast`` or ``jieba``.
+    limit : int
+        Documents sampled at most, evenly over the stream and always the same ones of the same stream.
+
+    Returns
+    -------
+    IdfTable
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no document.
+
+    Notes
+    -----
+    Keeps the sampled texts in memory.
+    """
+    sample: Reservoir[str] = Reservoir(limit=limit)
+    for text in texts:
+        sample.add(text)
+    return IdfTable.learn(word_tokens(text, segmenter=segmenter) for text in sample.items)
+
+
 class Analysis:
     """Turns documents into entries as one profile says.
 
@@ -106,9 +148,9 @@ class Analysis:
         if self.profile.analyzer == "weighted":
             raise InvalidProfile("analyzer weighted takes features, not texts: name their field (--features-field)")
         simhashes, features = self._fingerprinter.fingerprint_many(texts)
-        kept = np.flatnonzero(features)
+        kept = np.flatnonzero(features).tolist()
         few = [texts[i] for i in kept]
-        sketches, digests = sketches_and_digests(few, sketch=self.profile.sketch is not None)
+        sketches, digests = self._sketches(few)
         return Analysed(
             Entries(
                 ids=[ids[i] for i in kept],
@@ -120,9 +162,14 @@ class Analysis:
                 digests=digests,
                 metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
             ),
-            kept.tolist(),
+            kept,
             np.flatnonzero(features == 0).tolist(),
         )
+
+    def _sketches(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], list[bytes]]:
+        if self.profile.sketch is None:
+            return np.zeros((len(texts), SKETCH_WORDS), np.uint64), text_digests(texts)
+        return sketches_and_digests(texts)
 
     def features(
         self, ids: Sequence[str], features: Sequence[Features], metadata: Sequence[Metadata | None] | None = None

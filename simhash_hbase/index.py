@@ -278,10 +278,15 @@ class Index:
 
     def query_id(self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer | None:
         """Find the near-duplicates of a stored document; None when the index does not hold the id."""
+        entries = self.entries_of(document_id)
+        return None if entries is None else self.query_entries(entries, rule=rule, limit=limit)[0]
+
+    def entries_of(self, document_id: str) -> Entries | None:
+        """Read a document back as analysis made it; None when queries do not find the id."""
         [held] = self._read([document_id])
         if held is None or held[1] is None:
             return None
-        return self.query_entries(_as_entries(*held), rule=rule, limit=limit)[0]
+        return _as_entries(held[0], held[1])
 
     def get(self, document_id: str) -> Stored | None:
         """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""

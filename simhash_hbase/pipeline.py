@@ -8,6 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from simhash_hbase.analysis import Analysed, Analysis
+from simhash_hbase.entries import Entries
 from simhash_hbase.inputs import Document, Record, Reject
 
 __all__ = ["Chunk", "analyse"]
@@ -39,9 +40,20 @@ class Chunk:
         return many or self.characters >= CHUNK_CHARACTERS
 
     @property
+    def entries(self) -> Entries:
+        """The entries; only after analysis."""
+        return self._done.entries
+
+    @property
     def kept(self) -> list[Document]:
-        """The documents that have an entry, in the order of the entries."""
-        return [self.documents[at] for at in self.analysed.kept] if self.analysed else []
+        """The documents that have an entry, in the order of the entries; only after analysis."""
+        return [self.documents[at] for at in self._done.kept]
+
+    @property
+    def _done(self) -> Analysed:
+        if self.analysed is None:
+            raise RuntimeError("the chunk was not analysed yet")
+        return self.analysed
 
 
 def analyse(records: Iterable[Record], analysis: Analysis, *, workers: int = 1) -> Iterator[Chunk]:

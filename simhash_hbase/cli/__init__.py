@@ -1,0 +1,5 @@
+"""The command line: one file a command, each parses, makes one library call after another, and prints."""
+
+from simhash_hbase.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,40 @@
+"""``simhash-hbase add``."""
+
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.documents import Documents, take_input
+from simhash_hbase.cli.options import input_options, output_options
+from simhash_hbase.cli.output import Output, hex_simhash
+from simhash_hbase.config import open_index
+
+
+@click.command("add", epilog="Example: simhash-hbase add file:news.index today.jsonl.gz --encoding auto")
+@click.argument("url")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
+@input_options
+@output_options
+def command(url: str, files: tuple[str, ...], verbose: bool, **options: Any) -> int:  # noqa: ANN401
+    """Write documents, duplicates or not; of a known id the last text stays.
+
+    FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. What was
+    printed, or counted in the summary, is durable.
+    """
+    given = take_input(options)
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    known = moved = 0
+    with open_index(url) as index, Documents("add", files, given, output) as documents:
+        for chunk in documents.chunks(index.analysis):
+            entries = chunk.entries
+            written = index.add_entries(entries)
+            known += sum(written.known)
+            moved += sum(written.moved)
+            if verbose:
+                for name, simhash in zip(entries.ids, entries.simhashes.tolist(), strict=True):
+                    output.line({"id": name, "simhash": hex_simhash(simhash)})
+                output.flush()
+    output.close()
+    output.summary("add", documents.read, known=known, with_another_text=moved, refused=documents.refused)
+    return documents.exit_code

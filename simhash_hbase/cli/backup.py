@@ -1,0 +1,23 @@
+"""``simhash-hbase backup``."""
+
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.output import Output
+from simhash_hbase.config import open_index
+
+
+@click.command("backup", epilog="Example: simhash-hbase backup file:news.index /backups/news-monday.index")
+@click.argument("url")
+@click.argument("destination", metavar="DEST")
+@output_options
+def command(url: str, destination: str, **options: Any) -> None:  # noqa: ANN401
+    """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    destination = destination.removeprefix("file:")
+    with open_index(url) as index:
+        index.backup(destination)
+    output.line({"backup": f"file:{destination}"})
+    output.close()

@@ -1,0 +1,27 @@
+"""``simhash-hbase create``."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from simhash_hbase.cli.options import index_options, output_options, profile_fields, profile_options
+from simhash_hbase.cli.output import Output
+from simhash_hbase.cli.sample import sample_options, sample_texts
+from simhash_hbase.config import create_index
+
+
+@click.command("create", epilog="Example: simhash-hbase create file:news.index --learn-from last-month.jsonl.gz")
+@click.argument("url")
+@click.option("--if-not-exists", is_flag=True, help="Do nothing when there is one with the same profile.")
+@sample_options
+@profile_options
+@index_options
+@output_options
+def command(url: str, if_not_exists: bool, **options: Any) -> None:  # noqa: ANN401
+    """Make an index; its profile is frozen from now on, and printed."""
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    texts = sample_texts(options, output)
+    with create_index(url, learn_from=texts, if_not_exists=if_not_exists, **profile_fields(options)) as index:
+        output.line(msgspec.to_builtins(index.profile))
+    output.close()

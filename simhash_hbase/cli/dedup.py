@@ -1,0 +1,181 @@
+"""``simhash-hbase dedup``."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.documents import Documents, input_settings, take_input
+from simhash_hbase.cli.kept import KeptFile, open_kept
+from simhash_hbase.cli.longest import decide_longest
+from simhash_hbase.cli.options import index_options, input_options, output_options, profile_fields, profile_options
+from simhash_hbase.cli.output import Output
+from simhash_hbase.cli.sample import texts_of
+from simhash_hbase.cli.spool import spooled
+from simhash_hbase.config import create_index, create_store, open_index
+from simhash_hbase.dedup import Decision, Deduplicator
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import IndexMissing, InvalidArgument
+from simhash_hbase.index import Index
+from simhash_hbase.inputs import Document, Reject
+from simhash_hbase.pipeline import Chunk
+from simhash_hbase.rowkey import id_digest
+
+
+@click.command(
+    "dedup", epilog="Example: simhash-hbase dedup file:news.index --create crawl-*.jsonl.gz > decisions.jsonl"
+)
+@click.argument("url")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--create", is_flag=True, help="Make the index where there is none, learning the idf from FILEs.")
+@click.option("--keep", type=click.Choice(["first", "longest"]), default="first", show_default=True,
+              help="Of near copies, which becomes the original.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Write nothing.")
+@click.option("--output", "kept", type=click.Path(dir_okay=False), help="Write the kept documents here, as they came.")
+@profile_options
+@index_options
+@input_options
+@output_options
+def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
+    """Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
+
+    What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
+    bytes of memory a document, for the ids.
+    """
+    given = take_input(options)
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    with ExitStack() as stack:
+        sources = stack.enter_context(spooled(files, wanted=options["create"]))
+        index = stack.enter_context(_open(url, sources, given, options, output))
+        deduplicator = stack.enter_context(_deduplicator(index, dry_run=options["dry_run"]))
+        kept = stack.enter_context(open_kept(options["kept"]))
+        documents = stack.enter_context(Documents("dedup", sources, given, output, keep_raw=kept is not None))
+        run = _Run(index, deduplicator, documents, output, kept)
+        decide = run.longest if options["keep"] == "longest" else run.first
+        decide(documents)
+    output.close()
+    output.summary("dedup", documents.read, kept=run.originals, duplicates=run.duplicates, refused=documents.refused)
+    return documents.exit_code
+
+
+class _Run:
+    """One corpus on its way through."""
+
+    def __init__(
+        self, index: Index, deduplicator: Deduplicator, documents: Documents, output: Output, kept: KeptFile | None
+    ) -> None:
+        self.originals = self.duplicates = 0
+        self._index = index
+        self._deduplicator = deduplicator
+        self._documents = documents
+        self._output = output
+        self._kept = kept
+        self._seen: set[bytes] = set()
+
+    def first(self, documents: Documents) -> None:
+        """Decide in the order of the input."""
+        for chunk in documents.chunks(self._index.analysis):
+            entries, texts = self._once(chunk)
+            decisions = self._decide(entries)
+            for document, decision in zip(texts, decisions, strict=True):
+                self._tell(document.raw, decision)
+            self._output.flush()
+
+    def longest(self, documents: Documents) -> None:
+        """Decide by length downwards, print in the order of the input."""
+        parts = (self._once(chunk) for chunk in documents.chunks(self._index.analysis))
+        for raw, decision in decide_longest(parts, self._decide):
+            self._tell(raw, decision)
+
+    def _decide(self, entries: Entries) -> list[Decision]:
+        return self._index.dedup_entries(entries, self._deduplicator)
+
+    def _once(self, chunk: Chunk) -> tuple[Entries, list[Document]]:
+        """Refuse documents whose id came before in this input."""
+        entries, documents = chunk.entries, chunk.kept
+        keep = []
+        for at, document in enumerate(documents):
+            digest = id_digest(document.id)
+            if digest in self._seen:
+                reason = f"the id {document.id!r} came before in this input"
+                self._documents.refuse(Reject(document.place, reason, document.raw or b"", document.id))
+                self._documents.read -= 1
+            else:
+                self._seen.add(digest)
+                keep.append(at)
+        if len(keep) == len(documents):
+            return entries, documents
+        return entries.take(keep), [documents[at] for at in keep]
+
+    def _tell(self, raw: bytes | None, decision: Decision) -> None:
+        self.originals += decision.is_original
+        self.duplicates += not decision.is_original
+        self._output.line(_record(decision))
+        if self._kept is not None and decision.is_original and raw is not None:
+            self._kept.write(raw)
+
+
+def _record(decision: Decision) -> dict[str, object]:
+    record: dict[str, object] = {
+        "id": decision.id,
+        "status": "original" if decision.is_original else "duplicate",
+        "of": decision.of,
+        "distance": decision.distance,
+        "similarity": decision.similarity,
+        "short": decision.short,
+    }
+    return {**record, "of_removed": True} if decision.of_removed else record
+
+
+def _open(url: str, sources: tuple[str, ...], given: dict[str, Any], options: dict[str, Any], output: Output) -> Index:
+    fields = profile_fields(options)
+    if not options["create"] and fields:
+        raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
+    try:
+        index = open_index(url, readonly=options["dry_run"])
+    except IndexMissing:
+        if not options["create"]:
+            raise
+        return _create(url, sources, given, fields, output, dry_run=options["dry_run"])
+    if fields:
+        index.profile.check_same(index.profile.replace(**fields))
+    return index
+
+
+def _create(
+    url: str,
+    sources: tuple[str, ...],
+    given: dict[str, Any],
+    fields: dict[str, Any],
+    output: Output,
+    *,
+    dry_run: bool,
+) -> Index:
+    """Make the index; by default its idf is learned from the input."""
+    target = "memory:" if dry_run else url
+    settings = input_settings(given)
+    learns = settings.simhash_field is None and settings.features_field is None
+    if fields.get("analyzer", "learned") == "learned" and learns:
+        output.note("learning the idf from the input …")
+        fields.pop("analyzer", None)
+        return create_index(target, learn_from=texts_of(sources, settings, output), **fields)
+    if settings.features_field is not None:
+        fields.setdefault("analyzer", "weighted")
+    return create_index(target, **fields)
+
+
+@contextmanager
+def _deduplicator(index: Index, *, dry_run: bool) -> Iterator[Deduplicator]:
+    """Make what decides; a dry run writes to a temporary folder that is thrown away."""
+    if not dry_run:
+        yield index.deduplicator()
+        return
+    with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
+        scratch = create_store(f"file:{Path(folder) / 'scratch'}")
+        try:
+            yield index.deduplicator(scratch=scratch)
+        finally:
+            scratch.close()

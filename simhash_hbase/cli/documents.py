@@ -1,0 +1,112 @@
+"""From FILE arguments to analysed chunks: what add, dedup, query and fingerprint have in common."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.cli.output import Output
+from simhash_hbase.inputs import InputOptions, Reject, read, total_bytes, write_rejects
+from simhash_hbase.inputs import Progress as InputProgress
+from simhash_hbase.pipeline import Chunk, analyse
+
+__all__ = ["Documents", "input_settings", "take_input"]
+
+INPUT_OPTIONS = (
+    "input_format",
+    "encoding",
+    "id_field",
+    "text_field",
+    "simhash_field",
+    "features_field",
+    "metadata_fields",
+)
+# Beyond this many, refused records are counted and kept with --rejects, not printed.
+SHOWN_REJECTS = 20
+
+
+def take_input(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the input options out of all options of a command."""
+    return {name: options.pop(name) for name in (*INPUT_OPTIONS, "rejects", "workers")}
+
+
+def input_settings(given: dict[str, Any], *, keep_raw: bool = False) -> InputOptions:
+    """Make reader options of what `take_input` took."""
+    fields = {name: given[name] for name in INPUT_OPTIONS[1:]}
+    return InputOptions(format=given["input_format"], keep_raw=keep_raw, **fields)
+
+
+class Documents:
+    """The documents of a command's FILEs.
+
+    Parameters
+    ----------
+    name : str
+        The command, for messages.
+    sources : sequence of str
+        FILE arguments.
+    given : dict
+        What `take_input` took.
+    output : Output
+        Where progress and refused records are told.
+    keep_raw : bool
+        Documents keep the input's own bytes.
+
+    Raises
+    ------
+    InvalidInput
+        When a source is missing.
+    """
+
+    def __init__(
+        self, name: str, sources: Sequence[str], given: dict[str, Any], output: Output, *, keep_raw: bool = False
+    ) -> None:
+        self.read = 0
+        """Documents that have an entry."""
+        self.refused = 0
+        self._name = name
+        self._sources = sources
+        self._options = input_settings(given, keep_raw=keep_raw)
+        # A sketch or two is not worth a thousand worker starts: --workers is what the machine lends us.
+        self._workers = given["workers"] or len(os.sched_getaffinity(0))
+        self._output = output
+        self._consumed = InputProgress()
+        self._total = total_bytes(sources)
+        self._stack = ExitStack()
+        self._rejects = self._stack.enter_context(write_rejects(given["rejects"])) if given["rejects"] else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def exit_code(self) -> int:
+        """3 when something was refused."""
+        return 3 if self.refused else 0
+
+    def chunks(self, analysis: Analysis) -> Iterator[Chunk]:
+        """Read and analyse; refused records are reported as they come."""
+        records = read(self._sources, self._options, self._consumed)
+        with self._output.progress(self._name, self._total, self._consumed) as ticker:
+            for chunk in analyse(records, analysis, workers=self._workers):
+                self.read += len(chunk.kept)
+                for reject in chunk.rejects:
+                    self.refuse(reject)
+                yield chunk
+                ticker.move()
+
+    def refuse(self, reject: Reject) -> None:
+        """Count, report and keep a refused record."""
+        self.refused += 1
+        if self._rejects is not None:
+            self._rejects(reject)
+        if self.refused <= SHOWN_REJECTS:
+            self._output.warn(f"{reject.place}: refused: {reject.reason}")
+        elif self.refused == SHOWN_REJECTS + 1:
+            self._output.warn("more refused records follow; --rejects FILE keeps them all")

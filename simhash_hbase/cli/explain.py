@@ -1,0 +1,81 @@
+"""``simhash-hbase explain``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.cli.documents import take_input
+from simhash_hbase.cli.fingerprint import analysis_for
+from simhash_hbase.cli.options import input_options, output_options, profile_options
+from simhash_hbase.cli.output import Output
+from simhash_hbase.config import open_index
+from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.explain import Side, compare
+from simhash_hbase.index import Index
+
+ADDRESSES = ("file:", "memory:", "hbase://", "redis://")
+# A longer argument cannot be the name of a file.
+LONGEST_NAME = 4096
+
+
+@click.command("explain", epilog="Example: simhash-hbase explain file:news.index a.txt b.txt")
+@click.argument("words", nargs=-1, required=True, metavar="[URL] A B")
+@click.option("--learn-from", multiple=True, metavar="FILE", help="Sample for the analyzer learned; repeatable.")
+@click.option("--scheme", default="5x2", show_default=True, help="Without URL: the blocks to show.")
+@profile_options
+@input_options
+@output_options
+def command(words: tuple[str, ...], scheme: str, **options: Any) -> None:  # noqa: ANN401
+    """Show why two documents are near or not: bits, blocks, tables, features.
+
+    A and B are each the name of a file, the id of a stored document (with URL), or else a text.
+    """
+    given = take_input(options)
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    if words[0].startswith(ADDRESSES):
+        with open_index(words[0], readonly=True) as index:
+            a, b = _pair(words[1:])
+            encoding = given["encoding"]
+            sides = [_side(word, index.analysis, encoding, index) for word in (a, b)]
+            record = compare(sides[0], sides[1], index.profile.blocks)
+    else:
+        a, b = _pair(words)
+        options["profile_of"] = None
+        analysis = analysis_for(options, given, output)
+        profile = analysis.profile.replace(scheme=scheme)
+        sides = [_side(word, analysis, given["encoding"], None) for word in (a, b)]
+        record = compare(sides[0], sides[1], profile.blocks)
+    if output.format == "table":
+        for name, value in record.items():
+            output.line({"what": name, "value": value})
+    else:
+        output.line(record)
+    output.close()
+
+
+def _pair(words: tuple[str, ...]) -> tuple[str, str]:
+    if len(words) != 2:  # noqa: PLR2004
+        raise InvalidArgument("two documents are compared: simhash-hbase explain [URL] A B")
+    return words[0], words[1]
+
+
+def _side(word: str, analysis: Analysis, encoding: str, index: Index | None) -> Side:
+    text = _file_text(word, encoding)
+    if text is None and index is not None:
+        stored = index.entries_of(word)
+        if stored is not None:
+            return Side.of_entries(word, stored)
+    name = "text" if text is None else word
+    return Side.of_text(name, word if text is None else text, analysis)
+
+
+def _file_text(word: str, encoding: str) -> str | None:
+    path = Path(word)
+    try:
+        if len(word) > LONGEST_NAME or not path.is_file():
+            return None
+        return path.read_text("utf-8" if encoding == "auto" else encoding)
+    except (OSError, ValueError, LookupError) as error:
+        raise InvalidInput(f"{word[:200]} cannot be read as text: {error}") from error

@@ -1,0 +1,75 @@
+"""``simhash-hbase fingerprint``."""
+
+from typing import Any
+
+import click
+
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.cli.documents import Documents, input_settings, take_input
+from simhash_hbase.cli.options import input_options, output_options, profile_fields, profile_options
+from simhash_hbase.cli.output import Output, hex_simhash
+from simhash_hbase.cli.sample import texts_of
+from simhash_hbase.config import open_index, resolve_profile
+from simhash_hbase.errors import EmptyDocument, InvalidArgument
+
+
+@click.command(
+    "fingerprint", epilog="Example: simhash-hbase fingerprint --analyzer jieba --text '我是蓝翔技工…' --explain"
+)
+@click.argument("files", nargs=-1, metavar="[FILE…]")
+@click.option("--text", "texts", multiple=True, help="A text; repeatable.")
+@click.option("--profile-of", metavar="URL", help="Fingerprint as this index does.")
+@click.option("--learn-from", multiple=True, metavar="FILE", help="Sample for the analyzer learned; repeatable.")
+@click.option("--explain", is_flag=True, help="Show features, weights and bits.")
+@profile_options
+@input_options
+@output_options
+def command(files: tuple[str, ...], texts: tuple[str, ...], explain: bool, **options: Any) -> int:  # noqa: ANN401
+    """Print ids and fingerprints; no index is needed."""
+    given = take_input(options)
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    if not (files or texts):
+        raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
+    analysis = analysis_for(options, given, output)
+    for text in texts:
+        analysed = analysis.texts(["text"], [text])
+        if analysed.refused:
+            raise EmptyDocument("the text leaves no feature, so it has no fingerprint")
+        output.line(_record(analysis, "text", int(analysed.entries.simhashes[0]), text if explain else None))
+    code = 0
+    if files:
+        with Documents("fingerprint", files, given, output) as documents:
+            for chunk in documents.chunks(analysis):
+                simhashes = chunk.entries.simhashes.tolist()
+                for document, simhash in zip(chunk.kept, simhashes, strict=True):
+                    output.line(_record(analysis, document.id, simhash, document.text if explain else None))
+                output.flush()
+        output.summary("fingerprint", documents.read, refused=documents.refused)
+        code = documents.exit_code
+    output.close()
+    return code
+
+
+def analysis_for(options: dict[str, Any], given: dict[str, Any], output: Output) -> Analysis:
+    """Make the analysis that the options ask for, or that an index has."""
+    fields = profile_fields(options)
+    if options.get("profile_of"):
+        if fields or options["learn_from"]:
+            raise InvalidArgument("--profile-of takes all from the index: leave out the other profile options")
+        with open_index(options["profile_of"], readonly=True) as index:
+            return index.analysis
+    if given["features_field"] is not None:
+        fields.setdefault("analyzer", "weighted")
+    sample = options["learn_from"]
+    settings = input_settings(given)
+    learn = texts_of(sample, settings, output) if sample else None
+    profile, idf = resolve_profile(learn, **fields)
+    return Analysis(profile, idf)
+
+
+def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:
+    record: dict[str, object] = {"id": name, "simhash": hex_simhash(simhash)}
+    if text is None:
+        return record
+    features = analysis.analyzer.features(text)
+    return {**record, "bits": f"{simhash:064b}", "features": [[word, weight] for word, weight in features]}

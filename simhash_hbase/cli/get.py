@@ -1,0 +1,29 @@
+"""``simhash-hbase get``."""
+
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.export import stored_record
+from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.output import Output
+from simhash_hbase.config import open_index
+
+
+@click.command("get", epilog="Example: simhash-hbase get file:news.index https://example.org/a")
+@click.argument("url")
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@output_options
+def command(url: str, ids: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
+    """Print what the index holds of documents; an id that it does not hold is told, and exit code 1."""
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    with open_index(url, readonly=True) as index:
+        found = index.get_many(ids)
+    for stored in found:
+        if stored is not None:
+            output.line(stored_record(stored))
+    output.close()
+    missing = [name for name, stored in zip(ids, found, strict=True) if stored is None]
+    for name in missing:
+        output.warn(f"simhash-hbase: {name}: not in the index")
+    return 1 if missing else 0

@@ -1,0 +1,144 @@
+"""What a command prints: JSON lines or tables on standard output, everything else on standard error."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from time import monotonic
+from typing import BinaryIO
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from simhash_hbase.inputs import Progress as InputProgress
+
+__all__ = ["Output", "hex_simhash", "plain"]
+
+FLUSH_BYTES = 1 << 16
+CELL_CHARACTERS = 60
+
+
+def hex_simhash(simhash: int) -> str:
+    """Write a fingerprint the way it is read: 16 lower-case hex digits."""
+    return f"{simhash:016x}"
+
+
+def plain(value: object) -> object:
+    """Turn results into what JSON knows; similarities to four decimals."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [plain(item) for item in value]
+    return value
+
+
+@dataclass(kw_only=True)
+class Output:
+    """Where and how a command prints.
+
+    Notes
+    -----
+    Lines are buffered; `flush` is called after each batch, so that what was printed was acknowledged and a pipe's
+    reader sees it soon.
+    """
+
+    format: str = "json"
+    """``json`` for JSON lines, ``table`` for people."""
+    quiet: bool = False
+    """Nothing but results and errors."""
+
+    def __post_init__(self) -> None:
+        self._encoder = msgspec.json.Encoder()
+        self._stream: BinaryIO = sys.stdout.buffer
+        self._buffer = bytearray()
+        self._rows: list[Mapping[str, object]] = []
+        self._console = Console(stderr=True)
+        self._start = monotonic()
+
+    def line(self, record: Mapping[str, object]) -> None:
+        """Print one result."""
+        if self.format == "table":
+            self._rows.append(record)
+            return
+        self._encoder.encode_into(plain(record), self._buffer, len(self._buffer))
+        self._buffer += b"\n"
+        if len(self._buffer) >= FLUSH_BYTES:
+            self.flush()
+
+    def raw(self, line: bytes) -> None:
+        """Print one result that is JSON already."""
+        self._buffer += line + b"\n"
+
+    def flush(self) -> None:
+        """Hand what was printed to the reader."""
+        self._stream.write(self._buffer)
+        self._stream.flush()
+        self._buffer.clear()
+
+    def close(self) -> None:
+        """Print what is left, tables all at once: their columns need every row."""
+        if self._rows:
+            Console(file=sys.stdout).print(_table(self._rows))
+            self._rows = []
+        self.flush()
+
+    def note(self, text: str) -> None:
+        """Tell people something; standard error."""
+        if not self.quiet:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def warn(self, text: str) -> None:
+        """Tell people something that is not as it should be; standard error, also when quiet."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def summary(self, command: str, documents: int, **counts: int) -> None:
+        """Tell how many, how long and how fast."""
+        seconds = max(monotonic() - self._start, 1e-9)
+        rest = "".join(f", {n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+        self.note(f"{command}: {documents:,} documents{rest}; {seconds:.1f} s, {documents / seconds:,.0f} a second")
+
+    @contextmanager
+    def progress(self, name: str, total: int | None, consumed: InputProgress) -> Iterator["Ticker"]:
+        """Show how much of the input is read, on a terminal."""
+        if self.quiet or not self._console.is_terminal:
+            yield Ticker(None, None, consumed)
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=self._console, transient=True) as bar:
+            yield Ticker(bar, bar.add_task(name, total=total), consumed)
+
+
+@dataclass
+class Ticker:
+    """Moves a progress bar, if there is one."""
+
+    bar: Progress | None
+    task: object
+    consumed: InputProgress
+
+    def move(self) -> None:
+        """Show what has been read by now."""
+        if self.bar is not None:
+            self.bar.update(self.task, completed=self.consumed.bytes_read)  # type: ignore[arg-type]
+
+
+def _table(rows: list[Mapping[str, object]]) -> Table:
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    return table
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    simple = isinstance(value, str | int | float)
+    text = str(plain(value)) if simple else msgspec.json.encode(plain(value)).decode()
+    return text if len(text) <= CELL_CHARACTERS else text[: CELL_CHARACTERS - 1] + "…"

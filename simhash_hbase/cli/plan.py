@@ -1,0 +1,65 @@
+"""``simhash-hbase plan``."""
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from simhash_hbase.blocks import Scheme
+from simhash_hbase.cli.output import Output
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.plan import PlannedScheme, plan_scheme
+
+SCHEMES = ("4x1", "5x2", "6x3", "7x4")
+
+
+@click.command("plan", epilog="Example: simhash-hbase plan --documents 2^34 --scheme 4x1 --scheme 5x2")
+@click.option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
+@click.option("--scheme", "schemes", multiple=True, help="BLOCKSxCHOSEN; repeatable; default those for distance 3.")
+@click.option("--format", "format_", type=click.Choice(["json", "table"]), default="table", show_default=True)
+@click.option("--quiet", is_flag=True, hidden=True)
+@click.option("--debug", is_flag=True, hidden=True)
+def command(documents: str, schemes: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+    """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
+
+    For uniform fingerprints; templated documents add real neighbours. Bytes and times come from measured constants.
+    """
+    output = Output(format=options["format_"])
+    number = _number(documents)
+    for text in schemes or SCHEMES:
+        planned = plan_scheme(Scheme.parse(text), number)
+        output.line(_readable(planned) if output.format == "table" else asdict(planned))
+    output.close()
+
+
+def _number(text: str) -> int:
+    if found := re.fullmatch(r"(\d{1,4})\^(\d{1,3})", text):
+        return pow(int(found[1]), int(found[2]))
+    try:
+        return int(text.replace(",", "").replace("_", "")) if "e" not in text.lower() else int(float(text))
+    except (ValueError, OverflowError) as error:
+        raise InvalidArgument(f"documents {text!r}: wanted a number such as 1000000, 1e9 or 2^34") from error
+
+
+def _readable(planned: PlannedScheme) -> dict[str, object]:
+    p = planned
+    return {
+        "scheme": p.scheme,
+        "complete to": p.distance,
+        "rows": f"{p.rows:,}",
+        "unrelated rows a query": f"{p.tables} scans of {p.rows_a_scan:,}: {p.rows_a_query:,}"
+        + ("" if p.rows_a_query == p.rows_a_query_exact else f" (exactly {p.rows_a_query_exact:,.10g})"),
+        "file:": _size(p.embedded_bytes),
+        "HBase": _size(p.hbase_bytes),
+        "regions": f"{p.hbase_regions:,}",
+        "load": f"{p.load_hours:,.1f} h",
+    }
+
+
+def _size(octets: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if octets < 1000:  # noqa: PLR2004
+            return f"{octets:,.0f} {unit}"
+        octets /= 1000
+    return f"{octets:,.1f} TB"

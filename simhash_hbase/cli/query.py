@@ -1,0 +1,81 @@
+"""``simhash-hbase query``."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from simhash_hbase.answers import Answer
+from simhash_hbase.cli.documents import Documents, take_input
+from simhash_hbase.cli.options import input_options, match_options, output_options
+from simhash_hbase.cli.output import Output, hex_simhash, plain
+from simhash_hbase.config import open_index
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index import Index
+from simhash_hbase.inputs import parse_simhash
+from simhash_hbase.profile import MatchRule
+
+
+@click.command("query", epilog="Example: simhash-hbase query file:news.index --text '今天…' --limit 5")
+@click.argument("url")
+@click.argument("files", nargs=-1, metavar="[FILE…]")
+@click.option("--text", "texts", multiple=True, help="A text to look for; repeatable.")
+@click.option("--id", "ids", multiple=True, help="A stored document to look for; repeatable.")
+@click.option("--simhash", "simhashes", multiple=True, help="A fingerprint: 16 hex digits, 0x… or decimal.")
+@match_options
+@input_options
+@output_options
+def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
+    """Find the near-duplicates of documents, nearest first."""
+    given = take_input(options)
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    if not (files or options["texts"] or options["ids"] or options["simhashes"]):
+        raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
+    limit, code = options["limit"], 0
+    with open_index(url, readonly=True) as index:
+        wanted = {name: options[name] for name in ("match", "distance", "similarity")}
+        rule = index.rule(**wanted)
+        for name, answer in _named(index, options, rule):
+            output.line(_record(name, answer))
+        if files:
+            code = _query_files(index, files, given, output, rule, limit)
+    output.close()
+    return code
+
+
+def _named(index: Index, options: dict[str, Any], rule: MatchRule) -> Iterator[tuple[str, Answer]]:
+    limit = options["limit"]
+    for text in options["texts"]:
+        yield text, index.query(text, rule=rule, limit=limit)
+    for name in options["ids"]:
+        found = index.query_id(name, rule=rule, limit=limit)
+        if found is None:
+            raise InvalidArgument(f"there is no document {name!r} that could be looked for")
+        yield name, found
+    for value in options["simhashes"]:
+        simhash = parse_simhash(value)
+        yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit)
+
+
+def _query_files(
+    index: Index, files: tuple[str, ...], given: dict[str, Any], output: Output, rule: MatchRule, limit: int | None
+) -> int:
+    found = 0
+    with Documents("query", files, given, output) as documents:
+        for chunk in documents.chunks(index.analysis):
+            answers = index.query_entries(chunk.entries, rule=rule, limit=limit)
+            for name, answer in zip(chunk.entries.ids, answers, strict=True):
+                found += bool(answer.matches)
+                output.line(_record(name, answer))
+            output.flush()
+    output.summary("query", documents.read, with_matches=found, refused=documents.refused)
+    return documents.exit_code
+
+
+def _record(name: str, answer: Answer) -> dict[str, object]:
+    return {"query": name, **_fields(answer)}
+
+
+def _fields(answer: Answer) -> dict[str, object]:
+    fields = plain(answer)
+    return fields if isinstance(fields, dict) else {}

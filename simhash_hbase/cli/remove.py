@@ -1,0 +1,48 @@
+"""``simhash-hbase remove``."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.output import Output
+from simhash_hbase.config import open_index
+from simhash_hbase.errors import InvalidArgument, InvalidInput
+
+
+@click.command("remove", epilog="Example: simhash-hbase remove file:news.index --from gone.txt")
+@click.argument("url")
+@click.argument("ids", nargs=-1, metavar="[ID…]")
+@click.option("--from", "source", help="A file with one id a line, UTF-8; - is standard input.")
+@output_options
+def command(url: str, ids: tuple[str, ...], source: str | None, **options: Any) -> None:  # noqa: ANN401
+    """Remove documents by id."""
+    if not ids and source is None:
+        raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    asked = removed = 0
+    with open_index(url) as index:
+        for name, done in index.remove_many(_ids(ids, source)):
+            asked += 1
+            removed += done
+            output.line({"id": name, "removed": done})
+    output.close()
+    output.summary("remove", asked, removed=removed)
+
+
+def _ids(ids: tuple[str, ...], source: str | None) -> Iterator[str]:
+    yield from ids
+    if source is None:
+        return
+    with click.open_file(source, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if name := _decoded(line, source, number):
+                yield name
+
+
+def _decoded(line: bytes, source: str, number: int) -> str:
+    try:
+        return line.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{source}:{number}: the id is not UTF-8") from error

@@ -1,0 +1,21 @@
+"""``simhash-hbase vacuum``."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.output import Output
+from simhash_hbase.config import open_index
+
+
+@click.command("vacuum", epilog="Example: simhash-hbase vacuum file:news.index")
+@click.argument("url")
+@output_options
+def command(url: str, **options: Any) -> None:  # noqa: ANN401
+    """Delete what no answer needs: expired documents, old removals, rows without a document."""
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    with open_index(url) as index:
+        output.line(asdict(index.vacuum()))
+    output.close()

@@ -1,0 +1,25 @@
+"""``simhash-hbase verify``."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.output import Output
+from simhash_hbase.config import open_index
+
+
+@click.command("verify", epilog="Example: simhash-hbase verify file:news.index --repair")
+@click.argument("url")
+@click.option("--repair", is_flag=True, help="Complete or remove what does not agree.")
+@output_options
+def command(url: str, repair: bool, **options: Any) -> int:  # noqa: ANN401
+    """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    with open_index(url, readonly=not repair) as index:
+        result = index.verify(repair=repair)
+    output.line(asdict(result))
+    output.close()
+    output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
+    return 1 if result.wrong else 0

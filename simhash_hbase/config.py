@@ -1,0 +1,293 @@
+"""Settings, and the one place where an address becomes a store.
+
+Nothing below this module reads the environment or knows which stores there are.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from simhash_hbase.analysis import learn_idf
+from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, MissingExtra, SimhashError
+from simhash_hbase.idf import IdfTable
+from simhash_hbase.index import Index
+from simhash_hbase.ownrows import read_profile
+from simhash_hbase.profile import Profile
+from simhash_hbase.segment import dictionary_digest, fast_available
+from simhash_hbase.stores.base import Store
+
+__all__ = [
+    "create_index",
+    "create_store",
+    "load_settings",
+    "open_index",
+    "open_store",
+    "resolve_profile",
+]
+
+ENVIRONMENT_PREFIX = "SIMHASH_HBASE_"
+SEGMENTING = ("jieba", "learned")
+
+
+def create_store(url: str, **options: object) -> Store:
+    """Make an empty store.
+
+    Parameters
+    ----------
+    url : str
+        ``file:PATH`` or ``memory:``.
+    **options
+        What the kind of store takes.
+
+    Returns
+    -------
+    Store
+
+    Raises
+    ------
+    IndexExists
+        When there is a store at this address already.
+    InvalidArgument
+        When the address has another form.
+    """
+    scheme, rest = _split(url)
+    if scheme == "memory":
+        from simhash_hbase.stores.memory import MemoryStore
+
+        return MemoryStore()
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.create(rest)
+
+
+def open_store(url: str, *, readonly: bool = False) -> Store:
+    """Open a store that is there.
+
+    Parameters
+    ----------
+    url : str
+        As for `create_store`.
+    readonly : bool
+        Nothing will be written: a folder without write permission can be read.
+
+    Returns
+    -------
+    Store
+
+    Raises
+    ------
+    IndexMissing
+        When there is none.
+    """
+    scheme, rest = _split(url)
+    if scheme == "memory":
+        from simhash_hbase.stores.memory import MemoryStore
+
+        return MemoryStore()
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.open(rest, readonly=readonly)
+
+
+def open_index(url: str, *, profile: Profile | None = None, readonly: bool = False) -> Index:
+    """Open an index.
+
+    Parameters
+    ----------
+    url : str
+        ``file:PATH`` or ``memory:``.
+    profile : Profile, optional
+        What the caller expects of it.
+    readonly : bool
+        Nothing will be written.
+
+    Returns
+    -------
+    Index
+
+    Raises
+    ------
+    IndexMissing
+        When there is none.
+    ProfileMismatch
+        When it was made with another profile, another dictionary or a segmenter that is not installed.
+    """
+    store = open_store(url, readonly=readonly)
+    try:
+        index = Index(store)
+        if profile is not None:
+            index.profile.check_same(profile)
+        _check_machine(index.profile)
+    except SimhashError:
+        store.close()
+        raise
+    return index
+
+
+def create_index(
+    url: str, *, learn_from: Iterable[str] | None = None, if_not_exists: bool = False, **options: object
+) -> Index:
+    """Make an index.
+
+    Parameters
+    ----------
+    url : str
+        ``file:PATH`` or ``memory:``.
+    learn_from : iterable of str, optional
+        Texts of the user's own for the idf table of the analyzer ``learned``, which is then the default.
+    if_not_exists : bool
+        Open the index that is there already, if it was made with the same profile.
+    **options
+        Fields of `Profile`.
+
+    Returns
+    -------
+    Index
+
+    Raises
+    ------
+    IndexExists
+        When there is one and `if_not_exists` is false.
+    InvalidProfile
+        When the options cannot be.
+    ProfileMismatch
+        When there is one with another profile.
+    """
+    profile, idf = resolve_profile(learn_from, **options)
+    try:
+        store = create_store(url)
+    except IndexExists:
+        if not if_not_exists:
+            raise
+        store = open_store(url)
+    try:
+        if if_not_exists and read_profile(store, missing=None) is not None:
+            index = Index(store)
+            index.profile.check_same(profile)
+            return index
+        return Index.create(store, profile, idf=idf)
+    except SimhashError:
+        store.close()
+        raise
+
+
+def resolve_profile(learn_from: Iterable[str] | None = None, **options: object) -> tuple[Profile, IdfTable | None]:
+    """Fill in what a profile takes from this machine and from a sample.
+
+    Parameters
+    ----------
+    learn_from : iterable of str, optional
+        Texts to count the idf table over.
+    **options
+        Fields of `Profile`.
+
+    Returns
+    -------
+    profile : Profile
+    idf : IdfTable or None
+        The learned table.
+    """
+    if learn_from is not None:
+        if options.get("analyzer") not in (None, "learned"):
+            raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out --learn-from")
+        options["analyzer"] = "learned"
+    elif options.get("analyzer") == "learned":
+        raise InvalidProfile("analyzer learned needs a sample of your documents: --learn-from FILE")
+    profile = _with_machine(Profile.resolve(**options))
+    if learn_from is None:
+        return profile, None
+    idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast")
+    return profile.replace(idf=idf.digest(), idf_documents=idf.documents), idf
+
+
+def _with_machine(profile: Profile) -> Profile:
+    """Name the segmenter and the dictionary that this machine has."""
+    if profile.analyzer not in SEGMENTING:
+        if profile.segmenter is not None:
+            raise InvalidProfile(f"analyzer {profile.analyzer} cuts no words: leave out the segmenter")
+        return profile
+    segmenter = profile.segmenter or ("fast" if fast_available() else "jieba")
+    if segmenter == "fast" and not fast_available():
+        raise MissingExtra("segmenter fast needs rjieba: pip install rjieba, or --segmenter jieba")
+    return profile.replace(segmenter=segmenter, dictionary=dictionary_digest())
+
+
+def _check_machine(profile: Profile) -> None:
+    """Refuse an index whose fingerprints this machine would not make alike."""
+    if profile.dictionary is not None:
+        profile.check_same(profile.replace(dictionary=dictionary_digest()))
+    if profile.segmenter == "fast" and not fast_available():
+        raise MissingExtra("the index was made with segmenter fast, which needs rjieba: pip install rjieba")
+
+
+def _split(url: str) -> tuple[str, str]:
+    scheme, colon, rest = url.partition(":")
+    if not colon:
+        raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
+    if scheme not in ("file", "memory"):
+        raise InvalidArgument(f"{url!r}: addresses start with file: or memory:")
+    if scheme == "file" and not rest:
+        raise InvalidArgument("file: needs the path of a folder")
+    return scheme, rest
+
+
+def load_settings(
+    path: str | None, known: Mapping[str, Mapping[str, str]], environment: Mapping[str, str] | None = None
+) -> dict[str, dict[str, object]]:
+    """Read defaults for command line options from a TOML file and from variables.
+
+    Parameters
+    ----------
+    path : str or None
+        A TOML file: keys at the top hold for every command that has such an option, those of a table
+        named like a command for that command.
+    known : mapping
+        Command to its options: the name that users write, with underscores, and the parameter's name.
+    environment : mapping, optional
+        Variables ``SIMHASH_HBASE_OPTION``, for every command; they win over the file.
+
+    Returns
+    -------
+    dict
+        Command to defaults by parameter.
+
+    Raises
+    ------
+    InvalidArgument
+        When the file cannot be read, or names what is neither a command nor an option.
+    """
+    given = _read_toml(path) if path else {}
+    names = {option for options in known.values() for option in options}
+    for key, value in given.items():
+        _check_key(str(path), key, value, known, names)
+    variables = os.environ if environment is None else environment
+    common = {key: value for key, value in given.items() if not isinstance(value, dict)}
+    common |= {n: v for n in names if (v := variables.get(ENVIRONMENT_PREFIX + n.upper())) is not None}
+    return {
+        command: {options[key]: value for key, value in {**common, **_table(given, command)}.items() if key in options}
+        for command, options in known.items()
+    }
+
+
+def _check_key(path: str, key: str, value: object, known: Mapping[str, Mapping[str, str]], names: set[str]) -> None:
+    if key not in (known if isinstance(value, dict) else names):
+        raise InvalidArgument(f"{path}: {key!r} is neither an option nor a command")
+    for option in value if isinstance(value, dict) else ():
+        if option.replace("-", "_") not in known[key]:
+            raise InvalidArgument(f"{path}: command {key} has no option {option!r}")
+
+
+def _table(given: Mapping[str, object], command: str) -> dict[str, object]:
+    table = given.get(command)
+    return {key.replace("-", "_"): value for key, value in table.items()} if isinstance(table, dict) else {}
+
+
+def _read_toml(path: str) -> dict[str, object]:
+    try:
+        with Path(path).open("rb") as file:
+            return {key.replace("-", "_"): value for key, value in tomllib.load(file).items()}
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be read: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgument(f"{path} is no TOML: {error}") from error

@@ -16,7 +16,7 @@ from simhash_hbase.analyzers import (
     LearnedAnalyzer,
     ShingleAnalyzer,
     WeightedAnalyzer,
-    word_tokens,
+    word_set,
 )
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
 from simhash_hbase.errors import EmptyDocument, InvalidProfile
@@ -27,7 +27,7 @@ from simhash_hbase.sketch import sketches_and_digests, text_digests
 
 __all__ = ["Analysed", "Analysis", "learn_idf", "make_analyzer"]
 
-LEARN_FROM = 5_000
+LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (README, Choosing)."""
 
 Features = Sequence[tuple[str | int, float]]
@@ -105,7 +105,7 @@ def learn_idf(texts: Iterable[str], *, segmenter: str = "fast", limit: int = LEA
     sample: Reservoir[str] = Reservoir(limit=limit)
     for text in texts:
         sample.add(text)
-    return IdfTable.learn(word_tokens(text, segmenter=segmenter) for text in sample.items)
+    return IdfTable.learn(word_set(text, segmenter=segmenter) for text in sample.items)
 
 
 class Analysis:

@@ -6,6 +6,8 @@ their order is the byte order of the packed form. Every range is half-open.
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import chain
+from struct import iter_unpack
 from typing import NamedTuple
 
 import numpy as np
@@ -84,11 +86,10 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
     """
     distinct = np.unique(simhashes)
     prefixes = scheme.prefixes(distinct)
-    rest = np.repeat(distinct, prefixes.shape[1])
     flat = prefixes.reshape(-1)
     # Stable, and the fingerprints ascend already: equal prefixes stay in the order of the rest.
     order = np.argsort(flat, kind="stable")
-    return BlockRows(flat[order], rest[order])
+    return BlockRows(flat[order], distinct[order // prefixes.shape[1]])
 
 
 def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
@@ -241,4 +242,4 @@ def _integers(octets: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def _cut(packed: bytes, width: int) -> list[bytes]:
-    return [packed[i : i + width] for i in range(0, len(packed), width)]
+    return list(chain.from_iterable(iter_unpack(f"{width}s", packed)))

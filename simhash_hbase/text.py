@@ -78,7 +78,8 @@ def code_points(text: str) -> NDArray[np.uint32]:
     if points.size and int(points.max()) < _TABLE_SIZE:
         mapped = _table()[points]
         if int(mapped.max()) != _SLOW:
-            return mapped[mapped != 0]
+            kept: NDArray[np.uint32] = mapped[mapped != 0]
+            return kept
     return _decode(_slowly(text))
 
 

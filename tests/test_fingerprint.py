@@ -1,0 +1,240 @@
+"""Fingerprints: worked examples, integer sums, and the fast way against the obvious one."""
+
+import math
+import pickle
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from corpora import sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simhash_hbase import wordsums
+from simhash_hbase.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer, word_tokens
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
+from simhash_hbase.fingerprint import SCALE, Fingerprinter, bit_sums, cosine, fingerprint
+from simhash_hbase.idf import IdfTable
+
+LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
+TABLE = IdfTable.learn([["the", "我", "索引"], ["the", "a"], ["the", "a"]])
+ANALYZERS = [
+    JiebaAnalyzer(),
+    JiebaAnalyzer(top=3),
+    JiebaAnalyzer(top=3, segmenter="jieba"),
+    LearnedAnalyzer(idf=TABLE),
+    LearnedAnalyzer(idf=TABLE, top=5),
+    ShingleAnalyzer(),
+    ShingleAnalyzer(size=2, binary=True),
+]
+PIECES = [
+    "的",
+    "是",
+    "索引",
+    "中国",
+    "数据",
+    "恤",
+    "T",
+    "语言",
+    "C",
+    "c#",
+    "C++",
+    "The",
+    "the",
+    "THE",
+    "a",
+    "A",
+    "word",
+    "word.",
+    "data-base",
+    "1.2",
+    "%",
+    "_",
+    "-",
+    "，",
+    "。",
+    "é",
+    "É",
+    "㐀",
+    "一上",
+    "常在年",
+    "of",
+    "X",
+    "OK",
+    "x&y",
+]
+mixtures = st.lists(st.sampled_from([*PIECES, " ", "\n"]), max_size=40).map("".join)
+
+
+def obvious(analyzer, texts):
+    features = [analyzer.features(text) for text in texts]
+    return [fingerprint(found) if found else 0 for found in features], [len(found) for found in features]
+
+
+def fast(fingerprinter, texts):
+    simhashes, counts = fingerprinter.fingerprint_many(texts)
+    assert (simhashes.dtype, counts.dtype) == (np.uint64, np.int32)
+    return simhashes.tolist(), counts.tolist()
+
+
+def test_two_features_of_six_bits_give_the_heavier_one():
+    assert fingerprint([(0b100101, 4), (0b101011, 5)], hash="none") == 0b101011
+
+
+def test_the_worked_example_of_three_bits():
+    features = [(0b101, 1), (0b011, 2), (0b100, 0), (0b001, 3), (0b110, 0)]
+
+    assert (bit_sums(features, hash="none")[-3:] / SCALE).tolist() == [-4, -2, 6]
+    assert fingerprint(features, hash="none") == 0b001
+
+
+def test_a_hundred_equal_features_give_their_hash():
+    assert fingerprint([0xDEADBEEF] * 100, hash="none") == 0xDEADBEEF
+
+
+def test_three_features_vote_bit_by_bit():
+    assert fingerprint([0xABCD, 0xBCDE, 0xCDEF], hash="none") == 0xADCF
+
+
+def test_a_tie_gives_zero_bits():
+    assert fingerprint([0b01, 0b10], hash="none") == 0
+
+
+def test_negative_weights_vote_against():
+    assert fingerprint([(0b01, -1.0)], hash="none") == 0xFFFFFFFFFFFFFFFE
+    assert fingerprint([(0b01, 0.0)], hash="none") == 0
+
+
+def test_jenkins_equals_the_readme_of_yanyiwu_simhash():
+    features = JiebaAnalyzer(top=5).features(LANXIANG)
+
+    assert fingerprint(features, hash="jenkins") == 17831459094038722629
+    assert Fingerprinter(JiebaAnalyzer(top=5), hash="jenkins").fingerprint(LANXIANG) == 17831459094038722629
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-100, 100)), min_size=1), st.randoms())
+def test_the_order_of_features_changes_nothing(features, chance):
+    turned = chance.sample(features, len(features))
+
+    assert fingerprint(features) == fingerprint(turned)
+
+
+def test_plain_features_add_up():
+    assert (bit_sums(["a", "a", "b"]) == bit_sums([("a", 2), ("b", 1)])).all()
+
+
+@pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf, 1e10])
+def test_an_absurd_weight_is_refused(weight):
+    with pytest.raises(InvalidArgument, match="weight"):
+        fingerprint([("a", weight)])
+
+
+def test_weights_that_add_up_to_too_much_are_refused():
+    with pytest.raises(InvalidArgument, match="64 bits"):
+        fingerprint([("a", 1e9)] * 80_000)
+
+
+def test_no_feature_is_an_empty_document():
+    with pytest.raises(EmptyDocument, match="no feature"):
+        fingerprint([])
+
+
+@pytest.mark.parametrize("text", ["", " \n", "。，！", "的"])
+def test_a_text_without_features_is_an_empty_document(text):
+    fingerprinter = Fingerprinter(JiebaAnalyzer())
+
+    assert fast(fingerprinter, [text]) == ([0], [0])
+    with pytest.raises(EmptyDocument, match="no feature"):
+        fingerprinter.fingerprint(text)
+
+
+def test_no_text_gives_no_fingerprint():
+    assert fast(Fingerprinter(ShingleAnalyzer()), []) == ([], [])
+
+
+def test_the_cosine_of_two_sentences_about_television_and_films():
+    one = ["我", "喜欢", "看", "电视", "不", "喜欢", "看", "电影"]
+    other = ["我", "不", "喜欢", "看", "电视", "也", "不", "喜欢", "看", "电影"]
+
+    assert cosine(one, other) == pytest.approx(0.938, abs=5e-4)
+    assert cosine(one, one) == pytest.approx(1)
+    assert cosine(one, ["没有"]) == cosine(one, []) == 0
+
+
+@pytest.mark.parametrize("analyzer", ANALYZERS, ids=repr)
+@given(texts=st.lists(mixtures | st.text(max_size=20), max_size=3))
+@settings(max_examples=120, deadline=None, derandomize=True)
+def test_the_fast_way_equals_the_obvious_one(analyzer, texts):
+    assert fast(Fingerprinter(analyzer), texts) == obvious(analyzer, texts)
+
+
+@pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"])
+def test_the_fast_way_equals_the_obvious_one_on_real_documents(name):
+    texts = sample(name, 12)
+    table = IdfTable.learn(map(word_tokens, texts))
+
+    for analyzer in (JiebaAnalyzer(), JiebaAnalyzer(segmenter="jieba"), LearnedAnalyzer(idf=table)):
+        assert fast(Fingerprinter(analyzer), texts) == obvious(analyzer, texts)
+    assert fast(Fingerprinter(JiebaAnalyzer()), texts) == obvious(JiebaAnalyzer(segmenter="jieba"), texts)
+
+
+def test_tables_that_start_anew_change_nothing(monkeypatch):
+    monkeypatch.setattr(wordsums, "_MAX_ROWS", 10)
+    monkeypatch.setattr(wordsums, "_FIRST_ROWS", 4)
+    texts = [f"词语 word{number} other-{number}.x 数据库索引 word{number}" for number in range(60)] * 2
+
+    assert fast(Fingerprinter(JiebaAnalyzer()), texts) == obvious(JiebaAnalyzer(), texts)
+
+
+def test_a_text_that_repeats_a_word_very_often_is_summed_exactly():
+    text = "数据库 " * 200_000 + "索引"
+
+    assert fast(Fingerprinter(JiebaAnalyzer()), [text]) == obvious(JiebaAnalyzer(), [text])
+
+
+def test_weights_too_large_for_exact_floats_are_summed_as_integers():
+    class Heavy:
+        def weight(self, word):
+            return 1e9 if word == "a" else 1e9 - 1 / SCALE
+
+        def digest(self):
+            return ""
+
+    words = " ".join(f"w{number}" for number in range(200))
+    analyzer = LearnedAnalyzer(idf=Heavy())
+
+    assert fast(Fingerprinter(analyzer), ["a " + words]) == obvious(analyzer, ["a " + words])
+
+
+def test_a_pickled_fingerprinter_gives_the_same():
+    fingerprinter = Fingerprinter(LearnedAnalyzer(idf=TABLE), seed=3)
+    before = fingerprinter.fingerprint(LANXIANG)
+    data = pickle.dumps(fingerprinter)
+
+    assert pickle.loads(data).fingerprint(LANXIANG) == before
+    assert len(data) < 1000
+
+
+def test_threads_may_share_a_fingerprinter():
+    fingerprinter = Fingerprinter(JiebaAnalyzer())
+    chance = random.Random(1)
+    texts = ["".join(chance.choices(PIECES, k=30)) for _ in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: fast(fingerprinter, [text])[0][0], texts))
+
+    assert found == obvious(JiebaAnalyzer(), texts)[0]
+
+
+def test_own_features_are_fingerprinted_as_they_are():
+    fingerprinter = Fingerprinter(WeightedAnalyzer(), hash="none")
+
+    simhashes, counts = fingerprinter.fingerprint_features_many([[(5, 2.0), 6], [], [7]])
+
+    assert simhashes.tolist() == [5, 0, 7]
+    assert counts.tolist() == [2, 0, 1]
+
+
+def test_words_are_not_hashes():
+    with pytest.raises(InvalidProfile, match="integers"):
+        Fingerprinter(JiebaAnalyzer(), hash="none")

@@ -1,0 +1,192 @@
+"""The fast segmenter against jieba."""
+
+import logging
+
+import pytest
+from corpora import sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_jieba import jieba
+
+from simhash_hbase import dictionary, fastsegment
+from simhash_hbase.errors import InvalidProfile
+from simhash_hbase.fastsegment import ASCII_RUN, ascii_runs, fast_available, fast_segmenter
+from simhash_hbase.segment import bag, cut, cut_run, dictionary_digest, segmenter
+
+plain = segmenter("jieba")
+
+PIECES = [
+    "的",
+    "是",
+    "上",
+    "常",
+    "在",
+    "年",
+    "不",
+    "去",
+    "说",
+    "一个",
+    "我们",
+    "中国",
+    "数据",
+    "索引",
+    "恤",
+    "型",
+    "盘",
+    "超",
+    "江南",
+    "卡拉",
+    "语言",
+    "射线",
+    "a",
+    "B",
+    "T",
+    "C",
+    "c#",
+    "C++",
+    "c++",
+    "AT&T",
+    "AT",
+    "&",
+    "+",
+    "#",
+    "1",
+    "12",
+    "12.1.2",
+    "TF-IDF",
+    "OK",
+    "style",
+    "Style",
+    "word.",
+    "%",
+    "-",
+    "_",
+    "，",
+    "。",
+    "《",
+    "é",
+    "Я",
+    "あ",
+    "γ",
+    "㐀",
+    "鿿",
+    "豈",
+    "😀",
+    "\u3000",
+    "\U00020000",
+]
+SPACES = [" ", "\n", "\r\n", "\r", "\t", "\x00", "\x1c", "\u2028"]
+mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "我爱北京天安门",
+        "用TF-IDF算权重，版本12.1.2",
+        "买T恤，去卡拉OK，学C语言和C++",
+        "的是abc的是",
+        "他用C++的是",
+        "一上a一上",
+        "龦字㐀字鿿字豈",
+        "\x00a\x00的",
+        "行\r\n行\r行\n",
+        "中a国",
+        "常在的",
+        "常在年底，我们",
+    ],
+)
+def test_fast_cuts_as_jieba_does(text):
+    assert cut(text) == plain(text)
+
+
+@given(mixtures)
+@settings(max_examples=1500, deadline=None, derandomize=True)
+def test_fast_cuts_mixed_scripts_as_jieba_does(text):
+    assert cut(text) == plain(text)
+
+
+@given(st.text(max_size=30))
+@settings(max_examples=300, deadline=None)
+def test_fast_cuts_any_unicode_as_jieba_does(text):
+    assert cut(text) == plain(text)
+
+
+def test_fast_cuts_every_unlikely_word_beside_ascii_as_jieba_does():
+    unlikely = sorted(fast_segmenter()._unlikely)
+
+    wrong = [word for word in unlikely for text in (f"a{word}", f"{word}a", f"C++{word}c#") if cut(text) != plain(text)]
+
+    assert not wrong
+
+
+def test_no_longer_word_is_unlikelier_than_its_characters():
+    frequencies, total = dictionary.jieba_tokenizer().FREQ, dictionary.jieba_tokenizer().total
+
+    def likely(word):
+        product = 1.0
+        for character in word:
+            product *= (frequencies.get(character) or 1) / total
+        return product >= frequencies[word] / total * (1 - 1e-6)
+
+    longer = [word for word, frequency in frequencies.items() if frequency and len(word) > 3]
+
+    assert not [word for word in longer if likely(word)]
+
+
+@pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"])
+def test_fast_cuts_real_documents_as_jieba_does(name):
+    wrong = [text[:40] for text in sample(name, 25) if cut(text) != plain(text)]
+
+    assert not wrong
+
+
+@given(mixtures)
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_a_bag_holds_the_tokens_with_word_characters(text):
+    def words(tokens):
+        return sorted(token for token in tokens if any(c == "_" or c.isalnum() for c in token))
+
+    found = bag(text, name="fast", letters=True)
+    tokens = found.tokens + [token for run in found.runs for token in cut_run(run.decode())]
+
+    assert words(tokens) == words(plain(text))
+
+
+@given(st.text() | mixtures)
+def test_ascii_runs_are_those_of_the_expression(text):
+    assert [run.decode() for run in ascii_runs(text)] == ASCII_RUN.findall(text)
+
+
+def test_without_rjieba_jieba_itself_cuts(monkeypatch):
+    monkeypatch.setattr(fastsegment, "_rjieba_cut", lambda: None)
+
+    assert not fast_available()
+    assert segmenter("fast")("买T恤") == ["买", "T恤"]
+    assert bag("买T恤", name="fast", letters=False).tokens == ["买", "T恤"]
+
+
+def test_an_unknown_segmenter_is_refused():
+    with pytest.raises(InvalidProfile, match="fast, jieba"):
+        segmenter("hanlp")
+
+
+def test_words_added_to_jieba_change_nothing():
+    before = plain("蓝瘦香菇")
+    jieba.add_word("蓝瘦香菇")
+
+    assert cut("蓝瘦香菇") == plain("蓝瘦香菇") == before
+
+
+def test_loading_the_dictionary_leaves_the_log_level_alone(capfd):
+    logger = logging.getLogger("jieba")
+    level = logger.level
+    dictionary._loaded_tokenizer.__wrapped__()
+
+    assert logger.level == level
+    assert "prefix dict" not in capfd.readouterr().err
+
+
+def test_the_dictionary_digest_is_that_of_jieba_0_42_1():
+    assert dictionary_digest() == "abb0fde2fd1e81ed00bf609b85ac28bf"

@@ -1,0 +1,202 @@
+"""Normalised text, sketches and digests."""
+
+import random
+import sys
+import unicodedata
+from hashlib import blake2b
+
+import numpy as np
+import pytest
+from corpora import sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simhash_hbase.sketch import (
+    jaccard,
+    normalize,
+    similarity,
+    sketch_many,
+    sketches_and_digests,
+    text_digests,
+)
+
+
+def slowly_normalized(text):
+    lowered = unicodedata.normalize("NFKC", text).lower()
+    kept = (c for c in lowered if c.isalnum() or (unicodedata.category(c)[0] == "M" and not 0xFE00 <= ord(c) <= 0xFE0F))
+    return "".join(kept)
+
+
+def slow_sketch(text):
+    """The definition in plain integers."""
+    mask = (1 << 64) - 1
+
+    def mix(x):
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & mask
+        x = (x ^ x >> 27) * 0x94D049BB133111EB & mask
+        return x ^ x >> 31
+
+    golden = 0x9E3779B97F4A7C15
+    points = [ord(c) for c in normalize(text)]
+    if not points:
+        return 0
+    points += [0x110000] * (5 - len(points))
+    bins = {}
+    for a, b, c, d, e in zip(*(points[i:] for i in range(5)), strict=False):
+        x = ((a << 42) + (b << 21) + c) * golden & mask
+        x = ((x ^ x >> 32) + (d << 21) + e) * golden & mask
+        h = mix(x)
+        bins[h >> 55] = min(bins.get(h >> 55, mask), h)
+    sketch = 0
+    for place in range(512):
+        order = sorted(range(512), key=lambda other: mix((place * 512 + other + 1) * golden & mask))
+        source = place if place in bins else next(other for other in order if other in bins)
+        sketch = sketch << 1 | bins[source] & 1
+    return sketch
+
+
+def as_integer(words):
+    return int.from_bytes(words.astype(">u8").tobytes(), "big")
+
+
+def edited(text, edits, seed):
+    chance = random.Random(seed)
+    characters = list(text)
+    for _ in range(edits):
+        characters[chance.randrange(len(characters))] = chr(chance.randrange(0x4E00, 0x9000))
+    return "".join(characters)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ｐｙthon！", "python"),
+        ("㎡ ½", "m212"),
+        ("ΑΣ ΑΣΑ", "αςασα"),
+        ("e\u0301", "é"),
+        ("\u1112\u1161\u11ab", "한"),
+        ("ｶﾞ", "ガ"),
+        ("İ", "i̇"),
+        ("❤\ufe0f😀_-\u200b\x00", ""),
+        ("नमस्ते", "नमस्ते"),
+        ("\U00020000𝔸\ud800", "\U00020000a"),
+    ],
+)
+def test_normalised_text(text, expected):
+    assert normalize(text) == expected
+
+
+@given(st.text())
+@settings(max_examples=500)
+def test_the_table_normalises_as_the_definition_does(text):
+    assert normalize(text) == slowly_normalized(text)
+
+
+def test_the_table_normalises_every_character_between_others_as_the_definition_does():
+    wrong = [
+        hex(number)
+        for number in range(0, sys.maxunicode + 1, 1)
+        if normalize(f"a{chr(number)}ｶ") != slowly_normalized(f"a{chr(number)}ｶ")
+    ]
+
+    assert not wrong
+
+
+@pytest.mark.parametrize("length", [0, 1, 4, 5, 6, 40, 700, 4000])
+def test_a_sketch_is_what_its_definition_says(length):
+    text = edited("天" * length, 3 * length, length) if length else ""
+
+    assert as_integer(sketch_many([text])[0]) == slow_sketch(text)
+
+
+def test_a_sketch_does_not_depend_on_its_batch():
+    texts = [edited("天地玄黄" * (10 * n + 1), 9 * n, n) for n in range(60)]
+
+    together = sketch_many(texts)
+
+    assert together.shape == (60, 8)
+    assert (together == np.concatenate([sketch_many([text]) for text in texts])).all()
+
+
+def test_a_sketch_of_version_1_stays_as_it_is():
+    assert [hex(word) for word in sketch_many(["天地玄黄宇宙洪荒"])[0].tolist()] == [
+        "0x3052841214e800",
+        "0x98480004d0500420",
+        "0x49c0848954887510",
+        "0x18e1570080188010",
+        "0x41048928002864e",
+        "0x21110a0000490908",
+        "0x7552280a002a688",
+        "0x1c0b9cb00745121",
+    ]
+
+
+def test_case_blanks_and_punctuation_change_no_sketch():
+    one, other = sketch_many(["天地 Dark, yellow", "天地dark-YELLOW！"])
+
+    assert (one == other).all()
+
+
+@pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions"])
+def test_the_estimate_is_near_the_exact_similarity(name):
+    texts = [text for text in sample(name, 30) if len(text) > 1000]
+    pairs = [(text, edited(text, len(text) // part, part)) for text in texts for part in (30, 60, 200)]
+    exact = np.array([jaccard(*pair) for pair in pairs])
+
+    estimates = similarity(sketch_many([a for a, b in pairs]), sketch_many([b for a, b in pairs]))
+
+    assert np.sqrt(((estimates - exact) ** 2).mean()) < 0.035
+    assert abs((estimates - exact).mean()) < 0.012
+
+
+def test_short_texts_are_estimated_too():
+    texts = [edited("天" * 50, 150, seed) for seed in range(300)]
+    others = [edited(text, 1, seed) for seed, text in enumerate(texts)]
+    exact = np.array([jaccard(*pair) for pair in zip(texts, others, strict=True)])
+
+    errors = similarity(sketch_many(texts), sketch_many(others)) - exact
+
+    assert np.sqrt((errors**2).mean()) < 0.06
+    assert abs(errors.mean()) < 0.01
+
+
+def test_unrelated_texts_have_a_similarity_near_zero():
+    texts = [edited("天" * 2000, 6000, seed) for seed in range(40)]
+    sketches = sketch_many(texts)
+
+    estimates = similarity(sketches[:, None], sketches[None, :])
+
+    assert estimates.shape == (40, 40)
+    assert (np.diag(estimates) == 1).all()
+    assert np.triu(estimates, 1).max() < 0.25
+    assert estimates.min() == 0
+
+
+def test_opposite_sketches_are_clipped_to_zero():
+    nothing = np.zeros(8, np.uint64)
+
+    assert similarity(nothing, ~nothing) == 0
+
+
+def test_a_digest_is_that_of_the_normalised_text():
+    expected = blake2b("天地dark".encode(), digest_size=16).digest()
+
+    assert text_digests(["天地 Dark！", "天地 dork"])[0] == expected
+    assert len(set(text_digests(["a b", "AB", "ba"]))) == 2
+
+
+def test_sketches_and_digests_are_those_of_the_single_calls():
+    texts = ["天地玄黄", "", "abc" * 20_000, "日月"]
+
+    sketches, digests = sketches_and_digests(texts)
+
+    assert (sketches == sketch_many(texts)).all()
+    assert digests == text_digests(texts)
+
+
+def test_exact_jaccard():
+    assert jaccard("abcdef", "abcdefg") == pytest.approx(2 / 3)
+    assert jaccard("ab", "A-B") == 1
+    assert jaccard("", "ab") == 0
+    assert jaccard("", "。") == 1
+    assert jaccard("abc", "bcd", size=2) == pytest.approx(1 / 3)

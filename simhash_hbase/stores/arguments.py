@@ -1,0 +1,65 @@
+"""Checks of arguments that every store makes alike."""
+
+from collections.abc import Iterable
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.layout import FAMILY_DOCUMENTS, FAMILY_INDEX
+from simhash_hbase.stores.base import Cell
+
+__all__ = ["CELL_FAMILIES", "check_cell_family", "check_deletions", "check_positive"]
+
+CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)
+
+
+def check_positive(name: str, value: int) -> None:
+    """Refuse a limit or a page size below one.
+
+    Parameters
+    ----------
+    name : str
+        What the number is called.
+    value : int
+        The number.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is zero or negative.
+    """
+    if value < 1:
+        raise InvalidArgument(f"{name} is {value}: wanted at least 1")
+
+
+def check_cell_family(family: str) -> None:
+    """Refuse a family that holds no cells.
+
+    Parameters
+    ----------
+    family : str
+        Its name.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is not ``d`` or ``m``.
+    """
+    if family not in CELL_FAMILIES:
+        raise InvalidArgument(f"family {family!r}: cells are kept in {' and '.join(CELL_FAMILIES)}")
+
+
+def check_deletions(cells: Iterable[Cell]) -> None:
+    """Refuse deletions that do not say up to when.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        What is to be deleted.
+
+    Raises
+    ------
+    InvalidArgument
+        When one has no timestamp.
+    """
+    for cell in cells:
+        if cell.timestamp is None:
+            raise InvalidArgument(f"deleting a cell of row {cell.row.hex()} needs a timestamp up to which to delete")

@@ -1,0 +1,101 @@
+"""Cells in LMDB: key = row and qualifier, value = timestamp (8 bytes), length of the row (1 byte), value."""
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from struct import Struct
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.embedded.environment import Database, Transaction
+
+__all__ = ["delete_cells", "get_cells", "get_rows", "next_cells", "put_cells", "swap_cell"]
+
+_HEAD = Struct(">QB")
+_HEAD_BYTES = _HEAD.size
+_LONGEST_ROW = 255
+
+
+def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+    """Read single cells by row and qualifier; one call of the driver for all."""
+    joined = [row + qualifier for row, qualifier in keys]
+    with transaction.cursor(database) as cursor:
+        found = dict(cursor.getmulti(joined))
+    return [_cell_at(row, qualifier, found.get(key)) for (row, qualifier), key in zip(keys, joined, strict=True)]
+
+
+def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> list[list[Cell]]:
+    """Read rows whole, at most a number of cells of each."""
+    with transaction.cursor(database) as cursor:
+        seek, key = cursor.set_range, cursor.key
+        # Most rows asked for are not there: those cost two calls.
+        return [_cells_here(cursor, row, limit) if seek(row) and key().startswith(row) else [] for row in rows]
+
+
+def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:
+    """Write cells by the rules of `Store.put`; of two writes with one timestamp the later stays."""
+    for row, qualifier, value, timestamp in cells:
+        key = row + qualifier
+        stored = _stamp(transaction.get(key, db=database))
+        if timestamp is None:
+            timestamp = max(clock(), stored + 1)  # noqa: PLW2901
+        if timestamp >= stored:
+            transaction.put(key, _packed(row, value, timestamp), db=database)
+
+
+def swap_cell(transaction: Transaction, database: Database, swap: Swap, clock: Callable[[], int]) -> bool:
+    """Change one cell if it holds what is expected."""
+    old = _cell_at(swap.row, swap.qualifier, transaction.get(swap.row + swap.qualifier, db=database))
+    if (None if old is None else old.value) != swap.expected:
+        return False
+    put_cells(transaction, database, [Cell(swap.row, swap.qualifier, swap.value)], clock)
+    return True
+
+
+def delete_cells(transaction: Transaction, database: Database, cells: Sequence[Cell]) -> None:
+    """Delete cells up to their timestamps."""
+    for row, qualifier, _, timestamp in cells:
+        old = _cell_at(row, qualifier, transaction.get(row + qualifier, db=database))
+        if old is not None and old.timestamp is not None and timestamp is not None and old.timestamp <= timestamp:
+            transaction.delete(row + qualifier, db=database)
+
+
+def next_cells(transaction: Transaction, database: Database, after: bytes, page: int) -> list[tuple[bytes, Cell]]:
+    """Read at most a page of cells from a key on, each with its key."""
+    with transaction.cursor(database) as cursor:
+        if not cursor.set_range(after):
+            return []
+        return [(key, _split(key, stored)) for key, stored in islice(cursor.iternext(), page)]
+
+
+def _cells_here(cursor: Transaction, row: bytes, limit: int) -> list[Cell]:
+    cells: list[Cell] = []
+    for key, stored in cursor.iternext():
+        if len(cells) == limit or not key.startswith(row):
+            break
+        if stored[_HEAD_BYTES - 1] == len(row):
+            cells.append(_split(key, stored))
+    return cells
+
+
+def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:
+    if len(row) > _LONGEST_ROW:
+        raise InvalidArgument(f"a row key of {len(row)} bytes: wanted at most {_LONGEST_ROW}")
+    if timestamp < 0:
+        raise InvalidArgument(f"a timestamp of {timestamp}: wanted milliseconds since 1970")
+    return _HEAD.pack(timestamp, len(row)) + value
+
+
+def _split(key: bytes, stored: bytes) -> Cell:
+    timestamp, cut = _HEAD.unpack_from(stored)
+    return Cell(key[:cut], key[cut:], stored[_HEAD_BYTES:], timestamp)
+
+
+def _cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
+    if stored is None or stored[_HEAD_BYTES - 1] != len(row):
+        return None
+    return Cell(row, qualifier, stored[_HEAD_BYTES:], _stamp(stored))
+
+
+def _stamp(stored: bytes | None) -> int:
+    """Return the timestamp; -1, below every real one, where there is no cell."""
+    return -1 if stored is None else int.from_bytes(stored[: _HEAD_BYTES - 1], "big")

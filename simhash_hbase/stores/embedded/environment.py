@@ -1,0 +1,250 @@
+"""One LMDB environment: its databases, its transactions, and its memory map, which grows when needed."""
+
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock, get_ident
+from typing import Any, TypeVar
+
+import lmdb
+
+from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreFull
+from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
+from simhash_hbase.stores.embedded.gate import Gate
+from simhash_hbase.stores.embedded.options import LEAST_MAP_BYTES, EmbeddedOptions
+from simhash_hbase.stores.embedded.translate import translated
+
+__all__ = ["HOT_PREFIXES", "Database", "Environment", "Transaction"]
+
+# lmdb has no precise types for these.
+Transaction = Any
+Database = Any
+T = TypeVar("T")
+
+# Prefixes with very many rows; see `rows`.
+HOT_PREFIXES = "h"
+_DATABASES = (FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX, HOT_PREFIXES)
+_SPARE_READS = 32
+
+
+class Environment:
+    """What one process holds of one folder, shared by all its stores and threads.
+
+    Parameters
+    ----------
+    path : str
+        The folder, already looked at by `folder`.
+    options : EmbeddedOptions
+        How to open it.
+
+    Notes
+    -----
+    A thread inside `transaction` reads and writes within it; all others read what is committed and wait to write.
+    """
+
+    def __init__(self, path: str, options: EmbeddedOptions) -> None:
+        self.path = path
+        self.options = options
+        self.process = os.getpid()
+        self.writable = os.access(os.path.join(path, "data.mdb"), os.W_OK) or not os.listdir(path)
+        self.databases: dict[str, Database] = {}
+        self._gate = Gate()
+        self._writing = RLock()
+        self._owner: int | None = None
+        self._open: Transaction = None
+        self._outgrown = 0
+        with translated(path):
+            self._env = self._map()
+            self._env.reader_check()
+            self._fill_up()
+
+    def drop_inherited(self) -> None:
+        """Let go, in a forked child, of the copy of its parent's environment."""
+        self._env.close()
+
+    def make_databases(self, transaction: Transaction) -> None:
+        """Make the named databases within a transaction."""
+        self._open_databases(transaction, create=True)
+
+    def open_databases(self) -> None:
+        """Open the named databases; once, before anything else is done, and not within a transaction.
+
+        A handle opened within a reading transaction ends with it, so the driver begins one of its own: on a folder
+        that may be written to it waits for the writer of the moment, this once.
+        """
+        with translated(self.path):
+            self._open_databases(None, create=False)
+
+    def read(self, look: Callable[[Transaction], T]) -> T:
+        """Call a function with a transaction that sees one state; it may be called again after the map has moved."""
+        with translated(self.path):
+            if self._owner == get_ident():
+                return look(self._open)
+            while True:
+                try:
+                    with self._gate, self._env.begin() as transaction:
+                        return look(transaction)
+                except lmdb.MapResizedError:
+                    self._move_map(0)
+                except lmdb.ReadersFullError:
+                    # Processes that were killed leave their slots taken.
+                    if not self._env.reader_check():
+                        raise
+
+    def write(self, change: Callable[[Transaction], T]) -> T:
+        """Call a function with a transaction that is committed behind it; again when the map had to grow."""
+        with translated(self.path):
+            if self._owner == get_ident():
+                return self._join(change)
+            while True:
+                with self._writing:
+                    size = self.map_bytes
+                    try:
+                        with self._begin() as transaction:
+                            return change(transaction)
+                    except lmdb.MapFullError:
+                        self._grow(size)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make all reads and writes of this thread one transaction."""
+        if self._owner == get_ident():
+            raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
+        with self._writing:
+            with translated(self.path):
+                transaction = self._begin()
+            self._owner, self._open, self._outgrown = get_ident(), transaction, 0
+            try:
+                yield
+            except BaseException:
+                self._leave()
+                transaction.abort()
+                raise
+            else:
+                self._leave()
+                self._commit(transaction)
+            finally:
+                if self._outgrown:
+                    self._grow(self._outgrown)
+
+    @property
+    def map_bytes(self) -> int:
+        """The size of the memory map."""
+        return int(self._env.info()["map_size"])
+
+    def copy(self, destination: str) -> None:
+        """Write a compact copy of what is committed into an empty folder."""
+        with translated(self.path), self._gate:
+            self._env.copy(destination, compact=True)
+
+    def close(self) -> None:
+        """Close the environment; what was written without waiting for the disk is written now."""
+        with translated(self.path), self._writing, self._gate.alone():
+            if not self.options.durable and self.writable:
+                self._env.sync(True)
+            self._env.close()
+
+    def _open_databases(self, transaction: Transaction, *, create: bool) -> None:
+        blocks = self._env.open_db(b"b", transaction, dupsort=True, dupfixed=True, create=create)
+        others = {name: self._env.open_db(name.encode(), transaction, create=create) for name in _DATABASES[1:]}
+        self.databases = {FAMILY_BLOCKS: blocks, **others}
+
+    def _map(self) -> Any:  # noqa: ANN401
+        size = self.options.map_bytes
+        while True:
+            try:
+                return lmdb.open(
+                    self.path,
+                    map_size=size,
+                    max_dbs=len(_DATABASES),
+                    max_readers=self.options.max_readers,
+                    max_spare_txns=_SPARE_READS,
+                    sync=self.options.durable,
+                    readonly=not self.writable,
+                    # Rows lie anywhere in the file: reading ahead is wasted as soon as it exceeds the memory.
+                    readahead=False,
+                )
+            except lmdb.MemoryError:
+                # `ulimit -v` or a container refuses so much address space.
+                size //= 2
+                if size < LEAST_MAP_BYTES:
+                    raise
+
+    def _fill_up(self) -> None:
+        """Make the file as long as LMDB believes it is: touching a page behind its end would kill the process.
+
+        A file that was cut short is then full of zeros, which LMDB reports as damage. LMDB may by itself leave the
+        last pages unwritten, so a short file alone proves nothing.
+        """
+        if not self._is_short() or not self.writable:
+            return
+        # The write transaction keeps writers of other processes away between the look and the change.
+        with self._env.begin(write=True):
+            if self._is_short():
+                os.truncate(os.path.join(self.path, "data.mdb"), self._believed_bytes())
+
+    def _is_short(self) -> bool:
+        return os.path.getsize(os.path.join(self.path, "data.mdb")) < self._believed_bytes()
+
+    def _believed_bytes(self) -> int:
+        return (int(self._env.info()["last_pgno"]) + 1) * int(self._env.stat()["psize"])
+
+    def _begin(self) -> Transaction:
+        """Begin to write, in a map of which at most half is used; the caller holds the lock."""
+        if not self.writable:
+            raise InvalidArgument(f"{self.path}: the files may not be written to")
+        while True:
+            try:
+                transaction = self._env.begin(write=True)
+            except lmdb.MapResizedError:
+                self._move_map(0)
+                continue
+            size = self.map_bytes
+            if 2 * self._believed_bytes() <= size or not _has_address_space(2 * size):
+                return transaction
+            transaction.abort()
+            self._move_map(2 * size)
+
+    def _join(self, change: Callable[[Transaction], T]) -> T:
+        try:
+            return change(self._open)
+        except lmdb.MapFullError as error:
+            # The map cannot grow under an open transaction: it grows at the end of the block.
+            self._outgrown = self.map_bytes
+            raise self._full() from error
+
+    def _leave(self) -> None:
+        self._owner = self._open = None
+
+    def _commit(self, transaction: Transaction) -> None:
+        with translated(self.path):
+            try:
+                transaction.commit()
+            except lmdb.MapFullError as error:
+                self._outgrown = self.map_bytes
+                raise self._full() from error
+
+    def _full(self) -> StoreBusy:
+        return StoreBusy(f"{self.path}: the memory map was full and has grown; repeat the whole transaction")
+
+    def _grow(self, outgrown: int) -> None:
+        if self.map_bytes > outgrown:
+            return
+        if not _has_address_space(2 * outgrown):
+            raise StoreFull(f"{self.path}: the memory map of {outgrown:,} bytes is full and the system grants no more")
+        self._move_map(2 * outgrown)
+
+    def _move_map(self, size: int) -> None:
+        """Give the map another size; 0 takes the one that another process has given it."""
+        with self._writing, self._gate.alone():
+            self._env.set_mapsize(size)
+
+
+def _has_address_space(size: int) -> bool:
+    """Try first: when `set_mapsize` itself fails, LMDB is left without a map and the next read kills the process."""
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ).close()
+    except (OSError, OverflowError, ValueError):
+        return False
+    return True

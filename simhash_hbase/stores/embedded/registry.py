@@ -1,0 +1,87 @@
+"""At most one environment for each folder and process, as LMDB demands; a fresh one after a fork."""
+
+import os
+from threading import Lock
+
+from simhash_hbase.errors import IndexExists, InvalidArgument
+from simhash_hbase.stores.embedded.environment import Environment
+from simhash_hbase.stores.embedded.folder import open_marked
+from simhash_hbase.stores.embedded.options import EmbeddedOptions
+
+__all__ = ["acquire", "release"]
+
+
+class _Registry:
+    """Environments by real path, with the number of stores that use each."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.environments: dict[str, Environment] = {}
+        self.users: dict[str, int] = {}
+
+
+_registry = _Registry()
+# What a parent process had open; kept, so that nothing of it is ended by the collector.
+_inherited: list[_Registry] = []
+
+
+def acquire(path: str, options: EmbeddedOptions, *, create: bool = False) -> Environment:
+    """Open a folder, or share what this process has open already.
+
+    Parameters
+    ----------
+    path : str
+        The folder.
+    options : EmbeddedOptions
+        How to open it.
+    create : bool
+        Make a new index there instead of opening one.
+
+    Returns
+    -------
+    Environment
+        To be given back by `release`.
+
+    Raises
+    ------
+    IndexExists
+        When one is to be made and this process has one open there.
+    InvalidArgument
+        When this process has it open with another choice of ``durable``.
+    """
+    real = os.path.realpath(path)
+    with _registry.lock:
+        shared = _registry.environments.get(real)
+        if shared is not None and create:
+            raise IndexExists(f"there is an index at {path} already")
+        if shared is None:
+            shared = open_marked(real, options, create=create)
+            _registry.environments[real] = shared
+            _registry.users[real] = 0
+        elif shared.options.durable != options.durable:
+            raise InvalidArgument(f"{path}: this process has it open with durable={shared.options.durable} already")
+        _registry.users[real] += 1
+        return shared
+
+
+def release(environment: Environment) -> None:
+    """Give back what `acquire` returned; the last user closes it."""
+    with _registry.lock:
+        if _registry.environments.get(environment.path) is not environment:
+            return
+        _registry.users[environment.path] -= 1
+        if not _registry.users[environment.path]:
+            del _registry.environments[environment.path], _registry.users[environment.path]
+            environment.close()
+
+
+def _forget_inherited() -> None:
+    global _registry  # noqa: PLW0603
+    # The driver refuses to open in this process what it believes to be open here still.
+    for environment in _registry.environments.values():
+        environment.drop_inherited()
+    _inherited.append(_registry)
+    _registry = _Registry()
+
+
+os.register_at_fork(after_in_child=_forget_inherited)

@@ -1,0 +1,168 @@
+"""Block rows in LMDB: key = prefix, its sorted values = fingerprints; both of fixed size, so read in bulk."""
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from struct import iter_unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.layout import BLOCK_ROW_BYTES, PREFIX_BITS, PREFIX_BYTES, SIMHASH_BYTES
+from simhash_hbase.rowkey import BlockRows, pack_prefixes, pack_rows, pack_simhashes, unpack_rows
+from simhash_hbase.stores.base import PrefixScan
+from simhash_hbase.stores.embedded.environment import Database, Transaction
+
+__all__ = ["delete_rows", "next_rows", "put_rows", "scan"]
+
+U64 = np.uint64
+_LAST_SIMHASH = (1 << 64) - 1
+_PAIR = f"{PREFIX_BYTES}s{SIMHASH_BYTES}s"
+
+# Prefixes read by one call of the driver: enough that the call costs nothing, few enough to bound its answer.
+_SCAN_CHUNK = 1 << 16
+_PUT_CHUNK = 1 << 20
+
+# A scan has the driver read all rows of a prefix and cuts behind that; fine for thousands, not for millions. So a
+# prefix that has more rows than this is written down in a database of its own, `h`, and read row by row up to the
+# limit. To keep writing fast, rows are counted only under prefixes of which a sampled row is written: one in 1,024,
+# chosen by the fingerprint's bits. A prefix slips through with twice as many rows once in ten million times; it then
+# costs memory, never a wrong answer. Nothing is taken out again: a prefix that shrank is read correctly all the same.
+_HOT_ROWS = 1 << 14
+_SAMPLE_BITS = 10
+_SCATTER = U64(0x9E3779B97F4A7C15)
+
+
+def scan(
+    transaction: Transaction, blocks: Database, hot: Database, prefixes: NDArray[np.uint64], limit: int
+) -> PrefixScan:
+    """Find the rows under sorted distinct prefixes, at most a number of each."""
+    with transaction.cursor(hot) as cursor:
+        special = _hot_among(cursor, prefixes) if cursor.first() else None
+    with transaction.cursor(blocks) as cursor:
+        if special is not None and special.any():
+            slow = [_scan_hot(cursor, prefix, limit) for prefix in prefixes[special].tolist()]
+            return _merged([_scan_plain(cursor, prefixes[~special], limit), *slow])
+        return _scan_plain(cursor, prefixes, limit)
+
+
+def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: BlockRows) -> None:
+    """Write sorted rows."""
+    with transaction.cursor(blocks) as cursor:
+        for i in range(0, len(rows.prefixes), _PUT_CHUNK):
+            chunk = BlockRows(rows.prefixes[i : i + _PUT_CHUNK], rows.simhashes[i : i + _PUT_CHUNK])
+            _put_packed(cursor, pack_rows(chunk))
+            for prefix in _newly_hot(cursor, chunk):
+                transaction.put(prefix, b"", db=hot)
+
+
+def delete_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> None:
+    """Delete rows; those that are not there are passed over."""
+    for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows)):
+        transaction.delete(prefix, simhash, db=blocks)
+
+
+def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> BlockRows:
+    """Read at most a page of rows from a prefix and fingerprint on."""
+    with transaction.cursor(blocks) as cursor:
+        if not _seek(cursor, *after):
+            return BlockRows.empty()
+        return unpack_rows(b"".join(chain.from_iterable(islice(cursor.iternext(), page))))
+
+
+def row_behind(rows: BlockRows) -> tuple[int, int]:
+    """Tell prefix and fingerprint from which to read on behind the last of some rows."""
+    prefix, simhash = int(rows.prefixes[-1]), int(rows.simhashes[-1])
+    return (prefix + 1, 0) if simhash == _LAST_SIMHASH else (prefix, simhash + 1)
+
+
+def _scan_plain(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
+    if len(prefixes) <= _SCAN_CHUNK:
+        return _read_all(cursor, prefixes, limit)
+    starts = range(0, len(prefixes), _SCAN_CHUNK)
+    return _joined([_read_all(cursor, prefixes[i : i + _SCAN_CHUNK], limit) for i in starts])
+
+
+def _read_all(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
+    keys = pack_prefixes(prefixes)
+    packed = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=SIMHASH_BYTES, keyfixed=True)
+    rows = unpack_rows(packed)
+    # Fewer rows in all than one prefix may have: nothing to count.
+    return PrefixScan(rows, _NONE) if len(rows.prefixes) <= limit else _cut(rows, limit)
+
+
+def _cut(rows: BlockRows, limit: int) -> PrefixScan:
+    """Keep the first rows of each prefix."""
+    starts = np.flatnonzero(np.concatenate(([True], rows.prefixes[1:] != rows.prefixes[:-1])))
+    counts = np.diff(starts, append=len(rows.prefixes))
+    if counts.max() <= limit:
+        return PrefixScan(rows, _NONE)
+    rank = np.arange(len(rows.prefixes)) - np.repeat(starts, counts)
+    kept = rank < limit
+    return PrefixScan(BlockRows(rows.prefixes[kept], rows.simhashes[kept]), rows.prefixes[starts[counts > limit]])
+
+
+def _scan_hot(cursor: Transaction, prefix: int, limit: int) -> PrefixScan:
+    [key] = pack_prefixes(np.array([prefix], dtype=U64))
+    if not cursor.set_key(key):
+        return PrefixScan(BlockRows.empty(), _NONE)
+    truncated = np.array([prefix] if cursor.count() > limit else [], dtype=U64)
+    packed = b"".join(islice(cursor.iternext_dup(), limit))
+    simhashes = np.frombuffer(packed, dtype=">u8").astype(U64)
+    return PrefixScan(BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated)
+
+
+def _joined(scans: list[PrefixScan]) -> PrefixScan:
+    return PrefixScan(
+        BlockRows(
+            np.concatenate([scan.rows.prefixes for scan in scans]),
+            np.concatenate([scan.rows.simhashes for scan in scans]),
+        ),
+        np.concatenate([scan.truncated for scan in scans]),
+    )
+
+
+def _merged(scans: list[PrefixScan]) -> PrefixScan:
+    rows, truncated = _joined(scans)
+    # Stable: the rows of one prefix come from one scan, in order already.
+    order = np.argsort(rows.prefixes, kind="stable")
+    return PrefixScan(BlockRows(rows.prefixes[order], rows.simhashes[order]), np.sort(truncated))
+
+
+def _put_packed(cursor: Transaction, packed: bytes) -> None:
+    first = packed[:PREFIX_BYTES], packed[PREFIX_BYTES:BLOCK_ROW_BYTES]
+    # Behind all rows there are: pages are filled to the brim, and nothing is searched.
+    if not cursor.last() or cursor.item() < first:
+        consumed, added = cursor.putmulti(iter_unpack(_PAIR, packed), append=True)
+        if consumed == added:
+            return
+        # Rows that are not sorted after all are left out by an append; they are written below.
+    cursor.putmulti(iter_unpack(_PAIR, packed), dupdata=False)
+
+
+def _newly_hot(cursor: Transaction, rows: BlockRows) -> Iterator[bytes]:
+    sampled = rows.simhashes * _SCATTER >> U64(64 - _SAMPLE_BITS) == 0
+    for prefix in pack_prefixes(rows.prefixes[sampled]):
+        if cursor.set_key(prefix) and cursor.count() > _HOT_ROWS:
+            yield prefix
+
+
+def _hot_among(cursor: Transaction, prefixes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    packed = b"".join(cursor.iternext(values=False))
+    wide = np.zeros((len(packed) // PREFIX_BYTES, SIMHASH_BYTES), dtype=np.uint8)
+    wide[:, SIMHASH_BYTES - PREFIX_BYTES :] = np.frombuffer(packed, dtype=np.uint8).reshape(-1, PREFIX_BYTES)
+    return np.isin(prefixes, wide.reshape(-1).view(">u8").astype(U64))
+
+
+def _seek(cursor: Transaction, prefix: int, simhash: int) -> bool:
+    """Go to the first row at or behind a place."""
+    if prefix >> PREFIX_BITS:
+        return False
+    [key] = pack_prefixes(np.array([prefix], dtype=U64))
+    [value] = pack_simhashes(np.array([simhash], dtype=U64))
+    if cursor.set_range_dup(key, value):
+        return True
+    found = cursor.set_range(key)
+    return bool(found and (cursor.key() != key or cursor.next_nodup()))
+
+
+_NONE = np.empty(0, dtype=U64)

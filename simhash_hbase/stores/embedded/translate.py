@@ -1,0 +1,89 @@
+"""The one place where errors of LMDB and of the file system become errors of this package."""
+
+import errno
+import os
+from types import TracebackType
+from typing import Literal
+
+import lmdb
+
+from simhash_hbase.errors import (
+    CorruptIndex,
+    InvalidArgument,
+    NotAnIndex,
+    SimhashError,
+    StoreBusy,
+    StoreFull,
+    StoreUnavailable,
+)
+
+__all__ = ["translated"]
+
+# An `lmdb.Error` for which LMDB has no class of its own tells its number only by the text of `strerror`.
+# A write of which the last part found no room is EIO to LMDB; a failing disk is too, which the sentence leaves open.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_NO_PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+_SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
+    (lmdb.InvalidError, NotAnIndex, "data.mdb is no LMDB file"),
+    (lmdb.VersionMismatchError, NotAnIndex, "data.mdb was written by another version of LMDB"),
+    (lmdb.IncompatibleError, NotAnIndex, "the databases in it have another form"),
+    (lmdb.CorruptedError, CorruptIndex, "a page is damaged"),
+    (lmdb.NotFoundError, CorruptIndex, "one of its databases is missing"),
+    (lmdb.PageNotFoundError, CorruptIndex, "a page is missing"),
+    (lmdb.DiskError, StoreFull, "the disk is full"),
+    (lmdb.MemoryError, StoreFull, "the system grants no more address space"),
+    (lmdb.MapFullError, StoreFull, "the memory map is full"),
+    (lmdb.ReadersFullError, StoreBusy, "more reads are under way than max_readers allows"),
+    (lmdb.BadValsizeError, InvalidArgument, "a row key with its qualifier has 1 to 511 bytes"),
+    (lmdb.ReadonlyError, InvalidArgument, "it may not be written to"),
+    (lmdb.BadTxnError, StoreBusy, "an earlier error in this transaction has undone all of it"),
+    (lmdb.PanicError, StoreUnavailable, "an earlier write failed half-way, the folder must be opened anew"),
+)
+
+
+# Not `contextlib.contextmanager`: a generator costs a microsecond a call, and a query makes a call of four.
+class translated:
+    """A ``with`` block that lets no error of the driver out.
+
+    Parameters
+    ----------
+    path : str
+        The folder, for the sentence.
+    """
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        """Raise the package's own error in place of a driver's."""
+        if isinstance(error, lmdb.Error):
+            raise _of_lmdb(error, self._path) from error
+        if isinstance(error, OSError) and not isinstance(error, SimhashError):
+            raise _of_system(error.errno or 0, str(error.strerror), self._path) from error
+        return False
+
+
+def _of_lmdb(error: lmdb.Error, path: str) -> SimhashError:
+    for kind, ours, sentence in _SENTENCES:
+        if isinstance(error, kind):
+            return ours(f"{path}: {sentence} ({error})")
+    if "data format" in str(error):
+        return NotAnIndex(f"{path}: data.mdb was written by another version of LMDB ({error})")
+    numbers = (code for code in (*_NO_ROOM, *_NO_PERMISSION) if os.strerror(code) in str(error))
+    return _of_system(next(numbers, 0), str(error), path)
+
+
+def _of_system(code: int, text: str, path: str) -> SimhashError:
+    if code in _NO_ROOM:
+        return StoreFull(f"{path}: no room left, or the disk fails ({text})")
+    if code in _NO_PERMISSION:
+        return InvalidArgument(f"{path}: permission denied ({text})")
+    return StoreUnavailable(f"{path}: the folder cannot be used ({text})")

@@ -1,0 +1,250 @@
+"""A store in memory: the model that every other store is tested against, and an index for one process's lifetime."""
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from threading import RLock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
+from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.stores.arguments import CELL_FAMILIES, check_cell_family, check_deletions, check_positive
+from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
+
+__all__ = ["MemoryStore"]
+
+U64 = np.uint64
+
+# Row key -> qualifier -> the cell, always with a timestamp.
+Family = dict[bytes, dict[bytes, Cell]]
+
+
+class MemoryStore:
+    """Rows in dictionaries, sorted when they are read.
+
+    Parameters
+    ----------
+    clock : callable, optional
+        Returns milliseconds; stamps cells that are written without a timestamp.
+
+    Notes
+    -----
+    Implements `Store`, `CompareAndSet` and `Transactional`. Threads may share it: every call holds one lock, and a
+    transaction holds it until its end. All is lost when the process ends.
+
+    Examples
+    --------
+    >>> store = MemoryStore(clock=lambda: 1000)
+    >>> store.put("m", [Cell(b"row", b"v", b"one"), Cell(b"row", b"v", b"two")])
+    >>> store.get("m", [(b"row", b"v"), (b"row", b"w")])
+    [Cell(row=b'row', qualifier=b'v', value=b'two', timestamp=1001), None]
+    """
+
+    def __init__(self, *, clock: Callable[[], int] | None = None) -> None:
+        self._clock = clock or _milliseconds
+        self._lock = RLock()
+        self._blocks: dict[int, set[int]] = {}
+        self._cells: dict[str, Family] = {family: {} for family in CELL_FAMILIES}
+        # How to take back what an open transaction did, in the order it was done; None outside of one.
+        self._undo: list[Callable[[], None]] | None = None
+
+    @property
+    def url(self) -> str:
+        """The address, as a user would write it."""
+        return "memory:"
+
+    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
+        """Find the block rows under many prefixes; see `Store.scan`."""
+        check_positive("limit", limit)
+        found: list[tuple[int, int]] = []
+        truncated = []
+        with self._lock:
+            for prefix in prefixes.tolist():
+                simhashes = self._blocks.get(prefix, ())
+                found += [(prefix, simhash) for simhash in sorted(simhashes)[:limit]]
+                if len(simhashes) > limit:
+                    truncated.append(prefix)
+        return PrefixScan(_as_rows(found), np.array(truncated, dtype=U64))
+
+    def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
+        """Read block rows in order, a page at a time; see `Store.scan_range`."""
+        check_positive("page", page)
+        return self._pages_of_rows(start, stop, page)
+
+    def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
+        """Write block rows; see `Store.put_rows`. The timestamp is not needed here."""
+        with self._lock:
+            for prefix, simhash in zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True):
+                if simhash not in self._blocks.get(prefix, ()):
+                    self._add_row(prefix, simhash)
+                    self._remember(partial(self._drop_row, prefix, simhash))
+
+    def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
+        """Delete block rows; see `Store.delete_rows`. The timestamp is not needed here."""
+        with self._lock:
+            for prefix, simhash in zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True):
+                if simhash in self._blocks.get(prefix, ()):
+                    self._drop_row(prefix, simhash)
+                    self._remember(partial(self._add_row, prefix, simhash))
+
+    def put(self, family: str, cells: Sequence[Cell]) -> None:
+        """Write cells; see `Store.put`. Of two writes with one timestamp the later stays."""
+        check_cell_family(family)
+        with self._lock:
+            for cell in cells:
+                old = self._cell(family, cell.row, cell.qualifier)
+                if cell.timestamp is None:
+                    self._set(family, cell._replace(timestamp=self._next_stamp(old)))
+                elif cell.timestamp >= _stamp(old):
+                    self._set(family, cell)
+
+    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+        """Read single cells; see `Store.get`."""
+        check_cell_family(family)
+        with self._lock:
+            return [self._cell(family, row, qualifier) for row, qualifier in keys]
+
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+        """Read many rows whole; see `Store.get_rows`."""
+        check_cell_family(family)
+        check_positive("limit", limit)
+        with self._lock:
+            return [_sorted_cells(self._cells[family].get(row, {}))[:limit] for row in rows]
+
+    def delete(self, family: str, cells: Sequence[Cell]) -> None:
+        """Delete cells up to a timestamp; see `Store.delete`."""
+        check_cell_family(family)
+        check_deletions(cells)
+        with self._lock:
+            for row, qualifier, _, timestamp in cells:
+                old = self._cell(family, row, qualifier)
+                if old is not None and timestamp is not None and _stamp(old) <= timestamp:
+                    self._unset(family, old)
+
+    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
+        """Read the cells of a family in order, a page at a time; see `Store.scan_cells`."""
+        check_cell_family(family)
+        check_positive("page", page)
+        return self._pages_of_cells(family, start, stop, page)
+
+    def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
+        """Change cells of family ``d``, each by itself; see `CompareAndSet.compare_and_set`."""
+        with self._lock:
+            return [self._swap(swap) for swap in swaps]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the store for writing; see `Transactional.transaction`.
+
+        Raises
+        ------
+        InvalidArgument
+            When this thread is inside a transaction already.
+        """
+        with self._lock:
+            if self._undo is not None:
+                raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
+            self._undo = []
+            try:
+                yield
+            except BaseException:
+                for take_back in reversed(self._undo):
+                    take_back()
+                raise
+            finally:
+                self._undo = None
+
+    def size(self) -> StoreSize:
+        """Count rows and cells; see `Store.size`."""
+        with self._lock:
+            rows = {FAMILY_BLOCKS: sum(map(len, self._blocks.values()))}
+            rows |= {family: sum(map(len, held.values())) for family, held in self._cells.items()}
+        return StoreSize(None, rows)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""
+
+    def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
+        with self._lock:
+            prefixes = sorted(prefix for prefix in self._blocks if start <= prefix < stop)
+            rows = [(prefix, simhash) for prefix in prefixes for simhash in sorted(self._blocks[prefix])]
+        for i in range(0, len(rows), page):
+            yield _as_rows(rows[i : i + page])
+
+    def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
+        with self._lock:
+            keys = sorted(self._cells[family])
+            end = len(keys) if stop is None else bisect_left(keys, stop)
+            wanted = keys[bisect_left(keys, start) : end]
+            cells = [cell for row in wanted for cell in _sorted_cells(self._cells[family][row])]
+        for i in range(0, len(cells), page):
+            yield cells[i : i + page]
+
+    def _swap(self, swap: Swap) -> bool:
+        old = self._cell(FAMILY_DOCUMENTS, swap.row, swap.qualifier)
+        if (None if old is None else old.value) != swap.expected:
+            return False
+        self._set(FAMILY_DOCUMENTS, Cell(swap.row, swap.qualifier, swap.value, self._next_stamp(old)))
+        return True
+
+    def _next_stamp(self, old: Cell | None) -> int:
+        """Read the clock, but never stamp a cell with what it has already: a later stamp is a higher one."""
+        return max(self._clock(), _stamp(old) + 1)
+
+    def _cell(self, family: str, row: bytes, qualifier: bytes) -> Cell | None:
+        return self._cells[family].get(row, {}).get(qualifier)
+
+    def _set(self, family: str, cell: Cell) -> None:
+        old = self._cell(family, cell.row, cell.qualifier)
+        self._store(family, cell)
+        self._remember(partial(self._store, family, old) if old else partial(self._discard, family, cell))
+
+    def _unset(self, family: str, old: Cell) -> None:
+        self._discard(family, old)
+        self._remember(partial(self._store, family, old))
+
+    def _store(self, family: str, cell: Cell) -> None:
+        self._cells[family].setdefault(cell.row, {})[cell.qualifier] = cell
+
+    def _discard(self, family: str, cell: Cell) -> None:
+        held = self._cells[family][cell.row]
+        del held[cell.qualifier]
+        if not held:
+            del self._cells[family][cell.row]
+
+    def _add_row(self, prefix: int, simhash: int) -> None:
+        self._blocks.setdefault(prefix, set()).add(simhash)
+
+    def _drop_row(self, prefix: int, simhash: int) -> None:
+        self._blocks[prefix].discard(simhash)
+        if not self._blocks[prefix]:
+            del self._blocks[prefix]
+
+    def _remember(self, take_back: Callable[[], None]) -> None:
+        if self._undo is not None:
+            self._undo.append(take_back)
+
+
+def _milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _stamp(cell: Cell | None) -> int:
+    """Return a cell's timestamp; -1, below every real one, where there is no cell."""
+    return -1 if cell is None or cell.timestamp is None else cell.timestamp
+
+
+def _sorted_cells(held: dict[bytes, Cell]) -> list[Cell]:
+    return [held[qualifier] for qualifier in sorted(held)]
+
+
+def _as_rows(pairs: list[tuple[int, int]]) -> BlockRows:
+    return BlockRows(
+        np.array([prefix for prefix, _ in pairs], dtype=U64),
+        np.array([simhash for _, simhash in pairs], dtype=U64),
+    )

@@ -1,0 +1,355 @@
+"""What the embedded store makes of folders that are not as they should be, and of its options."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import lmdb
+import numpy as np
+import pytest
+
+from simhash_hbase.errors import (
+    CorruptIndex,
+    IndexExists,
+    IndexMissing,
+    InvalidArgument,
+    NotAnIndex,
+    StoreBusy,
+    StoreFull,
+    StoreUnavailable,
+)
+from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+from simhash_hbase.stores.embedded import rows as rows_module
+from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
+
+QUICK = EmbeddedOptions(durable=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return str(tmp_path / "index")
+
+
+@pytest.fixture
+def index(folder):
+    store = EmbeddedStore.create(folder, QUICK)
+    store.put_rows(rows_of((1, 1)), timestamp=1)
+    store.close()
+    return folder
+
+
+def random_rows(count, seed=1):
+    numbers = np.random.default_rng(seed).integers(0, 1 << 40, count, dtype=np.uint64)
+    return BlockRows(np.sort(numbers), numbers)
+
+
+def test_what_was_written_is_there_after_reopening(index):
+    store = EmbeddedStore.open(index, QUICK)
+
+    assert all_pairs(store) == [(1, 1)]
+    store.close()
+
+
+def test_create_refuses_where_an_index_is(index):
+    with pytest.raises(IndexExists, match="already"):
+        EmbeddedStore.create(index)
+
+    store = EmbeddedStore.open(index)
+    with pytest.raises(IndexExists, match="already"):
+        EmbeddedStore.create(index)
+    store.close()
+
+
+def test_create_makes_parent_folders_and_takes_an_empty_one(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for path in (tmp_path / "empty", tmp_path / "a" / "b"):
+        EmbeddedStore.create(str(path), QUICK).close()
+
+        assert EmbeddedStore.exists(str(path))
+
+
+def test_open_says_when_nothing_is_there(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in ("none", "empty"):
+        assert not EmbeddedStore.exists(str(tmp_path / name))
+        with pytest.raises(IndexMissing, match=name):
+            EmbeddedStore.open(str(tmp_path / name))
+
+    assert os.listdir(tmp_path / "empty") == []
+
+
+def test_a_file_and_a_folder_with_other_files_are_no_index_and_stay_untouched(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+
+    for name in ("file", "full"):
+        with pytest.raises(NotAnIndex):
+            EmbeddedStore.open(str(tmp_path / name))
+        with pytest.raises(NotAnIndex):
+            EmbeddedStore.create(str(tmp_path / name))
+    assert os.listdir(tmp_path / "full") == ["notes.txt"]
+
+
+def test_the_environment_of_another_program_is_no_index(folder):
+    os.mkdir(folder)
+    with lmdb.open(folder) as environment, environment.begin(write=True) as transaction:
+        transaction.put(b"mine", b"1")
+
+    for make in (EmbeddedStore.open, EmbeddedStore.create):
+        with pytest.raises(NotAnIndex, match="another program"):
+            make(folder)
+
+
+def test_a_create_that_was_interrupted_can_be_repeated(folder):
+    os.mkdir(folder)
+    lmdb.open(folder).close()
+    with pytest.raises(IndexMissing, match="interrupted"):
+        EmbeddedStore.open(folder)
+
+    EmbeddedStore.create(folder).close()
+
+
+@pytest.mark.parametrize("content", [b"garbage" * 10_000, b"x"])
+def test_garbage_in_the_data_file_is_no_index(index, content):
+    with open(os.path.join(index, "data.mdb"), "wb") as file:
+        file.write(content)
+
+    with pytest.raises(NotAnIndex):
+        EmbeddedStore.open(index)
+
+
+def test_an_emptied_data_file_is_no_index(index):
+    os.truncate(os.path.join(index, "data.mdb"), 0)
+
+    with pytest.raises(IndexMissing):
+        EmbeddedStore.open(index)
+
+
+def test_a_data_file_of_another_version_of_lmdb_is_no_index(index):
+    with open(os.path.join(index, "data.mdb"), "r+b") as file:
+        head = bytearray(file.read(8192))
+        for page in (0, 4096):
+            head[page + 20] = 99
+        file.seek(0)
+        file.write(head)
+
+    with pytest.raises(NotAnIndex):
+        EmbeddedStore.open(index)
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.5, 0.9])
+def test_a_data_file_cut_short_is_reported_and_kills_nobody(folder, kept):
+    store = EmbeddedStore.create(folder, QUICK)
+    store.put_rows(random_rows(50_000), timestamp=1)
+    store.close()
+    data = os.path.join(folder, "data.mdb")
+    os.truncate(data, int(os.path.getsize(data) * kept))
+
+    code = f"""
+        from simhash_hbase.errors import CorruptIndex
+        from simhash_hbase.stores.embedded import EmbeddedStore
+        try:
+            store = EmbeddedStore.open({folder!r})
+            print(sum(len(rows.prefixes) for rows in store.scan_range(0, 1 << 40, page=1000)))
+        except CorruptIndex as error:
+            print("corrupt", error)
+    """
+    assert run(code).startswith("corrupt")
+
+
+def test_a_store_opened_for_reading_refuses_to_write(index):
+    store = EmbeddedStore.open(index, readonly=True)
+
+    assert found_by(store, 1) == [(1, 1)]
+    for write in (
+        lambda: store.put_rows(rows_of((2, 2)), timestamp=1),
+        lambda: store.put("d", [Cell(b"r", b"s", b"v")]),
+        store.transaction,
+    ):
+        with pytest.raises(InvalidArgument, match="reading only"):
+            write()
+    store.close()
+
+
+def test_two_stores_of_one_process_share_the_folder_by_any_path(index, tmp_path):
+    os.symlink(index, tmp_path / "link")
+    one, two = EmbeddedStore.open(index), EmbeddedStore.open(str(tmp_path / "link"))
+    one.put_rows(rows_of((2, 2)), timestamp=1)
+
+    assert found_by(two, 2) == [(2, 2)]
+    one.close()
+    assert found_by(two, 1) == [(1, 1)]
+    two.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        found_by(two, 1)
+
+
+def test_one_process_cannot_open_a_folder_durable_and_not(index):
+    store = EmbeddedStore.open(index, QUICK)
+
+    with pytest.raises(InvalidArgument, match="durable=False already"):
+        EmbeddedStore.open(index)
+    store.close()
+
+
+@pytest.mark.parametrize("options", [{"map_bytes": 1}, {"max_readers": 0}, {"max_readers": 1 << 20}])
+def test_options_out_of_range_are_refused(options):
+    with pytest.raises(InvalidArgument):
+        EmbeddedOptions(**options)
+
+
+def test_a_key_too_long_for_lmdb_is_refused(folder):
+    store = EmbeddedStore.create(folder, QUICK)
+
+    for cell in (Cell(b"r", b"q" * 511, b""), Cell(b"r" * 256, b"", b"")):
+        with pytest.raises(InvalidArgument):
+            store.put("d", [cell])
+    store.put("d", [Cell(b"r", b"q" * 510, b"v" * 100_000, 1)])
+    assert len(all_cells(store)) == 1
+    store.close()
+
+
+def test_the_map_grows_as_often_as_needed(folder):
+    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 18))
+    rows = random_rows(100_000)
+    store.put_rows(rows, timestamp=1)
+
+    assert all_pairs(store) == pairs_of(rows)
+    store.close()
+
+
+def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(folder):
+    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 20))
+    rows, refused = random_rows(100_000), 0
+    while refused < 20:
+        try:
+            with store.transaction():
+                store.put("d", [Cell(b"r", b"s", b"v", 1)])
+                store.put_rows(rows, timestamp=1)
+            break
+        except StoreBusy:
+            refused += 1
+            assert all_cells(store) == []
+
+    assert 1 <= refused < 10
+    assert all_pairs(store) == pairs_of(rows)
+    store.close()
+
+
+def test_a_hot_prefix_is_read_up_to_the_limit_only(folder, monkeypatch):
+    monkeypatch.setattr(rows_module, "_HOT_ROWS", 1000)
+    store = EmbeddedStore.create(folder, QUICK)
+    simhashes = np.sort(np.random.default_rng(1).integers(0, 1 << 64, 20_000, dtype=np.uint64))
+    store.put_rows(BlockRows(np.full(20_000, 7, dtype=np.uint64), simhashes), timestamp=1)
+    store.put_rows(rows_of((6, 1), (8, 1), (8, 2)), timestamp=1)
+    read = []
+    monkeypatch.setattr(rows_module, "unpack_rows", lambda packed, real=rows_module.unpack_rows: read.append(
+        len(packed)) or real(packed))  # fmt: skip
+
+    cut, whole = (store.scan(uint64s(6, 7, 8, 9), limit=limit) for limit in (50, 20_000))
+
+    assert pairs_of(cut.rows) == [(6, 1), *((7, simhash) for simhash in simhashes[:50].tolist()), (8, 1), (8, 2)]
+    assert cut.truncated.tolist() == [7]
+    assert (len(whole.rows.prefixes), whole.truncated.tolist()) == (20_003, [])
+    assert max(read) == 3 * 13
+    store.close()
+
+
+def test_a_backup_is_a_whole_index(index, tmp_path):
+    store = EmbeddedStore.open(index, QUICK)
+    store.put("d", [Cell(b"r", b"s", b"v", 1)])
+    target = str(tmp_path / "deep" / "copy")
+    store.backup(target)
+    store.put_rows(rows_of((2, 2)), timestamp=1)
+
+    copy = EmbeddedStore.open(target, QUICK)
+    assert (all_pairs(copy), all_cells(copy)) == ([(1, 1)], [Cell(b"r", b"s", b"v", 1)])
+    assert os.listdir(tmp_path / "deep") == ["copy"]
+    with pytest.raises(InvalidArgument, match="something already"):
+        store.backup(target)
+    copy.close()
+    store.close()
+
+
+def test_size_tells_bytes_on_disk_and_rows(index):
+    store = EmbeddedStore.open(index, QUICK)
+
+    assert store.size().rows == {"b": 1, "d": 0, "m": 0}
+    assert 4096 <= store.size().bytes < 1 << 20
+    store.close()
+
+
+def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
+    # A limit on the size of files stands in for the disk: the write fails in the same place.
+    code = f"""
+        import resource
+        from simhash_hbase.errors import StoreFull
+        from tests.stores.rows import all_pairs, rows_of, found_by
+        from tests.stores.test_embedded_folders import random_rows
+        from simhash_hbase.stores.embedded import EmbeddedStore
+        store = EmbeddedStore.create({folder!r})
+        store.put_rows(rows_of((1, 1), (2, 2)), timestamp=1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+        for attempt in range(2):
+            try:
+                store.put_rows(random_rows(200_000), timestamp=1)
+            except StoreFull as error:
+                print("full", len(all_pairs(store)))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        store.put_rows(random_rows(200_000), timestamp=1)
+        print(len(all_pairs(store)))
+    """
+    assert run(code).split() == ["full", "2", "full", "2", "200002"]
+
+
+def test_little_address_space_is_made_do_with(folder):
+    code = f"""
+        import resource
+        from simhash_hbase.stores.embedded import EmbeddedStore
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+        store = EmbeddedStore.create({folder!r})
+        from tests.stores.rows import all_pairs, rows_of
+        store.put_rows(rows_of((1, 1)), timestamp=1)
+        print(all_pairs(store))
+    """
+    assert run(code) == "[(1, 1)]"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
+def test_a_folder_that_may_not_be_read_or_written_is_refused_in_a_sentence(index):
+    os.chmod(os.path.join(index, "data.mdb"), 0o600)
+    code = f"""
+        import os
+        from simhash_hbase.errors import SimhashError
+        from simhash_hbase.stores.embedded import EmbeddedStore
+        os.chdir("/")
+        os.setuid(65534)
+        for act in (EmbeddedStore.open, EmbeddedStore.create):
+            try:
+                act({index!r})
+            except SimhashError as error:
+                print(type(error).__name__)
+        try:
+            EmbeddedStore.create("/nobodys")
+        except SimhashError as error:
+            print(type(error).__name__)
+    """
+    assert run(code).split() == ["InvalidArgument"] * 3
+
+
+def run(code):
+    """Run code in a process of its own, so that what kills it does not kill the tests."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout.strip()
+
+
+def test_corruption_is_an_error_of_its_own():
+    assert not issubclass(CorruptIndex, NotAnIndex)
+    assert not issubclass(StoreFull, StoreBusy)

@@ -1,0 +1,192 @@
+"""Several processes on one folder: forks, writers side by side, and processes that are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
+from tests.stores.test_embedded_folders import random_rows
+
+SMALL = EmbeddedOptions(durable=False, map_bytes=1 << 18)
+HEAD = """
+import sys
+from simhash_hbase.stores.base import *
+from simhash_hbase.stores.embedded import *
+from tests.stores.rows import *
+from tests.stores.test_embedded_folders import random_rows
+store = EmbeddedStore.open({folder!r}, EmbeddedOptions(durable=False, map_bytes=1 << 18))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return str(tmp_path / "index")
+
+
+@pytest.fixture
+def store(folder):
+    made = EmbeddedStore.create(folder, SMALL)
+    yield made
+    made.close()
+
+
+def start(folder, code):
+    return subprocess.Popen(
+        [sys.executable, "-c", HEAD.format(folder=folder) + textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def finish(process):
+    with process:
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return out.strip()
+
+
+def in_child(act):
+    """Fork, run a function in the child, and return its exit status."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            act()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_parent_and_child_both_use_a_store_after_a_fork(store):
+    store.put_rows(rows_of((1, 1)), timestamp=1)
+
+    def act():
+        assert found_by(store, 1) == [(1, 1)]
+        store.put_rows(rows_of((2, 2)), timestamp=1)
+        store.close()
+
+    assert in_child(act) == 0
+    assert all_pairs(store) == [(1, 1), (2, 2)]
+    store.put_rows(rows_of((3, 3)), timestamp=1)
+    assert len(all_pairs(store)) == 3
+
+
+def test_a_child_forked_within_a_transaction_ends_nothing_of_its_parent(store):
+    store.put_rows(rows_of((1, 1)), timestamp=1)
+
+    with store.transaction():
+        store.put_rows(rows_of((2, 2)), timestamp=1)
+        assert in_child(store.close) == 0
+        store.put_rows(rows_of((3, 3)), timestamp=1)
+
+    assert len(all_pairs(store)) == 3
+
+
+def test_three_processes_write_and_read_side_by_side(store, folder):
+    code = """
+        for n in range(100):
+            store.put_rows(rows_of(({me}, n)), timestamp=1)
+            done = False
+            while not done:
+                [cell] = store.get("d", [(b"row", b"s")])
+                old = cell and cell.value
+                [done] = store.compare_and_set([Swap(b"row", b"s", old, b"%d" % (int(old or 0) + 1))])
+            assert len(found_by(store, {me})) == n + 1
+    """
+    processes = [start(folder, code.replace("{me}", str(me))) for me in (1, 2, 3)]
+    for process in processes:
+        finish(process)
+
+    assert all_pairs(store) == [(me, n) for me in (1, 2, 3) for n in range(100)]
+    assert store.get("d", [(b"row", b"s")])[0].value == b"300"
+
+
+def test_a_map_grown_by_another_process_is_followed_by_readers_and_writers(store, folder):
+    store.put_rows(rows_of((1, 1)), timestamp=1)
+    finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
+
+    assert len(all_pairs(store)) == 50_001
+    finish(start(folder, "store.put_rows(random_rows(50_000, seed=2), timestamp=1)"))
+    store.put_rows(rows_of((1, 2)), timestamp=1)
+    assert len(all_pairs(store)) == 100_002
+
+
+def test_a_writer_killed_at_any_moment_leaves_whole_commits_and_no_lock(store, folder):
+    code = """
+        for n in range(1_000_000):
+            with store.transaction():
+                store.put_rows(rows_of((7, n), (8, n)), timestamp=1)
+                store.put("d", [Cell(b"row", b"s", b"%d" % n, n)])
+            print(n, flush=True)
+    """
+    for _ in range(3):
+        process = start(folder, code)
+        acknowledged = int(process.stdout.readline())
+        time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        acknowledged = max([acknowledged, *map(int, process.stdout.read().split("\n")[:-1])])
+        process.wait()
+        process.stdout.close()
+
+        sevens, eights = ([simhash for _, simhash in found_by(store, p, limit=10**7)] for p in (7, 8))
+        assert sevens == eights
+        assert sevens[-1] >= acknowledged
+        assert store.compare_and_set([Swap(b"free", b"s", None, b"x")]) in ([True], [False])
+
+
+def test_slots_of_killed_readers_are_taken_back(tmp_path):
+    folder = str(tmp_path / "few")
+    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, max_readers=2))
+    for _ in range(4):
+        reader = start(folder, """
+            import os, signal
+            store._environment().read(lambda transaction: os.kill(os.getpid(), signal.SIGKILL))
+        """)  # fmt: skip
+        reader.communicate(timeout=60)
+        assert reader.returncode == -signal.SIGKILL
+
+    assert all_pairs(store) == []
+    store.close()
+
+
+def test_a_reader_in_the_middle_of_a_range_does_not_stop_the_map_from_growing(store):
+    store.put_rows(rows_of(*((1, simhash) for simhash in range(10))), timestamp=1)
+    pages = store.scan_range(0, 2, page=3)
+    first = pairs_of(next(pages))
+    rows = random_rows(50_000)
+    store.put_rows(rows, timestamp=1)
+
+    assert first + [pair for page in pages for pair in pairs_of(page)] == [(1, simhash) for simhash in range(10)]
+
+
+def test_threads_read_while_the_map_grows(store):
+    from threading import Thread  # noqa: PLC0415
+
+    stop, failures = [], []
+
+    def look():
+        while not stop:
+            if found_by(store, 1) != [(1, 1)]:
+                failures.append("lost a row")
+            # The driver lets go of the interpreter's lock at every row it writes: a busy reader would starve it.
+            time.sleep(0.001)
+
+    store.put_rows(rows_of((1, 1)), timestamp=1)
+    threads = [Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for seed in range(4):
+        store.put_rows(random_rows(10_000, seed), timestamp=1)
+    store.put("d", [Cell(b"r", b"s", b"v")])
+    stop.append(True)
+    for thread in threads:
+        thread.join(30)
+
+    assert failures == []
+    assert len(all_cells(store)) == 1

@@ -1,0 +1,124 @@
+"""Every store behaves as the model in memory does, whatever is asked of it in whatever order."""
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from simhash_hbase.stores.base import Cell, CompareAndSet, Swap, Transactional
+from simhash_hbase.stores.memory import MemoryStore
+from tests.stores.conftest import MAKERS, Clock
+from tests.stores.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
+
+PREFIXES = st.sampled_from([0, 1, 255, 256, LAST_PREFIX - 1, LAST_PREFIX])
+SIMHASHES = st.sampled_from([0, 1, 2, 255, 256, LAST_SIMHASH - 1, LAST_SIMHASH])
+ROWS = st.lists(st.tuples(PREFIXES, SIMHASHES), max_size=12).map(lambda pairs: rows_of(*pairs))
+ROW_KEYS = st.sampled_from([b"\x00\x00", b"\x00\x01", b"ab", b"b", b"\xff\xff\xff"])
+QUALIFIERS = st.sampled_from([b"", b"\x00", b"s", b"\xff\xff"])
+VALUES = st.sampled_from([b"", b"one", b"two", b"\x00\xff"])
+FAMILIES = st.sampled_from(["d", "m"])
+# Far apart in time from deletes, whose markers may hide a write that carries a timestamp at or below theirs.
+CELLS = st.lists(st.builds(Cell, ROW_KEYS, QUALIFIERS, VALUES, st.none()), max_size=6)
+
+
+class Congruence(RuleBasedStateMachine):
+    """Asks a store and the model the same."""
+
+    name = ""
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.clock = Clock(1_000_000)
+        self.store = MAKERS[self.name](Path(self.folder.name), self.clock)
+        self.model = MemoryStore(clock=self.clock)
+
+    def teardown(self):
+        self.store.close()
+        self.folder.cleanup()
+
+    def both(self, ask):
+        assert ask(self.store) == ask(self.model)
+
+    @rule(rows=ROWS)
+    def put_rows(self, rows):
+        self.both(lambda store: store.put_rows(rows, timestamp=self.clock.now))
+
+    @rule(rows=ROWS)
+    def delete_rows(self, rows):
+        self.clock.now += 1
+        self.both(lambda store: store.delete_rows(rows, timestamp=self.clock.now))
+        self.clock.now += 1
+
+    @rule(family=FAMILIES, cells=CELLS)
+    def put(self, family, cells):
+        self.both(lambda store: store.put(family, cells))
+
+    @rule(family=FAMILIES, cells=CELLS, back=st.integers(0, 2))
+    def put_at(self, family, cells, back):
+        # A value that is a function of the timestamp: two writes with one timestamp are one write twice.
+        stamp = self.clock.now - back
+        stamped = [cell._replace(timestamp=stamp, value=b"at %d" % stamp) for cell in cells]
+        self.both(lambda store: store.put(family, stamped))
+
+    @rule(family=FAMILIES, cells=CELLS)
+    def delete(self, family, cells):
+        upto = [cell._replace(timestamp=self.clock.now) for cell in cells]
+        self.both(lambda store: store.delete(family, upto))
+        self.clock.now += 10
+
+    @rule(swaps=st.lists(st.builds(Swap, ROW_KEYS, QUALIFIERS, st.none() | VALUES, VALUES), max_size=4))
+    def compare_and_set(self, swaps):
+        if isinstance(self.store, CompareAndSet):
+            self.both(lambda store: store.compare_and_set(swaps))
+
+    @rule(rows=ROWS, cells=CELLS, keep=st.booleans())
+    def transaction(self, rows, cells, keep):
+        if isinstance(self.store, Transactional):
+            for store in (self.store, self.model):
+                with suppress(ZeroDivisionError), store.transaction():
+                    store.put_rows(rows, timestamp=self.clock.now)
+                    store.put("d", cells)
+                    1 / keep
+
+    @rule(prefixes=st.lists(PREFIXES, unique=True).map(sorted), limit=st.integers(1, 4))
+    def scan(self, prefixes, limit):
+        def ask(store):
+            found = store.scan(uint64s(*prefixes), limit=limit)
+            return pairs_of(found.rows), found.truncated.tolist()
+
+        self.both(ask)
+
+    @rule(start=PREFIXES, stop=PREFIXES, page=st.integers(1, 3))
+    def scan_range(self, start, stop, page):
+        self.both(lambda store: all_pairs(store, start, stop, page))
+
+    @rule(family=FAMILIES, keys=st.lists(st.tuples(ROW_KEYS, QUALIFIERS), max_size=6), limit=st.integers(1, 3))
+    def get(self, family, keys, limit):
+        self.both(lambda store: store.get(family, keys))
+        self.both(lambda store: store.get_rows(family, [row for row, _ in keys], limit=limit))
+
+    @rule(family=FAMILIES, start=ROW_KEYS, stop=st.none() | ROW_KEYS, page=st.integers(1, 3))
+    def scan_cells(self, family, start, stop, page):
+        self.both(lambda store: all_cells(store, family, start, stop, page))
+
+    @invariant()
+    def holds_the_same(self):
+        self.both(all_pairs)
+        self.both(lambda store: [all_cells(store, family) for family in ("d", "m")])
+
+
+@pytest.mark.parametrize("name", list(MAKERS))
+def test_a_store_answers_as_the_model_does(name):
+    machine = type(f"Congruence_{name}", (Congruence,), {"name": name})
+
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )

@@ -1,0 +1,112 @@
+"""The contract of stores with transactions."""
+
+from threading import Event, Thread
+
+import pytest
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.stores.base import Cell, Swap, Transactional, atomically
+from tests.stores.rows import all_cells, all_pairs, found_by, rows_of
+
+
+@pytest.fixture
+def store(make_store):
+    made = make_store()
+    if not isinstance(made, Transactional):
+        pytest.skip("this store has no transactions")
+    return made
+
+
+def change_everything(store):
+    store.put_rows(rows_of((1, 1), (2, 2)), timestamp=1)
+    store.delete_rows(rows_of((9, 9)), timestamp=1)
+    store.put("d", [Cell(b"new", b"s", b"v", 5), Cell(b"old", b"s", b"w", 6)])
+    store.delete("d", [Cell(b"gone", b"s", b"", 9)])
+    store.compare_and_set([Swap(b"swap", b"s", None, b"x")])
+
+
+def fill(store):
+    store.put_rows(rows_of((9, 9)), timestamp=1)
+    store.put("d", [Cell(b"gone", b"s", b"v", 5), Cell(b"old", b"s", b"v", 5)])
+
+
+def state(store):
+    return all_pairs(store), [(cell.row, cell.value) for cell in all_cells(store)]
+
+
+AFTER = ([(1, 1), (2, 2)], [(b"new", b"v"), (b"old", b"w"), (b"swap", b"x")])
+
+
+def test_what_a_transaction_wrote_is_kept_and_seen_inside(store):
+    fill(store)
+    with atomically(store):
+        change_everything(store)
+        assert state(store) == AFTER
+
+    assert state(store) == AFTER
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, FileNotFoundError])
+def test_an_exception_takes_back_everything_and_is_passed_on_as_it_is(store, error):
+    fill(store)
+    before = state(store)
+
+    def change_and_fail():
+        change_everything(store)
+        raise error
+
+    with pytest.raises(error), store.transaction():
+        change_and_fail()
+
+    assert state(store) == before
+    store.put_rows(rows_of((3, 3)), timestamp=1)
+    assert found_by(store, 3) == [(3, 3)]
+
+
+def test_transactions_do_not_nest(store):
+    with store.transaction():
+        store.put_rows(rows_of((1, 1)), timestamp=1)
+        with pytest.raises(InvalidArgument, match="nest"), store.transaction():
+            pass
+
+    assert all_pairs(store) == [(1, 1)]
+
+
+def test_another_thread_never_sees_a_transaction_half_done(store):
+    halfway, seen = Event(), []
+
+    def look():
+        halfway.wait(10)
+        for _ in range(20):
+            seen.append(len(found_by(store, 1)))
+
+    reader = Thread(target=look)
+    reader.start()
+    with store.transaction():
+        store.put_rows(rows_of((1, 1)), timestamp=1)
+        halfway.set()
+        reader.join(0.05)
+        store.put_rows(rows_of((1, 2)), timestamp=1)
+    reader.join(10)
+
+    assert len(seen) == 20
+    assert set(seen) <= {0, 2}
+
+
+def test_another_thread_waits_to_write(store):
+    inside, order = Event(), []
+
+    def write():
+        inside.wait(10)
+        store.put_rows(rows_of((1, 2)), timestamp=1)
+        order.append("other")
+
+    writer = Thread(target=write)
+    writer.start()
+    with store.transaction():
+        inside.set()
+        writer.join(0.05)
+        order.append("transaction")
+    writer.join(10)
+
+    assert order == ["transaction", "other"]

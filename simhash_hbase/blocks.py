@@ -20,6 +20,8 @@ from simhash_hbase.layout import FLAG_BITS, MAX_TABLES, SEGMENT_BITS, SIMHASH_BI
 __all__ = ["Scheme", "Table"]
 
 U64 = np.uint64
+# Up to so many fingerprints, integers are faster than arrays.
+FEW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,9 @@ class Scheme:
             ``segment << 8 | flag``, 40 bits; the segment is left-aligned in its 32 bits, so that rows
             spread over all regions of a table.
         """
+        if len(simhashes) <= FEW:
+            few = [self._prefixes_of(simhash) for simhash in simhashes.tolist()]
+            return np.array(few, dtype=U64).reshape(len(few), len(self.tables))
         blocks = self._split(simhashes)
         out = np.empty((len(simhashes), len(self.tables)), dtype=U64)
         for column, table in enumerate(self.tables):
@@ -181,6 +186,27 @@ class Scheme:
         """List the blocks in which two fingerprints differ, counted from the most significant end."""
         blocks = self._split(np.array([a, b], dtype=U64))
         return tuple(i for i, (left, right) in enumerate(blocks) if left != right)
+
+    def _prefixes_of(self, simhash: int) -> list[int]:
+        """Compute the prefixes of one fingerprint without numpy, whose calls cost more than the bits do."""
+        return [
+            sum((simhash >> right & mask) << left for right, mask, left in parts) << FLAG_BITS | flag
+            for flag, parts in self._moves
+        ]
+
+    @cached_property
+    def _moves(self) -> tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...]:
+        """For each table how its blocks' bits move into the segment: shift right, mask, shift left."""
+        moves = []
+        for table in self.tables:
+            parts, room = [], SEGMENT_BITS
+            for block in table.blocks:
+                width = min(self.widths[block], room)
+                room -= width
+                behind = sum(self.widths[block + 1 :]) + self.widths[block] - width
+                parts.append((behind, (1 << width) - 1, room))
+            moves.append((table.flag, tuple(parts)))
+        return tuple(moves)
 
     def _split(self, simhashes: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
         out, shift = [], SIMHASH_BITS

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.blocks import Scheme
 from simhash_hbase.hamming import distances
+from simhash_hbase.rowkey import sort_prefixes
 from simhash_hbase.stores.base import Store
 
 __all__ = ["Candidates", "find_candidates", "near_pairs"]
@@ -64,10 +65,9 @@ def find_candidates(
     -----
     One call of ``store.scan``, whatever the number of queries.
     """
-    wanted = scheme.prefixes(simhashes).reshape(-1)
-    order = np.argsort(wanted)
-    ascending = wanted[order]
-    owners = order // len(scheme.tables)
+    if len(simhashes) == 1:
+        return _candidates_of_one(store, scheme, simhashes, reach, limit)
+    ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
     scan = store.scan(_distinct(ascending), limit=limit)
     truncated = np.zeros(len(simhashes), dtype=np.bool_)
     if len(scan.truncated):
@@ -77,6 +77,22 @@ def find_candidates(
     found = [_near(simhashes, owners[at], scan.rows.simhashes[row], reach) for row, at in _expand(left, right)]
     queries, stored = _merge(found)
     return Candidates(queries, stored, distances(simhashes[queries], stored), truncated, len(scan.rows.prefixes))
+
+
+def _candidates_of_one(
+    store: Store, scheme: Scheme, simhashes: NDArray[np.uint64], reach: int, limit: int
+) -> Candidates:
+    """Find the candidates of a single query, for which nothing has to be joined."""
+    scan = store.scan(np.sort(scheme.prefixes(simhashes)[0]), limit=limit)
+    far = distances(scan.rows.simhashes, simhashes)
+    stored = np.array(sorted(set(scan.rows.simhashes[far <= reach].tolist())), dtype=U64)
+    return Candidates(
+        np.zeros(len(stored), np.intp),
+        stored,
+        distances(stored, simhashes),
+        np.array([len(scan.truncated) > 0]),
+        len(scan.rows.prefixes),
+    )
 
 
 def near_pairs(
@@ -100,24 +116,18 @@ def near_pairs(
     distances : ndarray of uint8
         Bits that differ; complete up to ``scheme.distance``.
     """
-    prefixes = scheme.prefixes(simhashes)
-    found = [pair for column in range(prefixes.shape[1]) for pair in _join(prefixes[:, column], simhashes, reach)]
-    first, second = _merge([(a, b.astype(U64)) for a, b in found])
+    ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
+    last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)) + 1
+    stop = np.repeat(last, np.diff(last, prepend=0))
+    found = []
+    for row, at in _expand(np.arange(1, len(ascending) + 1), stop):
+        # Equal prefixes are in the order of their owners: the first of a pair is the smaller.
+        a, b = owners[row], owners[at]
+        near = distances(simhashes[a], simhashes[b]) <= reach
+        found.append((a[near], b[near].astype(U64)))
+    first, second = _merge(found)
     other = second.astype(np.intp)
     return first, other, distances(simhashes[first], simhashes[other])
-
-
-def _join(
-    keys: NDArray[np.uint64], simhashes: NDArray[np.uint64], reach: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Pair the positions that have one key, where the fingerprints are near."""
-    order = np.argsort(keys, kind="stable")
-    ascending = keys[order]
-    stop = np.searchsorted(ascending, ascending, "right")
-    for row, at in _expand(np.arange(1, len(keys) + 1), stop):
-        a, b = order[row], order[at]
-        near = distances(simhashes[a], simhashes[b]) <= reach
-        yield np.minimum(a[near], b[near]), np.maximum(a[near], b[near])
 
 
 def _expand(left: NDArray[np.intp], right: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

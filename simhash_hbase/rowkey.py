@@ -21,6 +21,7 @@ from simhash_hbase.layout import (
     FLAG_INDEX,
     FLAG_MEMBERS,
     ID_DIGEST_BYTES,
+    PREFIX_BITS,
     PREFIX_BYTES,
     SEGMENT_BYTES,
     SIMHASH_BYTES,
@@ -43,10 +44,12 @@ __all__ = [
     "row_flag",
     "row_keys",
     "row_simhash",
+    "sort_prefixes",
     "unpack_rows",
 ]
 
 U64 = np.uint64
+OWNER_BITS = 64 - PREFIX_BITS
 
 
 class BlockRows(NamedTuple):
@@ -85,11 +88,34 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
         ``tables`` rows for each distinct fingerprint, in byte order.
     """
     distinct = np.unique(simhashes)
-    prefixes = scheme.prefixes(distinct)
-    flat = prefixes.reshape(-1)
-    # Stable, and the fingerprints ascend already: equal prefixes stay in the order of the rest.
-    order = np.argsort(flat, kind="stable")
-    return BlockRows(flat[order], distinct[order // prefixes.shape[1]])
+    # The fingerprints ascend, so rows of one prefix that are in the order of their owners are in byte order.
+    prefixes, owners = sort_prefixes(scheme.prefixes(distinct))
+    return BlockRows(prefixes, distinct[owners])
+
+
+def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+    """Sort the prefixes of many fingerprints, and say whose each is.
+
+    Parameters
+    ----------
+    prefixes : ndarray of uint64, shape (n, tables)
+        As `Scheme.prefixes` gives them.
+
+    Returns
+    -------
+    prefixes : ndarray of uint64, shape (n * tables,)
+        Ascending.
+    owners : ndarray of intp, shape (n * tables,)
+        The row that each came from; ascending among equal prefixes.
+    """
+    n, tables = prefixes.shape
+    if n > 1 << OWNER_BITS:
+        order = np.argsort(prefixes.reshape(-1), kind="stable")
+        return prefixes.reshape(-1)[order], order // tables
+    # Prefix and owner fit into one integer, and sorting integers is many times faster than sorting their places.
+    keys = (prefixes << U64(OWNER_BITS) | np.arange(n, dtype=U64)[:, np.newaxis]).reshape(-1)
+    keys.sort()
+    return keys >> U64(OWNER_BITS), (keys & U64((1 << OWNER_BITS) - 1)).astype(np.intp)
 
 
 def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:

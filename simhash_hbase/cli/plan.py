@@ -35,7 +35,8 @@ def command(documents: str, schemes: tuple[str, ...], **options: Any) -> None:  
 
 def _number(text: str) -> int:
     if found := re.fullmatch(r"(\d{1,4})\^(\d{1,3})", text):
-        return pow(int(found[1]), int(found[2]))
+        power: int = int(found[1]) ** int(found[2])
+        return power
     try:
         return int(text.replace(",", "").replace("_", "")) if "e" not in text.lower() else int(float(text))
     except (ValueError, OverflowError) as error:

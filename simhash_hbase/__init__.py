@@ -1,1 +1,94 @@
-"""A near-duplicate index for documents, kept in HBase or in one folder."""
+"""A near-duplicate index for documents, Chinese first and any language.
+
+Examples
+--------
+>>> from simhash_hbase import create_index
+>>> index = create_index("memory:")
+>>> for name, text in [("a", "人生苦短，我们都用这一门语言写程序"), ("b", "今天天气很好，大家去公园散步看花")]:
+...     simhash = index.add(name, text)
+>>> [match.id for match in index.query("人生苦短，我们都用这一门语言写程序！").matches]
+['a']
+"""
+
+from simhash_hbase.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
+from simhash_hbase.answers import Answer, Match, Stored
+from simhash_hbase.blocks import Scheme
+from simhash_hbase.config import create_index, open_index
+from simhash_hbase.dedup import Decision, Deduplicator
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import (
+    ClaimContended,
+    CorruptIndex,
+    DocumentMissing,
+    EmptyDocument,
+    IndexExists,
+    IndexMissing,
+    InvalidArgument,
+    InvalidInput,
+    InvalidProfile,
+    MissingExtra,
+    NotAnIndex,
+    Permanent,
+    ProfileMismatch,
+    Retryable,
+    SimhashError,
+    StoreBusy,
+    StoreFull,
+    StoreRefused,
+    StoreTimeout,
+    StoreUnavailable,
+    Unsupported,
+)
+from simhash_hbase.fingerprint import Fingerprinter, cosine, fingerprint
+from simhash_hbase.hamming import hamming
+from simhash_hbase.idf import IdfTable
+from simhash_hbase.index import Index
+from simhash_hbase.profile import MatchRule, Profile
+from simhash_hbase.rowkey import row_keys
+
+__all__ = [
+    "Analyzer",
+    "Answer",
+    "ClaimContended",
+    "CorruptIndex",
+    "Decision",
+    "Deduplicator",
+    "DocumentMissing",
+    "EmptyDocument",
+    "Entries",
+    "Fingerprinter",
+    "IdfTable",
+    "Index",
+    "IndexExists",
+    "IndexMissing",
+    "InvalidArgument",
+    "InvalidInput",
+    "InvalidProfile",
+    "JiebaAnalyzer",
+    "LearnedAnalyzer",
+    "Match",
+    "MatchRule",
+    "MissingExtra",
+    "NotAnIndex",
+    "Permanent",
+    "Profile",
+    "ProfileMismatch",
+    "Retryable",
+    "Scheme",
+    "ShingleAnalyzer",
+    "SimhashError",
+    "StoreBusy",
+    "StoreFull",
+    "StoreRefused",
+    "StoreTimeout",
+    "StoreUnavailable",
+    "Stored",
+    "Unsupported",
+    "WeightedAnalyzer",
+    "cosine",
+    "create_index",
+    "fingerprint",
+    "hamming",
+    "open_index",
+    "row_keys",
+]

@@ -13,6 +13,7 @@
         ├── InvalidProfile        a combination of index options that cannot be
         ├── InvalidInput          a file or a line of it cannot be read as documents
         ├── EmptyDocument         a text leaves no feature, so it has no fingerprint
+        ├── DocumentMissing       the index does not hold a document of this id
         ├── IndexMissing          there is no index at this address
         ├── IndexExists           there is one already
         ├── NotAnIndex            what is there was not made by this package
@@ -27,6 +28,7 @@
 __all__ = [
     "ClaimContended",
     "CorruptIndex",
+    "DocumentMissing",
     "EmptyDocument",
     "IndexExists",
     "IndexMissing",
@@ -90,6 +92,10 @@ class InvalidInput(Permanent, ValueError):
 
 class EmptyDocument(Permanent, ValueError):
     """A text that leaves no feature: it is refused, never given the fingerprint 0."""
+
+
+class DocumentMissing(Permanent, LookupError):
+    """The index does not hold a document of this id, or queries do not find it."""
 
 
 class IndexMissing(Permanent, LookupError):

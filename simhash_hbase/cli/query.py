@@ -10,7 +10,7 @@ from simhash_hbase.cli.documents import Documents, take_input
 from simhash_hbase.cli.options import input_options, match_options, output_options
 from simhash_hbase.cli.output import Output, hex_simhash, plain
 from simhash_hbase.config import open_index
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import DocumentMissing, InvalidArgument
 from simhash_hbase.index import Index
 from simhash_hbase.inputs import parse_simhash
 from simhash_hbase.profile import MatchRule
@@ -50,7 +50,7 @@ def _named(index: Index, options: dict[str, Any], rule: MatchRule) -> Iterator[t
     for name in options["ids"]:
         found = index.query_id(name, rule=rule, limit=limit)
         if found is None:
-            raise InvalidArgument(f"there is no document {name!r} that could be looked for")
+            raise DocumentMissing(f"the index holds no document {name!r} that could be looked for")
         yield name, found
     for value in options["simhashes"]:
         simhash = parse_simhash(value)

@@ -92,7 +92,7 @@ class _Decoder:
             return "the line is not a JSON object"
         if _python_reads(line.decode(self._codec, "replace")):
             return "the line has half of a surrogate pair, NaN or an infinite number"
-        return f"the line is broken JSON: {text[:1].lower()}{text[1:]}"
+        return f"the line is broken JSON: {text}"
 
 
 def _python_reads(line: str) -> bool:

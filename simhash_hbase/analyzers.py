@@ -18,8 +18,8 @@ __all__ = [
     "LearnedAnalyzer",
     "ShingleAnalyzer",
     "WeightedAnalyzer",
-    "word_set",
     "weigh_tokens",
+    "word_set",
     "word_tokens",
 ]
 

@@ -68,7 +68,8 @@ class Documents:
         self.refused = 0
         self._name = name
         self._sources = sources
-        self._options = input_settings(given, keep_raw=keep_raw)
+        # A record may turn out to be refused after it was read: its id came before, or it leaves no feature.
+        self._options = input_settings(given, keep_raw=keep_raw or given["rejects"] is not None)
         # A sketch or two is not worth a thousand worker starts: --workers is what the machine lends us.
         self._workers = given["workers"] or len(os.sched_getaffinity(0))
         self._output = output

@@ -16,8 +16,6 @@ from simhash_hbase.explain import Side, compare
 from simhash_hbase.index import Index
 
 ADDRESSES = ("file:", "memory:", "hbase://", "redis://")
-# A longer argument cannot be the name of a file.
-LONGEST_NAME = 4096
 
 
 @click.command("explain", epilog="Example: simhash-hbase explain file:news.index a.txt b.txt")
@@ -73,9 +71,17 @@ def _side(word: str, analysis: Analysis, encoding: str, index: Index | None) -> 
 
 def _file_text(word: str, encoding: str) -> str | None:
     path = Path(word)
+    if not _is_file(path):
+        return None
     try:
-        if len(word) > LONGEST_NAME or not path.is_file():
-            return None
         return path.read_text("utf-8" if encoding == "auto" else encoding)
     except (OSError, ValueError, LookupError) as error:
         raise InvalidInput(f"{word[:200]} cannot be read as text: {error}") from error
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        # Too long for a name, or with a NUL: a text.
+        return False

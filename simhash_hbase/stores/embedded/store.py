@@ -38,7 +38,8 @@ class EmbeddedStore:
     Implements `Store`, `CompareAndSet`, `Transactional` and `Backup`. Threads may share a store, and several processes
     a folder: reads never wait, writes wait for one another. Each write outside a transaction is committed, and with
     `EmbeddedOptions.durable` on the disk, when the call returns. After a fork, parent and child may both go on; fork
-    while no thread of the process reads, since the child ends the reads that it inherits. Not for network file systems: LMDB needs a memory map and locks that all its users share.
+    while no thread of the process reads, since the child ends the reads that it inherits. Not for network file
+    systems: LMDB needs a memory map and locks that all its users share.
 
     Examples
     --------

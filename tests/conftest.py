@@ -1,0 +1,24 @@
+"""What tests of several folders share."""
+
+import pytest
+from places import PLACES, Clock, IndexMaker
+
+
+@pytest.fixture
+def clock():
+    """Return a clock that the test moves."""
+    return Clock()
+
+
+@pytest.fixture(params=PLACES)
+def make_index(request, tmp_path, clock):
+    """Return what makes indexes, once for each kind of store."""
+    maker = IndexMaker(PLACES[request.param](tmp_path, clock), clock)
+    yield maker
+    maker.close()
+
+
+@pytest.fixture
+def make_memory_index(tmp_path, clock):
+    """Return what makes indexes in memory, for tests that no store could fail."""
+    return IndexMaker(PLACES["memory"](tmp_path, clock), clock)

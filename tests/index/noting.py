@@ -1,0 +1,35 @@
+"""A store that notes what is asked of it."""
+
+from simhash_hbase.stores.memory import MemoryStore
+
+NOTED = ("scan", "scan_range", "scan_cells", "get", "get_rows", "put", "put_rows", "delete", "delete_rows")
+
+
+class NotingStore(MemoryStore):
+    """Keeps the name and the arguments of every call, of transactions too."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def take(self):
+        """Return the calls since the last time."""
+        calls, self.calls = self.calls, []
+        return calls
+
+    def take_names(self):
+        return [name for name, _ in self.take()]
+
+
+def _noted(name):
+    method = getattr(MemoryStore, name)
+
+    def call(self, *arguments, **named):
+        self.calls.append((name, arguments))
+        return method(self, *arguments, **named)
+
+    return call
+
+
+for _name in (*NOTED, "compare_and_set", "transaction"):
+    setattr(NotingStore, _name, _noted(_name))

@@ -1,0 +1,93 @@
+"""Where the tests put an index: one class a kind of store, and a clock that stands still."""
+
+import time
+
+from simhash_hbase.index import Index
+from simhash_hbase.profile import Profile
+from simhash_hbase.stores.embedded import EmbeddedStore
+from simhash_hbase.stores.embedded.options import EmbeddedOptions
+from simhash_hbase.stores.memory import MemoryStore
+
+DAY_MS = 86_400_000
+
+
+class Clock:
+    """Milliseconds that pass only when a test says so; starts now, because a server has a clock of its own."""
+
+    def __init__(self):
+        self.ms = time.time_ns() // 1_000_000
+
+    def __call__(self):
+        return self.ms
+
+    def advance(self, *, days=0.0, ms=0):
+        self.ms += round(days * DAY_MS) + ms
+
+
+class Memory:
+    """Stores in memory; a store that is opened again is the same one."""
+
+    def __init__(self, folder, clock):
+        self._clock = clock
+
+    def create(self):
+        return MemoryStore(clock=self._clock)
+
+    def reopen(self, store):
+        return store
+
+
+class Embedded:
+    """Stores in folders; the tests of crashes, not these, wait for the disk."""
+
+    options = EmbeddedOptions(durable=False)
+
+    def __init__(self, folder, clock):
+        self._folder = folder
+        self._clock = clock
+        self._made = 0
+
+    def create(self):
+        self._made += 1
+        return EmbeddedStore.create(str(self._folder / f"{self._made}.index"), self.options, clock=self._clock)
+
+    def reopen(self, store):
+        store.close()
+        return EmbeddedStore.open(store.url.removeprefix("file:"), self.options, clock=self._clock)
+
+
+PLACES = {"memory": Memory, "embedded": Embedded}
+
+
+class IndexMaker:
+    """Makes indexes in one kind of place, opens them again, and closes them all at the end.
+
+    Parameters
+    ----------
+    place : Memory or Embedded
+        Or another class with ``create()`` and ``reopen(store)``.
+    clock : Clock
+        The clock of the indexes, and of stores that take one.
+    """
+
+    def __init__(self, place, clock):
+        self.clock = clock
+        self._place = place
+        self._made = []
+
+    def __call__(self, **options):
+        """Make an index for ready fingerprints, matched by distance unless the options say otherwise."""
+        given = {"analyzer": "shingle", "match": "distance", **options}
+        return self._keep(Index.create(self._place.create(), Profile.resolve(**given), clock=self.clock))
+
+    def reopen(self, index):
+        """Close an index and open it again."""
+        return self._keep(Index(self._place.reopen(index.store), clock=self.clock))
+
+    def close(self):
+        for index in self._made:
+            index.close()
+
+    def _keep(self, index):
+        self._made.append(index)
+        return index

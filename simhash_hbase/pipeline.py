@@ -1,11 +1,13 @@
 """Records to entries, chunk by chunk, in one process or several, in the order of the input."""
 
 import multiprocessing
+import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from threading import Thread
 
 from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.entries import Entries
@@ -173,7 +175,16 @@ def _start(analysis: Analysis) -> None:
     """Set up a worker process; Ctrl-C is the parent's business."""
     global _analysis  # noqa: PLW0603
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
     _analysis = analysis
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent's end: one that is killed tells nobody, and its workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work_there(*payload: object) -> Analysed:

@@ -8,17 +8,18 @@ so at every moment a document that `get` shows can be found. A crash before it l
 import random
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 
 from simhash_hbase.entries import Entries
-from simhash_hbase.errors import CorruptIndex, StoreBusy
+from simhash_hbase.errors import CorruptIndex, StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState, Member, State, decode_document, encode
 from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row, row_digest
-from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
 __all__ = ["Outcome", "Written", "read_states", "remove_documents", "write_documents"]
 
@@ -63,8 +64,15 @@ class Change(NamedTuple):
         return self.old is not None and self.old.simhash != self.new.simhash
 
     @property
+    def is_known(self) -> bool:
+        return self.old is not None and self.old.state != "removed"
+
+    @property
     def is_searchable(self) -> bool:
         return self.new.state in FOUND_STATES
+
+    def was_found_since(self, oldest: int) -> bool:
+        return self.old is not None and self.old.state in FOUND_STATES and self.old.seen >= oldest
 
 
 def read_states(store: Store, ids: Sequence[str]) -> list[tuple[DocumentState, bytes] | None]:
@@ -126,18 +134,17 @@ def write_documents(
     meanwhile. In a store with transactions all of it is one.
     """
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
-    known, moved = [False] * len(entries), [False] * len(entries)
+    first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
-    for _ in _attempts():
-        with atomically(store):
+    for attempt in _attempts():
+        with _looking_again(store, attempt), atomically(store):
             changes = _plan(store, entries, wanted, pending, now)
-            refused = _apply(store, profile, entries, changes)
-        for change in changes:
-            known[change.at] |= change.old is not None and change.old.state != "removed"
-            moved[change.at] |= change.moves
-        pending = [change.at for change in refused]
+            # A later attempt may find what this one wrote: what was known is what the first one found.
+            first = {**{change.at: change for change in changes}, **first}
+            pending = [change.at for change in _apply(store, profile, entries, changes)]
         if not pending:
-            return Written(known, moved)
+            plans = [first[at] for at in range(len(entries))]
+            return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
     raise StoreBusy(f"{len(pending)} documents kept being changed by others, {entries.ids[pending[0]]!r} among them")
 
 
@@ -163,20 +170,21 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
     The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes.
     Block rows stay until `vacuum`.
     """
-    removed = [False] * len(ids)
+    first: dict[int, Change] = {}
+    latest: dict[int, Change] = {}
     pending = list({name: at for at, name in reversed(list(enumerate(ids)))}.values())
-    for _ in _attempts():
-        with atomically(store):
+    for attempt in _attempts():
+        with _looking_again(store, attempt), atomically(store):
             states = read_states(store, [ids[at] for at in pending])
             changes = list(_removals(ids, pending, states))
+            latest.update((change.at, change) for change in changes)
+            first = {**latest, **first}
             refused = {change.at for change in _commit(store, changes)}
-            _drop_members(store, [change for change in changes if change.at not in refused])
-        for change in changes:
-            found = change.old is not None and change.old.state in FOUND_STATES and change.old.seen >= oldest
-            removed[change.at] = found and change.at not in refused
-        pending = sorted(refused)
+            # Of what an attempt before this one marked without an answer, the member may still be there.
+            _drop_members(store, [latest[at] for at in pending if at in latest and at not in refused])
+            pending = sorted(refused)
         if not pending:
-            return removed
+            return [at in first and first[at].was_found_since(oldest) for at in range(len(ids))]
     raise StoreBusy(f"{len(pending)} documents kept being changed by others, {ids[pending[0]]!r} among them")
 
 
@@ -287,6 +295,19 @@ def _own(name: str, cell: Cell) -> DocumentState:
     if state.id != name:
         raise CorruptIndex(f"the document cell of {name!r} holds {state.id!r}")
     return state
+
+
+@contextmanager
+def _looking_again(store: Store, attempt: int) -> Iterator[None]:
+    """Let the next attempt read what became of a write that was not answered.
+
+    The store repeats by itself what may be repeated; what it raises may have taken effect, so only a look helps.
+    """
+    try:
+        yield
+    except (StoreTimeout, StoreUnavailable):
+        if isinstance(store, Transactional) or attempt == ATTEMPTS - 1:
+            raise
 
 
 def _attempts() -> Iterator[int]:

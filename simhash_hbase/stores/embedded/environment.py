@@ -47,7 +47,8 @@ class Environment:
         self.path = path
         self.options = options
         self.process = os.getpid()
-        self.writable = os.access(os.path.join(path, "data.mdb"), os.W_OK) or not os.listdir(path)
+        data = os.path.join(path, "data.mdb")
+        self.writable = os.access(data, os.W_OK) or not os.path.exists(data)
         self.databases: dict[str, Database] = {}
         self._gate = Gate()
         self._writing = RLock()

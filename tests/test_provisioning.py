@@ -1,0 +1,392 @@
+import doctest
+import hashlib
+import importlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent / "docker" / "hbase"))
+
+from provision import container, jars, probe, processes, server, settings
+from provision.errors import ProvisionError
+from provision.gateways import Gateways, parse_gateways
+
+ROOT = Path(__file__).parent.parent
+TREE = ROOT / "docker" / "hbase"
+MODULES = sorted(path.stem for path in (TREE / "provision").glob("[a-z]*.py"))
+
+
+def jar_of(content: bytes, artifact: str = "a") -> jars.Jar:
+    digest = hashlib.sha256(content).hexdigest()
+    return jars.Jar(group="g", artifact=artifact, version="1", classifier="", sha256=digest)
+
+
+@pytest.fixture
+def lock(tmp_path):
+    path = tmp_path / "some.lock"
+    path.write_text("# two\n" + "".join(f"{jar} {jar.sha256}\n" for jar in (jar_of(b"1", "a"), jar_of(b"2", "b"))))
+    return path
+
+
+@pytest.fixture
+def registry(monkeypatch, tmp_path):
+    """What the registry answers, by artifact; a name that is missing cannot be fetched."""
+    answers = {"a": b"1", "b": b"2"}
+
+    def resolve(jar):
+        path = tmp_path / f"fetched-{jar.artifact}"
+        path.write_bytes(answers[jar.artifact])
+        return path
+
+    monkeypatch.setattr(jars, "_resolver", lambda repository: resolve)
+    monkeypatch.setattr(jars.time, "sleep", lambda seconds: None)
+    return answers
+
+
+class Gateway:
+    """A listener that keeps what it is asked and answers each question of `size` bytes with the same bytes."""
+
+    def __init__(self, size: int, answer: bytes):
+        self.asked: list[bytes] = []
+        self._size = size
+        self._answer = answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self):
+        while True:
+            connection, _ = self._listener.accept()
+            with connection:
+                asked = b""  # bash sends a question in two pieces: it has a line feed in it
+                while len(asked) < self._size and asked != b"end" and (piece := connection.recv(4096)):
+                    asked += piece
+                if asked == b"end":
+                    return
+                self.asked.append(asked)
+                connection.sendall(self._answer)
+
+    def close(self):
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(b"end")
+        self._thread.join()
+        self._listener.close()
+
+
+def reply(method: bytes) -> bytes:
+    return b"\x80\x01\0\x02" + len(method).to_bytes(4, "big") + method + bytes(4) + b"\x0f\0\0\x0c\0\0\0\0\0"
+
+
+@pytest.fixture
+def gateways():
+    both = Gateway(44, reply(b"getRow")), Gateway(37, reply(b"listNamespaceDescriptors"))
+    yield both
+    for gateway in both:
+        gateway.close()
+
+
+def addresses(both):
+    return Gateways(thrift1=f"127.0.0.1:{both[0].port}", thrift2=f"127.0.0.1:{both[1].port}")
+
+
+def ask_as_the_container_does(both):
+    ports = {"THRIFT1_PORT": str(both[0].port), "THRIFT2_PORT": str(both[1].port), "BIND": "0.0.0.0"}
+    return subprocess.run([TREE / "health"], env={**os.environ, **ports}, capture_output=True, check=False)
+
+
+@pytest.fixture
+def sleeper(tmp_path):
+    """Start a process that waits, and end it after the test."""
+    started = []
+
+    def start(program: str = "read -r _ < <(sleep 60)"):
+        mark = f"-Dprovision.home={tmp_path}"
+        started.append(processes.start(["bash", "-c", program, mark], mark, tmp_path / "log"))
+        return started[-1]
+
+    yield start
+    processes.stop_all(started, grace_s=0)
+
+
+# jars
+
+
+@pytest.mark.parametrize("name", ["jars", "compiler"])
+def test_the_lock_files_of_the_project_can_be_read(name):
+    found = jars.read_lock(TREE / f"{name}.lock")
+
+    assert len({jar.file_name for jar in found}) == len(found) > 0
+    assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in found)
+
+
+def test_the_lock_holds_the_versions_that_the_pom_names():
+    pom = (TREE / "pom.xml").read_text()
+    locked = {f"{jar.artifact}:{jar.version}" for jar in jars.read_lock(TREE / "jars.lock")}
+    properties = dict(re.findall(r"<(hbase2?|log4j)>([^<$]+)<", pom))
+    named = re.findall(r"<artifactId>([^*<]+)</artifactId><version>([^<]+)<", pom)
+
+    wanted = {f"{artifact}:{properties.get(version.strip('${}'), version)}" for artifact, version in named}
+    assert wanted - locked == {"hbase-single-node:1"}
+
+
+def test_a_line_of_another_form_is_named(tmp_path):
+    lock = tmp_path / "bad.lock"
+    lock.write_text("# comment\n\ng:a:1 abc\n")
+
+    with pytest.raises(ProvisionError, match="line 3"):
+        jars.read_lock(lock)
+
+
+def test_all_locked_jars_are_fetched_once(lock, registry, tmp_path):
+    folder = jars.fetch(lock, tmp_path / "cache")
+    registry.clear()
+
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"a-1.jar": b"1", "b-1.jar": b"2"}
+    assert jars.fetch(lock, tmp_path / "cache") == folder
+
+
+def test_a_jar_that_is_not_the_locked_one_is_refused_in_one_sentence(lock, registry, tmp_path):
+    registry["b"] = b"tampered"
+
+    with pytest.raises(ProvisionError, match=r"^g:b:1 has the sha256 \w+, but \w+ is locked: it is not used\.$"):
+        jars.fetch(lock, tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
+
+
+def test_a_jar_that_cannot_be_fetched_is_named(lock, registry, tmp_path):
+    del registry["a"]
+
+    with pytest.raises(ProvisionError, match=r"g:a:1 cannot be fetched"):
+        jars.fetch(lock, tmp_path / "cache")
+
+
+def test_a_comment_in_a_lock_file_fetches_nothing_anew(lock, tmp_path):
+    before = jars.locked_folder(lock, tmp_path)
+    lock.write_text("# other words\n" + lock.read_text())
+
+    assert jars.locked_folder(lock, tmp_path) == before
+
+
+# settings
+
+
+def test_ports_are_kept_while_they_are_free(tmp_path):
+    home = settings.Home(path=tmp_path)
+    first = home.choose_ports()
+
+    assert home.choose_ports() == first
+    assert len(set(first.values())) == len(settings.PORT_NAMES)
+
+
+def test_a_port_that_another_took_is_replaced(tmp_path):
+    home = settings.Home(path=tmp_path)
+    first = home.choose_ports()
+    with socket.create_server(("127.0.0.1", first["thrift2"])):
+        second = home.choose_ports()
+
+    assert [name for name in first if first[name] != second[name]] == ["thrift2"]
+
+
+@pytest.mark.parametrize("name", ["with blank", "a:b", "a*"])
+def test_a_folder_that_java_cannot_name_is_refused(tmp_path, name):
+    with pytest.raises(ProvisionError, match="its path contains"):
+        settings.Home(path=tmp_path / name)
+
+
+def test_added_properties_are_escaped():
+    xml = settings.site_xml("a.b x<y & z\n", {})
+
+    assert "<value>x&lt;y &amp; z</value>" in xml
+
+
+def test_the_container_and_the_launcher_configure_hbase_alike(tmp_path, monkeypatch):
+    monkeypatch.setenv("HBASE_SITE", "extra.one a<b & c\nextra.two {data}/x")
+    home = settings.Home(path=tmp_path)
+    ports = home.choose_ports()
+    home.write_conf(ports)
+    shown = configuration_of_the_container(tmp_path, home.data, ports)
+
+    assert shown == (home.conf / "hbase-site.xml").read_text()
+
+
+def configuration_of_the_container(tmp_path, data, ports):
+    """Run the entrypoint with a `java` that prints the configuration it is given, and ends."""
+    data.mkdir()
+    image = shutil.copytree(TREE, tmp_path / "image")
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.write_text('#!/bin/bash\nfor a; do [[ $a == *:*/lib/\\* ]] && cat "${a%%:*}/hbase-site.xml"; done\n')
+    java.chmod(0o755)
+    variables = {f"{name.upper()}_PORT": str(port) for name, port in ports.items()}
+    heaps = {"DATA": str(data), "BIND": "127.0.0.1", "HBASE_HEAP": "1g", "THRIFT_HEAP": "1g", "START_TIMEOUT": "5"}
+    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [image / "entrypoint"], env={**os.environ, **variables, **heaps, **path}, capture_output=True, check=False
+    )
+    return done.stdout.decode().partition("</configuration>\n")[0] + "</configuration>\n"
+
+
+# readiness
+
+
+def test_both_gateways_are_asked_and_right_answers_count(gateways):
+    assert probe.failure(addresses(gateways)) is None
+    assert [len(gateway.asked) for gateway in gateways] == [1, 1]
+
+
+def test_the_container_asks_what_the_launcher_asks(gateways):
+    probe.failure(addresses(gateways))
+
+    assert ask_as_the_container_does(gateways).returncode == 0
+    assert [gateway.asked[0] for gateway in gateways] == [gateway.asked[1] for gateway in gateways]
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
+    exception = reply(b"getRow" if broken == 0 else b"listNamespaceDescriptors").replace(b"\0\x02", b"\0\x03", 1)
+    gateways[broken]._answer = exception
+
+    assert f"thrift{broken + 1} at" in (probe.failure(addresses(gateways)) or "")
+    assert ask_as_the_container_does(gateways).returncode == 1
+
+
+def test_nobody_listening_is_not_ready(tmp_path):
+    port = settings.Home(path=tmp_path).choose_ports()["thrift2"]
+
+    assert "refused" in (probe.failure(Gateways(thrift2=f"127.0.0.1:{port}")) or "")
+
+
+# processes
+
+
+def test_a_started_process_runs_until_it_is_stopped(sleeper):
+    process = sleeper()
+    ran = process.is_running()
+    processes.stop_all([process])
+
+    assert (ran, process.is_running()) == (True, False)
+
+
+@pytest.mark.parametrize("other", [{"started": "1"}, {"mark": "-Dprovision.home=/elsewhere"}])
+def test_a_process_that_only_has_the_same_id_is_left_alone(sleeper, other):
+    process = sleeper()
+    stranger = processes.Process(**{**process.__dict__, **other})
+    processes.stop_all([stranger])
+
+    assert process.is_running()
+    assert not stranger.is_running()
+
+
+def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
+    process = sleeper(f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 0.1; done")
+    while not (tmp_path / "ready").exists():
+        pass
+    processes.stop_all([process], grace_s=0.3)
+
+    assert not process.is_running()
+
+
+# choosing a server
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:0", "host:99999", "a:1,b:2", "thrift3=a:1", "thrift1="])
+def test_what_is_no_address_is_refused(text):
+    with pytest.raises(ProvisionError, match="expected host:port"):
+        parse_gateways(text)
+
+
+def test_addresses_are_read_as_they_are_written():
+    both = Gateways(thrift1="a:9090", thrift2="b:9091")
+
+    assert parse_gateways(str(both)) == both
+    assert parse_gateways("thrift1=a:9090") == Gateways(thrift1="a:9090")
+
+
+def test_a_given_cluster_is_used_when_it_answers(gateways, monkeypatch):
+    monkeypatch.setenv("SIMHASH_HBASE_TEST_SERVER", str(addresses(gateways)))
+
+    assert server.start() == addresses(gateways)
+
+
+def test_a_given_cluster_that_does_not_answer_is_an_error(tmp_path):
+    port = settings.Home(path=tmp_path).choose_ports()["thrift2"]
+
+    with pytest.raises(ProvisionError, match="does not answer: thrift2"):
+        server.start(f"127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize(("engine", "choice"), [("exit 0", "docker"), ("exit 1", "local")])
+def test_the_container_is_chosen_where_an_engine_answers(tmp_path, monkeypatch, engine, choice):
+    (tmp_path / "docker").write_text(f"#!/bin/bash\n{engine}\n")
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    assert server.default_choice() == choice
+
+
+def test_servers_in_two_folders_have_two_containers():
+    names = {container.ContainerServer(home=settings.Home(path=Path(path))).name for path in ("/a", "/b")}
+
+    assert len(names) == 2
+
+
+# the whole
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith("__")])
+def test_the_examples_run(module):
+    assert doctest.testmod(importlib.import_module(f"provision.{module}")).failed == 0
+
+
+def test_the_image_holds_what_the_build_copies():
+    allowed = {line[1:] for line in (TREE / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", (TREE / "Dockerfile").read_text(), re.MULTILINE)
+
+    assert {name for line in copied for name in line.split()} == allowed
+    assert all((TREE / name).exists() for name in allowed)
+
+
+def bare_environment(folder: Path) -> dict[str, str]:
+    """Variables of a machine with Python, bash and the core utilities: no Java, no Maven, no Docker."""
+    folder.mkdir()
+    python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    (folder / "python3").symlink_to(python)
+    for name in ("bash", "env", "dirname", "chmod", "ls", "df", "id", "uname", "whoami"):
+        (folder / name).symlink_to(shutil.which(name) or pytest.fail(f"{name} is missing"))
+    return {"PATH": str(folder), "HOME": os.environ.get("HOME", "/"), "HBASE_HEAP": "512m"}
+
+
+@pytest.mark.hbase
+@pytest.mark.slow
+def test_a_machine_with_python_and_nothing_else_has_an_hbase(tmp_path):
+    variables = bare_environment(tmp_path / "bin")
+    assert not any(shutil.which(name, path=variables["PATH"]) for name in ("java", "mvn", "docker", "apt-get"))
+
+    def hbase(*arguments):
+        command = [str(ROOT / "scripts" / "hbase"), *arguments, "--dir", str(tmp_path / "server")]
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    try:
+        first = hbase("up")
+        assert first.returncode == 0, first.stderr
+        found = Gateways(thrift2=first.stdout.splitlines()[-1])
+        assert probe.failure(found) is None
+        assert hbase("up").stdout == first.stdout
+        facts = json.loads(hbase("status", "--json").stdout)
+        assert facts["thrift2"] == found.thrift2
+        os.kill(facts["pids"]["thrift2"], 9)
+        assert hbase("status").returncode == 1
+    finally:
+        stopped = hbase("clean")
+    assert stopped.returncode == 0
+    assert hbase("down").stderr == "nothing was running\n"
+    assert not (tmp_path / "server" / "data").exists()

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from simhash_hbase.cli.options import index_options, output_options, profile_fields, profile_options
+from simhash_hbase.cli.options import index_options, output_options, profile_fields, profile_options, store_fields
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.sample import sample_options, sample_texts
 from simhash_hbase.config import create_index
@@ -22,6 +22,7 @@ def command(url: str, if_not_exists: bool, **options: Any) -> None:  # noqa: ANN
     """Make an index; its profile is frozen from now on, and printed."""
     output = Output(format=options["format_"], quiet=options["quiet"])
     texts = sample_texts(options, output)
-    with create_index(url, learn_from=texts, if_not_exists=if_not_exists, **profile_fields(options)) as index:
+    fields = {**profile_fields(options), **store_fields(options)}
+    with create_index(url, learn_from=texts, if_not_exists=if_not_exists, **fields) as index:
         output.line(msgspec.to_builtins(index.profile))
     output.close()

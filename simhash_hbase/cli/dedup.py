@@ -11,7 +11,14 @@ import click
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
 from simhash_hbase.cli.kept import KeptFile, open_kept
 from simhash_hbase.cli.longest import decide_longest
-from simhash_hbase.cli.options import index_options, input_options, output_options, profile_fields, profile_options
+from simhash_hbase.cli.options import (
+    index_options,
+    input_options,
+    output_options,
+    profile_fields,
+    profile_options,
+    store_fields,
+)
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.sample import texts_of
 from simhash_hbase.cli.spool import spooled
@@ -132,39 +139,32 @@ def _record(decision: Decision) -> dict[str, object]:
 
 def _open(url: str, sources: tuple[str, ...], given: dict[str, Any], options: dict[str, Any], output: Output) -> Index:
     fields = profile_fields(options)
-    if not options["create"] and fields:
+    if not options["create"] and (fields or store_fields(options)):
         raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
     try:
         index = open_index(url, readonly=options["dry_run"])
     except IndexMissing:
         if not options["create"]:
             raise
-        return _create(url, sources, given, fields, output, dry_run=options["dry_run"])
+        target = "memory:" if options["dry_run"] else url
+        stored = {} if options["dry_run"] else store_fields(options)
+        return _create(target, sources, given, {**fields, **stored}, output)
     if fields:
         index.profile.check_same(index.profile.replace(**fields))
     return index
 
 
-def _create(
-    url: str,
-    sources: tuple[str, ...],
-    given: dict[str, Any],
-    fields: dict[str, Any],
-    output: Output,
-    *,
-    dry_run: bool,
-) -> Index:
+def _create(url: str, sources: tuple[str, ...], given: dict[str, Any], fields: dict[str, Any], output: Output) -> Index:
     """Make the index; by default its idf is learned from the input."""
-    target = "memory:" if dry_run else url
     settings = input_settings(given)
     learns = settings.simhash_field is None and settings.features_field is None
     if fields.get("analyzer", "learned") == "learned" and learns:
         output.note("learning the idf from the input …")
         fields.pop("analyzer", None)
-        return create_index(target, learn_from=texts_of(sources, settings, output), **fields)
+        return create_index(url, learn_from=texts_of(sources, settings, output), **fields)
     if settings.features_field is not None:
         fields.setdefault("analyzer", "weighted")
-    return create_index(target, **fields)
+    return create_index(url, **fields)
 
 
 @contextmanager

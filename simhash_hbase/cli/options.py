@@ -8,7 +8,15 @@ import click
 from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import InvalidProfile
 
-__all__ = ["index_options", "input_options", "match_options", "output_options", "profile_fields", "profile_options"]
+__all__ = [
+    "index_options",
+    "input_options",
+    "match_options",
+    "output_options",
+    "profile_fields",
+    "profile_options",
+    "store_fields",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,6 +91,9 @@ def index_options(function: F) -> F:
         click.option("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", hidden=True),
         click.option("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS",
                      help="What vacuum leaves alone; default 3600."),
+        click.option("--regions", type=click.IntRange(1), help="HBase: regions at the beginning; default 4."),
+        click.option("--compression", type=click.Choice(["NONE", "SNAPPY", "LZ4", "ZSTD", "GZ"]),
+                     help="HBase: codec of the files; default NONE."),
     )(function)  # fmt: skip
 
 
@@ -100,6 +111,11 @@ PROFILE_OPTIONS = frozenset({
     "analyzer", "top", "shingle", "binary", "segmenter", "hash_", "seed", "scheme", "distance", "match", "similarity",
     "fingerprints", "no_sketch", "short", "max_rows_per_prefix", "max_members", "ttl_days", "lease_s", "grace_s",
 })  # fmt: skip
+
+
+def store_fields(options: dict[str, Any]) -> dict[str, Any]:
+    """Take what is for the store, not for the profile, out of the options of a command that makes an index."""
+    return {name: options[name] for name in ("regions", "compression") if options[name] is not None}
 
 
 def profile_fields(options: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from simhash_hbase.idf import IdfTable
 from simhash_hbase.index import Index
 from simhash_hbase.ownrows import read_profile
 from simhash_hbase.profile import Profile
+from simhash_hbase.schema import TableSchema
 from simhash_hbase.segment import dictionary_digest, fast_available
 from simhash_hbase.stores.base import Store
 
@@ -28,17 +29,29 @@ __all__ = [
 
 ENVIRONMENT_PREFIX = "SIMHASH_HBASE_"
 SEGMENTING = ("jieba", "learned")
+SCHEMES = {
+    "file": "file:",
+    "hbase": "hbase://",
+    "redis": "redis://",
+    "rediss": "rediss://",
+    "memory": "memory:",
+}
+DEFAULT_REGIONS = 4
 
 
-def create_store(url: str, **options: object) -> Store:
+def create_store(
+    url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
+) -> Store:
     """Make an empty store.
 
     Parameters
     ----------
     url : str
-        ``file:PATH`` or ``memory:``.
-    **options
-        What the kind of store takes.
+        ``file:PATH``, ``hbase://host:port[,host:port]/[namespace:]table``, ``redis://host:port/db`` or ``memory:``.
+    regions, compression
+        Regions at the beginning, and the codec of the files; for HBase only.
+    ttl_ms : int, optional
+        Milliseconds after which an unseen document expires; HBase then collects the garbage by itself.
 
     Returns
     -------
@@ -49,13 +62,25 @@ def create_store(url: str, **options: object) -> Store:
     IndexExists
         When there is a store at this address already.
     InvalidArgument
-        When the address has another form.
+        When the address has another form, or an option is for another kind of store.
     """
     scheme, rest = _split(url)
-    if scheme == "memory":
-        from simhash_hbase.stores.memory import MemoryStore
+    if scheme != "hbase" and (regions is not None or compression is not None):
+        raise InvalidArgument(f"--regions and --compression are for tables in HBase, not for {scheme}:")
+    match scheme:
+        case "memory":
+            from simhash_hbase.stores.memory import MemoryStore
 
-        return MemoryStore()
+            return MemoryStore()
+        case "redis":
+            from simhash_hbase.stores import redis
+
+            return redis.RedisStore.create(redis.parse_url(url))
+        case "hbase":
+            from simhash_hbase.stores import hbase
+
+            schema = TableSchema(regions=regions or DEFAULT_REGIONS, compression=compression or "NONE", ttl_ms=ttl_ms)
+            return hbase.HBaseStore.create(hbase.parse_url(url), schema)
     from simhash_hbase.stores.embedded import EmbeddedStore
 
     return EmbeddedStore.create(rest)
@@ -81,10 +106,19 @@ def open_store(url: str, *, readonly: bool = False) -> Store:
         When there is none.
     """
     scheme, rest = _split(url)
-    if scheme == "memory":
-        from simhash_hbase.stores.memory import MemoryStore
+    match scheme:
+        case "memory":
+            from simhash_hbase.stores.memory import MemoryStore
 
-        return MemoryStore()
+            return MemoryStore()
+        case "redis":
+            from simhash_hbase.stores import redis
+
+            return redis.RedisStore.open(redis.parse_url(url), readonly=readonly)
+        case "hbase":
+            from simhash_hbase.stores import hbase
+
+            return hbase.HBaseStore.open(hbase.parse_url(url))
     from simhash_hbase.stores.embedded import EmbeddedStore
 
     return EmbeddedStore.open(rest, readonly=readonly)
@@ -96,7 +130,7 @@ def open_index(url: str, *, profile: Profile | None = None, readonly: bool = Fal
     Parameters
     ----------
     url : str
-        ``file:PATH`` or ``memory:``.
+        As for `create_store`.
     profile : Profile, optional
         What the caller expects of it.
     readonly : bool
@@ -126,18 +160,26 @@ def open_index(url: str, *, profile: Profile | None = None, readonly: bool = Fal
 
 
 def create_index(
-    url: str, *, learn_from: Iterable[str] | None = None, if_not_exists: bool = False, **options: object
+    url: str,
+    *,
+    learn_from: Iterable[str] | None = None,
+    if_not_exists: bool = False,
+    regions: int | None = None,
+    compression: str | None = None,
+    **options: object,
 ) -> Index:
     """Make an index.
 
     Parameters
     ----------
     url : str
-        ``file:PATH`` or ``memory:``.
+        As for `create_store`.
     learn_from : iterable of str, optional
         Texts of the user's own for the idf table of the analyzer ``learned``, which is then the default.
     if_not_exists : bool
         Open the index that is there already, if it was made with the same profile.
+    regions, compression
+        As for `create_store`.
     **options
         Fields of `Profile`.
 
@@ -156,20 +198,19 @@ def create_index(
     """
     profile, idf = resolve_profile(learn_from, **options)
     try:
-        store = create_store(url)
+        store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)
     except IndexExists:
-        if not if_not_exists:
-            raise
+        # It may be what a crash left before the profile was written: then it is completed.
         store = open_store(url)
     try:
-        if if_not_exists and read_profile(store, missing=None) is not None:
-            index = Index(store)
-            index.profile.check_same(profile)
-            return index
-        return Index.create(store, profile, idf=idf)
+        if not if_not_exists or read_profile(store, missing=None) is None:
+            return Index.create(store, profile, idf=idf)
+        index = Index(store)
+        index.profile.check_same(profile)
     except SimhashError:
         store.close()
         raise
+    return index
 
 
 def resolve_profile(learn_from: Iterable[str] | None = None, **options: object) -> tuple[Profile, IdfTable | None]:
@@ -225,11 +266,11 @@ def _split(url: str) -> tuple[str, str]:
     scheme, colon, rest = url.partition(":")
     if not colon:
         raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
-    if scheme not in ("file", "memory"):
-        raise InvalidArgument(f"{url!r}: addresses start with file: or memory:")
+    if scheme not in SCHEMES:
+        raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(SCHEMES.values())}")
     if scheme == "file" and not rest:
         raise InvalidArgument("file: needs the path of a folder")
-    return scheme, rest
+    return ("redis" if scheme == "rediss" else scheme), rest
 
 
 def load_settings(

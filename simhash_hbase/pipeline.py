@@ -34,6 +34,8 @@ class Chunk:
     order: list[int] = field(default_factory=list)
     """For each reject, the documents of this chunk that came before it."""
     characters: int = 0
+    records: int = 0
+    """Records of the input in it, documents and refused ones."""
 
     @property
     def is_full(self) -> bool:
@@ -125,6 +127,7 @@ def _chunks(records: Iterable[Record]) -> Iterator[Chunk]:
         else:
             chunk.documents.append(record)
             chunk.characters += len(record.text or "")
+        chunk.records += 1
         if chunk.is_full:
             yield chunk
             chunk = Chunk()

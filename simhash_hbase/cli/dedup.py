@@ -2,12 +2,14 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from simhash_hbase.cli.clusters import write_clusters
+from simhash_hbase.cli.decisions import Checkpoint, Decisions, FileDecisions, PrintedDecisions, new_checkpoint
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
 from simhash_hbase.cli.kept import KeptFile, open_kept
 from simhash_hbase.cli.longest import decide_longest
@@ -41,7 +43,13 @@ from simhash_hbase.rowkey import id_digest
 @click.option("--keep", type=click.Choice(["first", "longest"]), default="first", show_default=True,
               help="Of near copies, which becomes the original.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
-@click.option("--output", "kept", type=click.Path(dir_okay=False), help="Write the kept documents here, as they came.")
+@click.option("--output", "kept", type=click.Path(dir_okay=False), metavar="KEPT",
+              help="Write the kept documents here, as they came.")  # fmt: skip
+@click.option("--clusters", type=click.Path(dir_okay=False), metavar="FILE", help="Write each original that has"
+              " duplicates here, with them.")  # fmt: skip
+@click.option("--results", type=click.Path(dir_okay=False), metavar="FILE", help="Write the decisions here, with a"
+              " checkpoint; not for standard input.")  # fmt: skip
+@click.option("--resume", is_flag=True, help="Go on with --results FILE where an earlier run was ended.")
 @profile_options
 @index_options
 @input_options
@@ -52,50 +60,98 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
     bytes of memory a document, for the ids.
     """
+    _check_results(options)
     given = take_input(options)
     output = Output(format=options["format_"], quiet=options["quiet"])
     with ExitStack() as stack:
+        new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint([], "")
+        decisions = stack.enter_context(_decisions(options, new, output))
         sources = stack.enter_context(spooled(files, wanted=options["create"]))
         index = stack.enter_context(_open(url, sources, given, options, output))
         deduplicator = stack.enter_context(_deduplicator(index, dry_run=options["dry_run"]))
-        kept = stack.enter_context(open_kept(options["kept"]))
+        kept_bytes = decisions.start.kept_bytes if decisions.start else 0
+        kept = stack.enter_context(open_kept(options["kept"], keep=kept_bytes))
         documents = stack.enter_context(Documents("dedup", sources, given, output, keep_raw=kept is not None))
-        run = _Run(index, deduplicator, documents, output, kept)
+        run = _Run(index, deduplicator, documents, decisions, kept, new)
         decide = run.longest if options["keep"] == "longest" else run.first
-        decide(documents)
+        decide()
+        if options["clusters"]:
+            write_clusters(decisions.lines(), options["clusters"])
     output.close()
-    output.summary("dedup", documents.read, kept=run.originals, duplicates=run.duplicates, refused=documents.refused)
+    progress = run.progress
+    output.summary(
+        "dedup",
+        documents.read,
+        kept=progress.originals,
+        duplicates=documents.read - progress.originals,
+        refused=documents.refused,
+    )
     return documents.exit_code
+
+
+def _check_results(options: dict[str, Any]) -> None:
+    if options["resume"] and not options["results"]:
+        raise InvalidArgument("--resume goes with --results FILE")
+    if options["results"] and (options["keep"] == "longest" or options["dry_run"]):
+        raise InvalidArgument("--results cannot go on where --keep longest or --dry-run was ended: leave one out")
+
+
+def _decisions(options: dict[str, Any], new: Checkpoint, output: Output) -> AbstractContextManager[Decisions]:
+    if options["results"]:
+        return FileDecisions(options["results"], new, resume=options["resume"])
+    return PrintedDecisions(output, remember=options["clusters"] is not None)
 
 
 class _Run:
     """One corpus on its way through."""
 
     def __init__(
-        self, index: Index, deduplicator: Deduplicator, documents: Documents, output: Output, kept: KeptFile | None
+        self,
+        index: Index,
+        deduplicator: Deduplicator,
+        documents: Documents,
+        decisions: Decisions,
+        kept: KeptFile | None,
+        new: Checkpoint,
     ) -> None:
-        self.originals = self.duplicates = 0
+        self.progress = decisions.start or new
         self._index = index
         self._deduplicator = deduplicator
         self._documents = documents
-        self._output = output
+        self._decisions = decisions
         self._kept = kept
         self._seen: set[bytes] = set()
+        if decisions.start is not None:
+            done = decisions.start
+            documents.skip(
+                done.records, read=done.read, refused=done.refused, on_skip=lambda d: self._seen.add(id_digest(d.id))
+            )
 
-    def first(self, documents: Documents) -> None:
+    def first(self) -> None:
         """Decide in the order of the input."""
-        for chunk in documents.chunks(self._index.analysis):
+        for chunk in self._documents.chunks(self._index.analysis):
             entries, texts = self._once(chunk)
             decisions = self._decide(entries)
             for document, decision in zip(texts, decisions, strict=True):
                 self._tell(document.raw, decision)
-            self._output.flush()
+            self.progress.records += chunk.records
+            self._commit()
+        self.progress.finished = True
+        self._commit()
 
-    def longest(self, documents: Documents) -> None:
+    def longest(self) -> None:
         """Decide by length downwards, print in the order of the input."""
-        parts = (self._once(chunk) for chunk in documents.chunks(self._index.analysis))
+        parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis))
         for raw, decision in decide_longest(parts, self._decide):
             self._tell(raw, decision)
+        self._commit()
+
+    def _commit(self) -> None:
+        """Make durable what was told, the checkpoint last."""
+        self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
+        if self._kept is not None:
+            self.progress.kept_bytes = self._kept.commit()
+        self._decisions.commit(self.progress)
 
     def _decide(self, entries: Entries) -> list[Decision]:
         return self._index.dedup_entries(entries, self._deduplicator)
@@ -118,9 +174,8 @@ class _Run:
         return entries.take(keep), [documents[at] for at in keep]
 
     def _tell(self, raw: bytes | None, decision: Decision) -> None:
-        self.originals += decision.is_original
-        self.duplicates += not decision.is_original
-        self._output.line(_record(decision))
+        self.progress.originals += decision.is_original
+        self._decisions.line(_record(decision))
         if self._kept is not None and decision.is_original and raw is not None:
             self._kept.write(raw)
 

@@ -1,14 +1,15 @@
 """From FILE arguments to analysed chunks: what add, dedup, query and fingerprint have in common."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.output import Output
-from simhash_hbase.inputs import InputOptions, Reject, read, total_bytes, write_rejects
+from simhash_hbase.inputs import Document, InputOptions, Record, Reject, read, total_bytes, write_rejects
 from simhash_hbase.inputs import Progress as InputProgress
 from simhash_hbase.pipeline import Chunk, analyse
 
@@ -76,7 +77,10 @@ class Documents:
         self._consumed = InputProgress()
         self._total = total_bytes(sources)
         self._stack = ExitStack()
-        self._rejects = self._stack.enter_context(write_rejects(given["rejects"])) if given["rejects"] else None
+        self._path = given["rejects"]
+        self._rejects: Callable[[Reject], None] | None = None
+        self._skipped = 0
+        self._on_skip: Callable[[Document], None] = _ignore
 
     def __enter__(self) -> Self:
         return self
@@ -91,9 +95,31 @@ class Documents:
         """3 when something was refused."""
         return 3 if self.refused else 0
 
+    def skip(self, records: int, *, read: int, refused: int, on_skip: Callable[[Document], None]) -> None:
+        """Pass over records that an earlier run is done with.
+
+        Parameters
+        ----------
+        records, read, refused : int
+            How many, and how many of them were documents and rejects.
+        on_skip : callable
+            Called with each document that is passed over.
+        """
+        self.read, self.refused = read, refused
+        self._skipped, self._on_skip = records, on_skip
+
+    def _records(self) -> Iterator[Record]:
+        records = read(self._sources, self._options, self._consumed)
+        for record in islice(records, self._skipped):
+            if isinstance(record, Document):
+                self._on_skip(record)
+        yield from records
+
     def chunks(self, analysis: Analysis) -> Iterator[Chunk]:
         """Read and analyse; refused records are reported as they come."""
-        records = read(self._sources, self._options, self._consumed)
+        if self._path:
+            self._rejects = self._stack.enter_context(write_rejects(self._path, keep=self.refused))
+        records = self._records()
         with self._output.progress(self._name, self._total, self._consumed) as ticker:
             for chunk in analyse(records, analysis, workers=self._workers):
                 self.read += len(chunk.kept)
@@ -111,3 +137,7 @@ class Documents:
             self._output.warn(f"{reject.place}: refused: {reject.reason}")
         elif self.refused == SHOWN_REJECTS + 1:
             self._output.warn("more refused records follow; --rejects FILE keeps them all")
+
+
+def _ignore(document: Document) -> None:
+    """Do nothing with a document that is passed over."""

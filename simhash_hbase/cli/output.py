@@ -14,7 +14,7 @@ from rich.table import Table
 
 from simhash_hbase.inputs import Progress as InputProgress
 
-__all__ = ["Output", "hex_simhash", "plain"]
+__all__ = ["Output", "hex_simhash", "json_line", "plain"]
 
 FLUSH_BYTES = 1 << 16
 CELL_CHARACTERS = 60
@@ -36,6 +36,11 @@ def plain(value: object) -> object:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return [plain(item) for item in value]
     return value
+
+
+def json_line(record: Mapping[str, object]) -> bytes:
+    """Encode one result, with its line end."""
+    return msgspec.json.encode(plain(record)) + b"\n"
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,7 @@ from simhash_hbase.inputs.reading import read
 from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
 from simhash_hbase.inputs.rejects import write_rejects
 from simhash_hbase.inputs.simhashes import parse_simhash
-from simhash_hbase.inputs.sources import total_bytes
+from simhash_hbase.inputs.sources import source_files, total_bytes
 from simhash_hbase.inputs.streams import Progress
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Reject",
     "parse_simhash",
     "read",
+    "source_files",
     "total_bytes",
     "write_rejects",
 ]

@@ -10,13 +10,15 @@ from simhash_hbase.inputs.records import Reject
 
 
 @contextmanager
-def write_rejects(path: str) -> Iterator[Callable[[Reject], None]]:
+def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
     """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
 
     Parameters
     ----------
     path : str
         Created or overwritten.
+    keep : int
+        Rejects of an earlier run to keep, those at the beginning.
 
     Yields
     ------
@@ -35,10 +37,15 @@ def write_rejects(path: str) -> Iterator[Callable[[Reject], None]]:
     {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
     """
     encode = msgspec.json.Encoder().encode
-    with open(path, "wb") as file:
+    with open(path, "r+b" if keep else "wb") as file:
+        for _ in range(keep):
+            file.readline()
+        file.truncate(file.tell())
 
         def write(reject: Reject) -> None:
             file.write(encode(_as_json(reject)) + b"\n")
+            # A checkpoint may count on it at once.
+            file.flush()
 
         yield write
 

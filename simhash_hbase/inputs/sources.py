@@ -108,6 +108,28 @@ def _below(folder: str, relative: str) -> Iterator[Source]:
             yield Source(entry.path, entry.path, relative + entry.name, in_folder=True)
 
 
+def source_files(named: Sequence[str]) -> list[tuple[str, int, int]]:
+    """List the files of the sources, so that a change between two runs is seen.
+
+    Parameters
+    ----------
+    named : sequence of str
+        As for `read`, without standard input.
+
+    Returns
+    -------
+    list of (path, size, time of change)
+        In the order of reading; bytes, and nanoseconds since 1970.
+
+    Raises
+    ------
+    InvalidInput
+        As `read` does for a missing source.
+    """
+    found = [source.path for path in expand(named) for source in files(path) if source.path is not None]
+    return [(path, (status := os.stat(path)).st_size, status.st_mtime_ns) for path in found]
+
+
 def total_bytes(named: Sequence[str]) -> int | None:
     """Return how many bytes the sources have before decompression, for a progress bar.
 

@@ -1,0 +1,75 @@
+"""The clusters of a corpus: each kept document with its duplicates."""
+
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from simhash_hbase.cli.output import json_line
+
+__all__ = ["write_clusters"]
+
+
+class _Line(msgspec.Struct):
+    """What a cluster needs of a decision."""
+
+    id: str
+    of: str | None = None
+    distance: int | None = None
+    similarity: float | None = None
+
+
+def write_clusters(lines: Iterable[bytes], path: str) -> int:
+    """Group decisions by the document that was kept.
+
+    Parameters
+    ----------
+    lines : iterable of bytes
+        Decisions as JSON lines.
+    path : str
+        Takes a JSON line a cluster: ``{"id", "members": [{"id", "distance", "similarity"}]}``, clusters in the
+        order of their first duplicates, members in input order. Documents without duplicates make none.
+
+    Returns
+    -------
+    int
+        Number of clusters.
+
+    Notes
+    -----
+    Grouped on the disk, in the folder for temporary files: memory does not grow with the corpus.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,
+        closing(sqlite3.connect(str(Path(folder) / "clusters"))) as database,
+    ):
+        database.execute("CREATE TABLE duplicate (number INTEGER PRIMARY KEY, of, id, distance, similarity)")
+        database.executemany("INSERT INTO duplicate VALUES (NULL, ?, ?, ?, ?)", _duplicates(lines))
+        database.execute("CREATE INDEX originals ON duplicate (of, number)")
+        return _write(database, path)
+
+
+def _duplicates(lines: Iterable[bytes]) -> Iterator[tuple[Any, ...]]:
+    decode = msgspec.json.Decoder(_Line).decode
+    for found in map(decode, lines):
+        if found.of is not None:
+            yield found.of, found.id, found.distance, found.similarity
+
+
+def _write(database: sqlite3.Connection, path: str) -> int:
+    rows = database.execute(
+        "SELECT of, id, distance, similarity FROM duplicate"
+        " JOIN (SELECT of, MIN(number) AS first FROM duplicate GROUP BY of) USING (of) ORDER BY first, number"
+    )
+    count = 0
+    with Path(path).open("wb") as file:
+        for of, members in groupby(rows, key=lambda row: row[0]):
+            named = [dict(zip(("id", "distance", "similarity"), row[1:], strict=True)) for row in members]
+            file.write(json_line({"id": of, "members": named}))
+            count += 1
+    return count

@@ -1,0 +1,135 @@
+"""``dedup --results FILE --resume``: what a restart repeats, and what it leaves behind."""
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+DOCUMENTS = 6_000
+# Killed so many times; each at a moment of its own.
+KILLS = 10
+
+
+def _corpus(path, seed=5):
+    """Write documents with ready fingerprints, near pairs among them; own fingerprints need no jieba to start."""
+    rng = random.Random(seed)
+    bases = [rng.getrandbits(64) for _ in range(DOCUMENTS // 2)]
+    with gzip.open(path, "wt") as file:
+        for number in range(DOCUMENTS):
+            simhash = rng.choice(bases) ^ (1 << rng.randrange(64) if rng.random() < 0.5 else 0)
+            file.write(json.dumps({"id": f"doc/{number}", "f": f"{simhash:016x}"}) + "\n")
+            if rng.random() < 0.01:
+                file.write("broken\n")
+
+
+def _command(folder, *more):
+    """Return the words of one run in a folder."""
+    return [
+        *(
+            sys.executable,
+            "-m",
+            "simhash_hbase",
+            "dedup",
+            f"file:{folder / 'index'}",
+            str(folder.parent / "c.jsonl.gz"),
+        ),
+        *("--create", "--simhash-field", "f", "--results", str(folder / "results"), "--resume", "--quiet"),
+        *("--output", str(folder / "kept.jsonl.gz"), "--clusters", str(folder / "clusters"), *more),
+        *("--rejects", str(folder / "rejects"), "--workers", "1"),
+    ]
+
+
+def _written(folder):
+    return {name: (folder / name).read_bytes() for name in ("results", "kept.jsonl.gz", "clusters", "rejects")}
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """Return a folder with an uninterrupted run over the corpus."""
+    _corpus(tmp_path / "c.jsonl.gz")
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    assert subprocess.run(_command(folder), capture_output=True, check=False).returncode == 3
+    return folder
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole):
+    folder = whole.parent / "killed"
+    folder.mkdir()
+    rng = random.Random(11)
+    began = time.monotonic()
+    interrupted = 0
+    for _ in range(KILLS):
+        run = subprocess.Popen(_command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            run.wait(timeout=rng.uniform(0.35, 0.9))
+        except subprocess.TimeoutExpired:
+            run.kill()
+            interrupted += 1
+        run.wait()
+    last = subprocess.run(_command(folder), capture_output=True, check=False)
+
+    assert last.returncode == 3, (last.stderr, time.monotonic() - began)
+    assert interrupted
+    assert _written(folder) == _written(whole)
+
+
+def test_a_torn_last_line_is_cut(whole):
+    before = _written(whole)
+    with (whole / "results").open("ab") as file:
+        file.write(b'{"id":"doc/9","sta')
+
+    subprocess.run(_command(whole), capture_output=True, check=False)
+
+    assert _written(whole) == before
+
+
+def test_the_clusters_hold_every_duplicate_with_its_original(whole):
+    decisions = [json.loads(line) for line in (whole / "results").read_bytes().splitlines()]
+    duplicates = {(d["of"], d["id"], d["distance"], d["similarity"]) for d in decisions if d["status"] == "duplicate"}
+
+    clusters = [json.loads(line) for line in (whole / "clusters").read_bytes().splitlines()]
+
+    found = {(c["id"], m["id"], m["distance"], m["similarity"]) for c in clusters for m in c["members"]}
+    assert found == duplicates
+    assert len({cluster["id"] for cluster in clusters}) == len(clusters)
+
+
+def test_the_kept_documents_are_the_originals_as_they_came(whole):
+    decisions = [json.loads(line) for line in (whole / "results").read_bytes().splitlines()]
+    with gzip.open(whole.parent / "c.jsonl.gz") as file:
+        lines = {json.loads(line)["id"]: line for line in file if line != b"broken\n"}
+
+    kept = gzip.decompress((whole / "kept.jsonl.gz").read_bytes())
+
+    assert kept == b"".join(lines[d["id"]] for d in decisions if d["status"] == "original")
+
+
+def test_a_changed_input_is_refused(whole):
+    _corpus(whole.parent / "c.jsonl.gz", seed=6)
+
+    done = subprocess.run(_command(whole), capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "has changed" in done.stderr
+
+
+def test_results_of_another_run_are_not_overwritten_without_resume(whole):
+    words = [word for word in _command(whole) if word != "--resume"]
+
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "--resume" in done.stderr
+
+
+@pytest.mark.parametrize("more", [["-"], ["x", "--keep", "longest"], ["x", "--dry-run"]])
+def test_what_cannot_be_resumed_is_refused(cli, tmp_path, more):
+    done = cli("dedup", f"file:{tmp_path / 'i'}", *more, "--create", "--results", str(tmp_path / "r"))
+
+    assert done.code == 2
+    assert not (tmp_path / "i").exists()

@@ -138,7 +138,7 @@ def write_documents(
     pending: list[int] = list(range(len(entries)))
     for attempt in _attempts():
         with _looking_again(store, attempt), atomically(store):
-            changes = _plan(store, entries, wanted, pending, now)
+            changes = _plan(store, entries, wanted, pending, now, profile.oldest(now))
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
             pending = [change.at for change in _apply(store, profile, entries, changes)]
@@ -188,20 +188,24 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
     raise StoreBusy(f"{len(pending)} documents kept being changed by others, {ids[pending[0]]!r} among them")
 
 
-def _plan(store: Store, entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], now: int) -> list[Change]:
+def _plan(
+    store: Store, entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], now: int, oldest: int
+) -> list[Change]:
     states = read_states(store, [entries.ids[at] for at in pending])
     changes = []
     for at, held in zip(pending, states, strict=True):
         old, old_value = held or (None, None)
-        new = _next_state(entries, at, wanted[at], old, now)
+        new = _next_state(entries, at, wanted[at], old, now, oldest)
         changes.append(Change(at, document_row(id_digest(new.id)), old, old_value, new))
     return changes
 
 
-def _next_state(entries: Entries, at: int, outcome: Outcome, old: DocumentState | None, now: int) -> DocumentState:
-    """Say what the document cell becomes; adding a known original again leaves it one."""
+def _next_state(
+    entries: Entries, at: int, outcome: Outcome, old: DocumentState | None, now: int, oldest: int
+) -> DocumentState:
+    """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
     simhash = int(entries.simhashes[at])
-    stays = old is not None and old.state in FOUND_STATES and old.simhash == simhash
+    stays = old is not None and old.state in FOUND_STATES and old.simhash == simhash and old.seen >= oldest
     keeps = stays and old is not None and outcome.state == "added"
     return DocumentState(
         id=entries.ids[at],

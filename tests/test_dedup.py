@@ -1,5 +1,6 @@
 """Decisions of ``dedup`` equal those of a comparison of every document with every original kept before it."""
 
+import itertools
 import random
 from dataclasses import replace
 
@@ -98,7 +99,7 @@ def run(index, documents, cuts=(), *, deduplicator=None):
     decider = deduplicator or index.deduplicator()
     edges = [0, *sorted(set(cuts)), len(documents)]
     decisions = []
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         decisions += index.dedup_entries(as_entries(documents[start:stop]), decider)
     return [shown(decision) for decision in decisions]
 
@@ -330,3 +331,61 @@ def test_short_documents_are_told():
     )
 
     assert [decision.short for decision in decisions] == [True, False, True]
+
+
+# -- what DESIGN promises and the code does not keep yet; `strict`, so each mark goes with its repair
+
+
+@pytest.mark.xfail(reason="of_removed looks at the state of the original only, not at its fingerprint")
+def test_an_original_that_has_another_text_now_is_told_as_gone():
+    index = make_index()
+    run(index, [("a", (BASE, None)), ("b", (BASE, None))])
+    index.add_entries(entries({"a": ~BASE & ALL_BITS}))
+
+    [again] = index.dedup_entries(as_entries([("b", (BASE, None))]), index.deduplicator())
+
+    assert again.of_removed
+
+
+@pytest.mark.xfail(reason="originals are looked up after the whole batch was written")
+def test_whether_an_original_is_gone_does_not_depend_on_the_cut():
+    told = []
+    for cuts in ((), (1,)):
+        index = make_index()
+        run(index, [("a", (BASE, None)), ("b", (BASE, None))])
+        list(index.remove_many(["a"]))
+        decider, edges = index.deduplicator(), [0, *cuts, 2]
+        documents = as_entries([("b", (BASE, None)), ("a", (BASE, None))])
+        decisions = [
+            decision
+            for start, stop in itertools.pairwise(edges)
+            for decision in index.dedup_entries(documents.take(range(start, stop)), decider)
+        ]
+        told.append([decision.of_removed for decision in decisions])
+
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("again", ["the original", "a new copy"])
+@pytest.mark.xfail(reason="dedup refreshes last seen neither of a known document nor of an original that it names")
+def test_a_document_offered_again_or_named_as_an_original_counts_as_seen(again):
+    clock = Clock()
+    index = IndexMaker(Memory(None, clock), clock)(ttl_days=10)
+    run(index, [("the original", (BASE, None))])
+    clock.advance(days=6)
+    run(index, [(again, (BASE, None))])
+    clock.advance(days=6)
+
+    assert [match.id for match in index.query_simhash(BASE).matches] == ["the original"]
+
+
+@pytest.mark.xfail(reason="dedup decides on truncated answers, in silence, so its decisions depend on the cut")
+def test_a_crowded_prefix_does_not_change_decisions():
+    chosen = random.Random(1)
+    # All share the first block of 4x1; the last one shares nothing else with its original.
+    crowd = [(f"document {i}", (chosen.getrandbits(48), None)) for i in range(10)]
+    documents = [*crowd, ("copy", (flip(crowd[-1][1][0], [0, 16, 32]), None))]
+
+    whole, cut = (run(make_index(scheme="4x1", max_rows_per_prefix=3), documents, cuts) for cuts in ((), range(11)))
+
+    assert whole == cut

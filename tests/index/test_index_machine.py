@@ -54,7 +54,7 @@ class Model:
 
     def add(self, name, simhash):
         old = self.held.get(name)
-        if old is not None and old.is_original and old.simhash == simhash:
+        if old is not None and old.is_original and old.simhash == simhash and old.seen >= self.oldest:
             self.held[name] = replace(old, seen=self._clock())
         else:
             self._keep(name, simhash)

@@ -1,0 +1,246 @@
+"""Measures what the index finds, and how much of it is right, on the shared evaluation documents.
+
+Run by ``scripts/evaluate [SET…]``. Every document of a set is added to an index of its own and asked of it. Recall is
+the share of the listed pairs that come back, by their exact Jaccard similarity; precision is the share of all pairs
+that come back whose exact similarity is high. It prints Markdown, and exits with 1 when a required figure is missed.
+"""
+
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from labelled import Corpus, Pair, Similarities, folder, halves, read_corpus
+from numpy.typing import NDArray
+
+from simhash_hbase.config import create_index
+from simhash_hbase.entries import Entries
+from simhash_hbase.index import Index
+
+BINS = (0.95, 0.9, 0.8, 0.6)
+"""Lower ends; each bin reaches up to the one before it, the first to 1."""
+SAMPLE = 3_000
+"""Documents that the idf is learned from."""
+SEEDS = (20, 21, 22)
+"""Of the samples: another sample moves recall by a hundredth or two, so the figures are means over these."""
+CHUNK = 1_000
+MOST_JUDGED = 20_000
+"""Returned pairs beyond so many are judged by a sample."""
+JUDGED = 0.75
+STRICT = 0.8
+
+Recipe = dict[str, Any]
+
+CLASSICAL: Recipe = {"analyzer": "jieba", "top": 200, "match": "distance", "distance": 3}
+LEARNED: Recipe = {"analyzer": "learned", "match": "verified"}
+
+CLASSICAL_NAME = "jieba 200, distance 3"
+LEARNED_NAME = "learned, verified"
+
+REQUIRED_RECALL = {
+    "lctt_zh_edit": (0.90, 0.78),
+    "laws_tw_versions": (0.85, 0.63),
+    "laws_tw_en_versions": (0.91, 0.53),
+    "graph_zh_v1_beta": (0.88, 0.61),
+}
+"""Of `LEARNED` on a whole set: least recall at J .9-.95 and .8-.9."""
+REQUIRED_PRECISION = 0.97
+"""Of `LEARNED` on these sets: least share of returned pairs with J >= `JUDGED`."""
+RECALL_ONLY = "minhash2500_en"
+SETS = (*REQUIRED_RECALL, RECALL_ONLY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What one recipe did on some documents of a set."""
+
+    documents: int
+    recall: list[float | None]
+    """Share of the listed pairs that came back, by bin; None where no pair is listed."""
+    listed: list[int]
+    """Listed pairs, by bin."""
+    returned: int
+    judged: int
+    precise: float | None
+    """Share of the judged pairs with J >= `JUDGED`."""
+    strictly: float | None
+    """Share of the judged pairs with J >= `STRICT`."""
+    truncated: int
+    seconds: float
+
+
+def sample(rows: Sequence[int], seed: int) -> list[int]:
+    """Choose the documents that the idf is learned from."""
+    return sorted(random.Random(seed).sample(rows, min(SAMPLE, len(rows))))
+
+
+def returned_pairs(index: Index, corpus: Corpus, rows: Sequence[int]) -> tuple[set[Pair], int]:
+    """Add documents to an index, ask it for each, and give the pairs and the number of truncated answers."""
+    chunks = [_entries(index, corpus, rows[i : i + CHUNK]) for i in range(0, len(rows), CHUNK)]
+    for entries in chunks:
+        index.add_entries(entries)
+    at = {corpus.ids[row]: row for row in rows}
+    pairs: set[Pair] = set()
+    truncated = 0
+    for entries in chunks:
+        for name, answer in zip(entries.ids, index.query_entries(entries), strict=True):
+            found = ((at[name], at[match.id]) for match in answer.matches)
+            pairs.update((min(pair), max(pair)) for pair in found)
+            truncated += answer.truncated
+    return pairs, truncated
+
+
+def _entries(index: Index, corpus: Corpus, rows: Sequence[int]) -> Entries:
+    return index.analysis.texts([corpus.ids[r] for r in rows], [corpus.texts[r] for r in rows]).entries
+
+
+def bin_of(similarities: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Number the bins: 0 for the most similar; `len(BINS)` for what is below all."""
+    return np.searchsorted(-np.array(BINS), -similarities, side="left")
+
+
+def score(
+    pairs: Sequence[Pair], returned: set[Pair], similarities: Similarities
+) -> tuple[list[int], list[float | None]]:
+    """Count the listed pairs of each bin, and the share of them that came back."""
+    bins = bin_of(similarities.of_many(pairs))
+    found = np.array([pair in returned for pair in pairs], dtype=bool)
+    listed = [int((bins == i).sum()) for i in range(len(BINS))]
+    return listed, [float(found[bins == i].mean()) if n else None for i, n in enumerate(listed)]
+
+
+def run(corpus: Corpus, rows: Sequence[int], recipe: Recipe, learn_from: Sequence[int], exact: Similarities) -> Figures:
+    """Measure one recipe; `learn_from` is empty for one that learns nothing."""
+    start = monotonic()
+    texts = [corpus.texts[row] for row in learn_from] or None
+    with (
+        tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch,
+        create_index(f"file:{scratch}/index", learn_from=texts, **recipe) as index,
+    ):
+        returned, truncated = returned_pairs(index, corpus, rows)
+    seconds = monotonic() - start
+    inside = set(rows)
+    listed, recall = score([p for p in corpus.pairs if inside.issuperset(p)], returned, exact)
+    judged = sorted(returned)
+    if len(judged) > MOST_JUDGED:
+        judged = sorted(random.Random(SEEDS[0]).sample(judged, MOST_JUDGED))
+    similar = exact.of_many(judged)
+    return Figures(
+        documents=len(rows),
+        recall=recall,
+        listed=listed,
+        returned=len(returned),
+        judged=len(judged),
+        precise=float((similar >= JUDGED).mean()) if judged else None,
+        strictly=float((similar >= STRICT).mean()) if judged else None,
+        truncated=truncated,
+        seconds=seconds,
+    )
+
+
+def mean(runs: Sequence[Figures]) -> Figures:
+    """Average what several samples gave."""
+    return Figures(
+        documents=runs[0].documents,
+        recall=[_mean(values) for values in zip(*(run.recall for run in runs), strict=True)],
+        listed=runs[0].listed,
+        returned=round(np.mean([run.returned for run in runs])),
+        judged=round(np.mean([run.judged for run in runs])),
+        precise=_mean([run.precise for run in runs]),
+        strictly=_mean([run.strictly for run in runs]),
+        truncated=sum(run.truncated for run in runs),
+        seconds=sum(run.seconds for run in runs),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def measure(corpus: Corpus) -> dict[str, Figures]:
+    """Measure the recipes on a whole set, then the learned one on a half that its idf has and has not seen."""
+    exact = Similarities(corpus.texts)
+    every = range(len(corpus.ids))
+    held_out, other = halves(corpus)
+    plan: dict[str, tuple[Sequence[int], Recipe, list[list[int]]]] = {
+        CLASSICAL_NAME: (every, CLASSICAL, [[]]),
+        LEARNED_NAME: (every, LEARNED, [sample(every, seed) for seed in SEEDS]),
+    }
+    if held_out and other and corpus.name != RECALL_ONLY:
+        plan["held-out half, idf of the other half"] = (held_out, LEARNED, [sample(other, SEEDS[0])])
+        plan["held-out half, its own idf"] = (held_out, LEARNED, [sample(held_out, SEEDS[0])])
+    done = {}
+    for name, (rows, recipe, samples) in plan.items():
+        runs = [run(corpus, rows, recipe, learn_from, exact) for learn_from in samples]
+        for figures in runs:
+            print(f"{row(corpus.name, name, figures)} {figures.seconds:.0f} s", file=sys.stderr, flush=True)
+        done[name] = mean(runs)
+    return done
+
+
+def missed(name: str, figures: Figures) -> list[str]:
+    """Say which required figures the learned recipe missed on a set."""
+    required = REQUIRED_RECALL.get(name)
+    if required is None:
+        return []
+    wanted = [
+        ("recall at J .9-.95", figures.recall[1], required[0]),
+        ("recall at J .8-.9", figures.recall[2], required[1]),
+        (f"precision (J >= {JUDGED})", figures.precise, REQUIRED_PRECISION),
+    ]
+    return [
+        f"{name}: {what} is {'unknown' if value is None else f'{value:.4f}'}, required is {least}"
+        for what, value, least in wanted
+        if value is None or value < least
+    ]
+
+
+def row(name: str, recipe: str, figures: Figures) -> str:
+    """Write one row of the table."""
+    precision = (None, None) if name == RECALL_ONLY else (figures.strictly, figures.precise)
+    returned = f"{figures.returned:,}" + (" (sample)" if figures.judged < figures.returned else "")
+    cells = [name, recipe, f"{figures.documents:,}", *map(_share, figures.recall), returned, *map(_share, precision)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+HEAD = (
+    "| set | recipe | documents | recall J >= .95 | .9-.95 | .8-.9 | .6-.8 | pairs returned | J >= .8 | J >= .75 |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Measure sets and print the table."""
+    names, where = arguments or list(SETS), folder()
+    absent = [name for name in names if not (where / f"docs.{name}.jsonl.gz").exists()]
+    if absent:
+        print(f"evaluate: {where} holds no docs.{absent[0]}.jsonl.gz; SIMHASH_HBASE_DATA names the folder of the "
+              f"shared documents; the sets are {', '.join(SETS)}", file=sys.stderr)  # fmt: skip
+        return 2
+    print(HEAD)
+    notes, problems = [], []
+    for name in names:
+        done = measure(read_corpus(name, where))
+        for recipe, figures in done.items():
+            print(row(name, recipe, figures), flush=True)
+            if figures.truncated:
+                problems.append(f"{name}: {recipe}: {figures.truncated} answers are truncated")
+        notes.append(f"{name} {', '.join(f'{n:,}' for n in next(iter(done.values())).listed)}")
+        problems += missed(name, done[LEARNED_NAME])
+    print(f"\nListed pairs by bin: {'; '.join(notes)}.")
+    for problem in problems:
+        print(f"evaluate: {problem}", file=sys.stderr)
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -264,6 +264,9 @@ def _check_machine(profile: Profile) -> None:
 
 def _split(url: str) -> tuple[str, str]:
     scheme, colon, rest = url.partition(":")
+    if "@" in rest:
+        # Not to be shown: there may be a password in it.
+        url = f"{scheme}:…"
     if not colon:
         raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
     if scheme not in SCHEMES:

@@ -22,7 +22,7 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_me
 from simhash_hbase.rowkey import id_digest, member_row
 from simhash_hbase.search import find_neighbours
 from simhash_hbase.stats import Stats, read_stats
-from simhash_hbase.stores.base import Backup, Store
+from simhash_hbase.stores.base import Backup, CellCounts, Store
 from simhash_hbase.upkeep import Vacuumed, Verified, scan_documents, vacuum, verify
 from simhash_hbase.write import Written, read_states, remove_documents, write_documents
 
@@ -183,6 +183,7 @@ class Index:
 
     def deduplicator(self, *, scratch: Store | None = None) -> Deduplicator:
         """Make what decides a corpus against this index and itself; see `Deduplicator`."""
+        self._check_whole("dedup")
         return Deduplicator(self.store, self.profile, scratch=scratch)
 
     def dedup_entries(self, entries: Entries, deduplicator: Deduplicator) -> list[Decision]:
@@ -294,10 +295,12 @@ class Index:
 
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids, in their order."""
+        self._check_whole("get")
         return [None if held is None else stored_document(*held) for held in self._read(ids)]
 
     def export(self) -> Iterator[Stored]:
         """Read all documents in the order of their ids' digests, a page at a time."""
+        self._check_whole("export")
         for states in scan_documents(self.store):
             live = [state for state in states if self._is_live(state)]
             members = self._members(live)
@@ -311,10 +314,12 @@ class Index:
 
     def verify(self, *, repair: bool = False) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
+        self._check_whole("verify")
         return verify(self.store, self.profile, now=self._now(), repair=repair)
 
     def vacuum(self) -> Vacuumed:
         """Delete what no answer needs any more."""
+        self._check_whole("vacuum")
         return vacuum(self.store, self.profile, now=self._now())
 
     def backup(self, destination: str) -> None:
@@ -342,6 +347,13 @@ class Index:
         self.close()
 
     # -- inside
+
+    def _check_whole(self, operation: str) -> None:
+        """Refuse what needs ranges or compare-and-set of a store that has neither."""
+        if isinstance(self.store, CellCounts):
+            raise Unsupported(
+                f"{operation} needs a file: or hbase:// index: {self.store.url} does create, add, query, remove, stats"
+            )
 
     def _now(self) -> int:
         """Read the clock; each batch of this process gets a later time than the one before."""

@@ -8,11 +8,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.layout import FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, PREFIX_BITS, SEGMENT_BITS, SEGMENT_BYTES
+from simhash_hbase.layout import (
+    FAMILY_BLOCKS,
+    FAMILY_DOCUMENTS,
+    FLAG_BITS,
+    FLAG_DOCUMENT,
+    FLAG_MEMBERS,
+    PREFIX_BITS,
+    SEGMENT_BITS,
+    SEGMENT_BYTES,
+)
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import decode_document
 from simhash_hbase.rowkey import row_flag
-from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.base import CellCounts, Store
 
 __all__ = ["HotPrefix", "Stats", "read_stats"]
 
@@ -48,9 +57,9 @@ class Stats:
     rows: int = 0
     """Block rows."""
     bytes: int | None = None
-    """Bytes on disk; None where the store cannot tell."""
-    prefixes: int = 0
-    """Distinct prefixes."""
+    """Bytes on disk, or in a server's memory; None where the store cannot tell."""
+    prefixes: int | None = 0
+    """Distinct prefixes; None where the store cannot tell."""
     rows_per_prefix: dict[str, int] = field(default_factory=dict)
     """Prefixes by the number of their rows: 1, 2, 3-4, 5-8, …"""
     hottest: list[HotPrefix] = field(default_factory=list)
@@ -74,9 +83,15 @@ def read_stats(store: Store, profile: Profile, *, exact: bool) -> Stats:
 
     Notes
     -----
-    A sample is of slices of the key space chosen at random anew each time.
+    A sample is of slices of the key space chosen at random anew each time. A store that reads no ranges tells
+    documents, rows and bytes only, from its own counters.
     """
     size = store.size()
+    if isinstance(store, CellCounts):
+        # A document that queries find has one member; what a crash or a race left over is counted with them.
+        documents = store.count_cells(FAMILY_DOCUMENTS, FLAG_MEMBERS)
+        rows = (size.rows or {}).get(FAMILY_BLOCKS, 0)
+        return Stats(exact=False, documents=documents, rows=rows, bytes=size.bytes, prefixes=None)
     small = size.rows is not None and size.rows["b"] <= READ_WHOLE
     whole = exact or small
     slices = [(0, 1 << SEGMENT_BITS)] if whole else _sample()

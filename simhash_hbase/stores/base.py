@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 
 from simhash_hbase.rowkey import BlockRows
 
-__all__ = ["Backup", "Cell", "CompareAndSet", "PrefixScan", "Store", "StoreSize", "Swap", "Transactional", "atomically"]
+__all__ = [
+    "Backup",
+    "Cell",
+    "CellCounts",
+    "CompareAndSet",
+    "PrefixScan",
+    "Store",
+    "StoreSize",
+    "Swap",
+    "Transactional",
+    "atomically",
+]
 
 
 class Cell(NamedTuple):
@@ -220,6 +231,14 @@ class Backup(Protocol):
         InvalidArgument
             When there is something at the destination.
         """
+
+
+@runtime_checkable
+class CellCounts(Protocol):
+    """A store without ranges that still counts its cells by the kind of their rows."""
+
+    def count_cells(self, family: str, flag: int) -> int:
+        """Count the cells of a family's rows of one flag, the fifth byte of their keys."""
 
 
 def atomically(store: Store) -> AbstractContextManager[None]:

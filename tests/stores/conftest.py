@@ -6,6 +6,7 @@ import pytest
 
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 from simhash_hbase.stores.memory import MemoryStore
+from tests.stores.redis_ranges import make_contract_store
 
 # A store that needs a server is added here: a function from the test's temporary folder and a clock to an empty store.
 MAKERS = {
@@ -13,6 +14,8 @@ MAKERS = {
     "embedded": lambda folder, clock: EmbeddedStore.create(
         str(folder / "index"), EmbeddedOptions(durable=False, map_bytes=1 << 20), clock=clock
     ),
+    # With a back door for the tests: the store itself refuses to read ranges.
+    "redis": lambda folder, clock: make_contract_store(clock),
 }
 
 

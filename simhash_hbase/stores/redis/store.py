@@ -1,0 +1,291 @@
+"""The store over one Redis database."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, Unsupported
+from simhash_hbase.layout import BLOCK_ROW_BYTES, FAMILIES
+from simhash_hbase.rowkey import BlockRows, pack_rows
+from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
+from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize
+from simhash_hbase.stores.redis import scripts
+from simhash_hbase.stores.redis.connection import Argument, Connection
+from simhash_hbase.stores.redis.options import RedisOptions
+from simhash_hbase.stores.redis.scanning import scan
+
+__all__ = ["RedisStore"]
+
+VERSION = b"1"
+# What one script takes: some milliseconds of the server, which serves nobody else meanwhile.
+ROWS_A_CALL = 4_000
+CELLS_A_CALL = 500
+# The scripts' numbers are doubles.
+LARGEST_STAMP = 1 << 53
+
+
+class RedisStore:
+    """Rows in one database of a Redis server; made by `create` and `open`.
+
+    Notes
+    -----
+    Implements `Store` but for reading ranges: Redis keeps keys in no order, so `scan_range` and `scan_cells` raise
+    `Unsupported`, and what needs them (export, verify, vacuum, backup) is refused. Rows of removed documents therefore
+    stay; each costs a query that meets it one empty lookup.
+
+    There is no compare-and-set. Each call is made of scripts that run alone, so timestamps decide between two writers
+    of one cell, and block rows of several writers never get lost. Two writers that change the *same document* in the
+    same moment both succeed: the last one's document cell stays, and the other's member is left over, which no answer
+    counts. One original among many writers needs a store with compare-and-set.
+
+    Threads and processes may share a database. What a write is worth after a crash is the server's setting: with
+    ``appendonly yes`` the last second may be lost, with ``appendfsync always`` nothing, with the default snapshots
+    minutes. A server that evicts keys of its own accord is refused. Redis Cluster is not supported.
+    """
+
+    def __init__(
+        self, connection: Connection, *, readonly: bool = False, clock: Callable[[], int] | None = None
+    ) -> None:
+        self._connection = connection
+        self._readonly = readonly
+        self._clock = clock
+
+    @classmethod
+    def create(cls, options: RedisOptions, *, clock: Callable[[], int] | None = None) -> Self:
+        """Take a database for a new index; other keys in it are left alone.
+
+        Parameters
+        ----------
+        options : RedisOptions
+            Where the server is.
+        clock : callable, optional
+            Returns milliseconds; stamps cells that are written without a timestamp. Without, the server's own does.
+
+        Returns
+        -------
+        RedisStore
+
+        Raises
+        ------
+        IndexExists
+            When there is an index in this database, or what an interrupted create left.
+        Unsupported
+            When the server would evict rows.
+        """
+        store = cls(Connection(options), clock=clock)
+        with store._closed_on_error():
+            store._check_server()
+            if store._connection.ask("SET", scripts.FORMAT, VERSION, "NX") is None:
+                raise IndexExists(f"there is an index at {options.url} already, whole or begun")
+        return store
+
+    @classmethod
+    def open(cls, options: RedisOptions, *, readonly: bool = False, clock: Callable[[], int] | None = None) -> Self:
+        """Open a database that holds an index.
+
+        Parameters
+        ----------
+        options : RedisOptions
+            Where the server is.
+        readonly : bool
+            Refuse to write.
+        clock : callable, optional
+            As for `create`.
+
+        Returns
+        -------
+        RedisStore
+
+        Raises
+        ------
+        IndexMissing
+            When there is none.
+        CorruptIndex
+            When another version of this package made it.
+        """
+        store = cls(Connection(options), readonly=readonly, clock=clock)
+        with store._closed_on_error():
+            store._check_server()
+            version = store._connection.ask("GET", scripts.FORMAT)
+            if version is None:
+                raise IndexMissing(f"there is no index at {options.url}: simhash-hbase create makes one")
+            if version != VERSION:
+                raise CorruptIndex(f"the index at {options.url} has form {version!r}: this version reads {VERSION!r}")
+        return store
+
+    @property
+    def url(self) -> str:
+        """The address, without user and password."""
+        return self._connection.url
+
+    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
+        """Find the block rows under many prefixes; see `Store.scan`. A round trip for each 16,000 of them."""
+        check_positive("limit", limit)
+        return scan(self._connection, prefixes, limit=limit)
+
+    def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
+        """Write block rows; see `Store.put_rows`. The timestamp is not needed here."""
+        self._write(scripts.PUT_ROWS, _row_calls(rows))
+
+    def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
+        """Delete block rows; see `Store.delete_rows`. The timestamp is not needed here."""
+        self._write(scripts.DELETE_ROWS, _row_calls(rows))
+
+    def put(self, family: str, cells: Sequence[Cell]) -> None:
+        """Write cells; see `Store.put`. Of two writes with one timestamp the later stays."""
+        check_cell_family(family)
+        _check_stamps(cells)
+        now = self._clock() if self._clock is not None else ""
+        head = (_space(family), scripts.COUNTERS, family, now)
+        fields = [(c.row, c.qualifier, "" if c.timestamp is None else c.timestamp, c.value) for c in cells]
+        self._write(scripts.PUT, _calls(head, fields))
+
+    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+        """Read single cells; see `Store.get`. A round trip for each 4,000 of them."""
+        check_cell_family(family)
+        answers = self._connection.run(scripts.GET, _calls((_space(family),), keys))
+        values = chain.from_iterable(answers)
+        return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
+
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+        """Read many rows whole; see `Store.get_rows`. Of a row above the limit all qualifiers are read."""
+        check_cell_family(family)
+        check_positive("limit", limit)
+        found: list[list[Cell]] = []
+        wanted: dict[int, list[tuple[bytes, bytes]]] = {}
+        calls = _calls((_space(family), limit), [(row,) for row in rows])
+        for held, wide in self._connection.run(scripts.GET_ROWS, calls):
+            for position in wide:
+                at = len(found) + position
+                wanted[at] = [(rows[at], qualifier) for qualifier in sorted(held[position])[:limit]]
+                held[position] = []
+            found += [_row_cells(row, flat) for row, flat in zip(rows[len(found) :], held, strict=False)]
+        cells = iter(self.get(family, list(chain.from_iterable(wanted.values()))) if wanted else ())
+        for at, keys in wanted.items():
+            found[at] = [cell for _, cell in zip(keys, cells, strict=False) if cell is not None]
+        return found
+
+    def delete(self, family: str, cells: Sequence[Cell]) -> None:
+        """Delete cells up to a timestamp; see `Store.delete`."""
+        check_cell_family(family)
+        check_deletions(cells)
+        _check_stamps(cells)
+        fields = [(c.row, c.qualifier, c.timestamp or 0) for c in cells]
+        self._write(scripts.DELETE, _calls((_space(family), scripts.COUNTERS, family), fields))
+
+    def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
+        """Refuse: there is no order to read rows in."""
+        check_positive("page", page)
+        self._refuse_range()
+
+    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
+        """Refuse: there is no order to read cells in."""
+        check_cell_family(family)
+        check_positive("page", page)
+        self._refuse_range()
+
+    def size(self) -> StoreSize:
+        """Tell rows and cells, and bytes of memory; see `Store.size`.
+
+        Returns
+        -------
+        StoreSize
+            Bytes are the memory of the data of *all* databases of the server: it counts them together only.
+        """
+        counters = self._counters()
+        rows = {family: sum(n for kind, n in counters.items() if kind[0] == family) for family in FAMILIES}
+        return StoreSize(int(self._memory()["used_memory_dataset"]), rows)
+
+    def count_cells(self, family: str, flag: int) -> int:
+        """Count the cells of the rows of one flag.
+
+        Parameters
+        ----------
+        family : str
+            ``d`` or ``m``.
+        flag : int
+            The fifth byte of their row keys.
+
+        Returns
+        -------
+        int
+            Kept by the server with every write, so this reads no cell.
+        """
+        check_cell_family(family)
+        return self._counters().get(f"{family}:{flag}", 0)
+
+    def close(self) -> None:
+        """Close the connections; see `Store.close`."""
+        self._connection.close()
+
+    def _write(self, script: str, calls: Sequence[Sequence[Argument]]) -> None:
+        if self._readonly:
+            raise InvalidArgument(f"{self.url}: this store was opened for reading only")
+        for _ in self._connection.run(script, calls):
+            pass
+
+    def _refuse_range(self) -> NoReturn:
+        raise Unsupported(
+            f"{self.url}: Redis keeps rows in no order, so create, add, query, remove and stats are all it can do; "
+            "for the rest use a file: or hbase: index"
+        )
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_server(self) -> None:
+        """Refuse a server that drops keys when its memory is full: a query would miss documents in silence."""
+        memory = self._memory()
+        policy = str(memory.get("maxmemory_policy", "noeviction"))
+        if int(memory.get("maxmemory", 0)) and policy.startswith("allkeys"):
+            raise Unsupported(
+                f"{self.url}: the server evicts keys when its memory is full (maxmemory-policy {policy}), and a query "
+                "would miss documents: set it to noeviction"
+            )
+
+    def _memory(self) -> dict[str, Any]:
+        memory: dict[str, Any] = self._connection.ask("INFO", "memory")
+        return memory
+
+    def _counters(self) -> dict[str, int]:
+        held: dict[bytes, bytes] = self._connection.ask("HGETALL", scripts.COUNTERS)
+        return {kind.decode(): int(n) for kind, n in held.items()}
+
+
+def _space(family: str) -> str:
+    return f"{scripts.SPACE}{family}:"
+
+
+def _row_calls(rows: BlockRows) -> list[tuple[Argument, ...]]:
+    packed, step = pack_rows(rows), ROWS_A_CALL * BLOCK_ROW_BYTES
+    return [(scripts.BLOCKS, scripts.COUNTERS, packed[i : i + step]) for i in range(0, len(packed), step)]
+
+
+def _calls(head: tuple[Argument, ...], fields: Sequence[Sequence[Argument]]) -> list[list[Argument]]:
+    """Make the arguments of as many scripts as the cells or rows need, the same head before each."""
+    starts = range(0, len(fields), CELLS_A_CALL)
+    return [[*head, *chain.from_iterable(fields[i : i + CELLS_A_CALL])] for i in starts]
+
+
+def _check_stamps(cells: Sequence[Cell]) -> None:
+    for cell in cells:
+        if cell.timestamp is not None and not 0 <= cell.timestamp <= LARGEST_STAMP:
+            raise InvalidArgument(f"timestamp {cell.timestamp}: wanted 0 to {LARGEST_STAMP}")
+
+
+def _cell(row: bytes, qualifier: bytes, held: bytes) -> Cell:
+    stamp = held[: scripts.STAMP_BYTES]
+    return Cell(row, qualifier, held[scripts.STAMP_BYTES :], int.from_bytes(stamp, "big"))
+
+
+def _row_cells(row: bytes, flat: Sequence[bytes]) -> list[Cell]:
+    return sorted(_cell(row, qualifier, held) for qualifier, held in zip(flat[::2], flat[1::2], strict=True))

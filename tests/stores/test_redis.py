@@ -1,0 +1,479 @@
+"""The Redis store against a real server: what is its own beside the contract."""
+
+import importlib
+import socket
+import sys
+from contextlib import closing
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import (
+    CorruptIndex,
+    IndexExists,
+    IndexMissing,
+    InvalidArgument,
+    MissingExtra,
+    NotAnIndex,
+    StoreFull,
+    StoreRefused,
+    StoreTimeout,
+    StoreUnavailable,
+    Unsupported,
+)
+from simhash_hbase.index import Index
+from simhash_hbase.profile import Profile
+from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
+from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, scanning
+from simhash_hbase.stores.redis.connection import Connection
+from tests.stores.redis_server import HOW, RedisServer, free_port, shared_server
+from tests.stores.rows import found_by, pairs_of, rows_of, uint64s
+
+SECRET = "s3cret/@:"
+ESCAPED = "s3cret%2F%40%3A"
+
+
+@pytest.fixture
+def options():
+    return shared_server().empty_options()
+
+
+@pytest.fixture
+def store(options):
+    with closing(RedisStore.create(options)) as made:
+        yield made
+
+
+@pytest.fixture
+def raw(options):
+    with shared_server().raw(options.database) as client:
+        yield client
+
+
+@pytest.fixture
+def own_server():
+    """Return a function that starts a server with settings of its own."""
+    servers = []
+
+    def start(*settings, port=None):
+        servers.append(RedisServer(*settings, port=port))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        yield opened
+
+
+def fingerprints(*simhashes):
+    return Entries.of_fingerprints([f"id{n:x}" for n in simhashes], np.array(simhashes, dtype=np.uint64))
+
+
+# -- addresses
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "user", "password"),
+    [
+        ("redis://localhost:6380/3", "redis://localhost:6380/3", None, None),
+        ("redis://localhost", "redis://localhost:6379/0", None, None),
+        ("redis://[::1]:7/", "redis://[::1]:7/0", None, None),
+        (f"redis://me:{ESCAPED}@host/1", "redis://host:6379/1", "me", SECRET),
+        (f"rediss://:{ESCAPED}@host:1/1", "rediss://host:1/1", None, SECRET),
+    ],
+)
+def test_an_address_is_read_and_shown_without_user_and_password(url, shown, user, password):
+    options = parse_url(url)
+
+    assert (options.url, options.user, options.password) == (shown, user, password)
+    assert options.tls == url.startswith("rediss")
+    assert SECRET not in repr(options)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://", "redis:///1", f"redis://:{SECRET}@host:1", f"redis://me:{SECRET}host:x/1", f"http://a:{ESCAPED}@b",
+        f"redis://:{ESCAPED}@host/one", f"redis://:{ESCAPED}@host/-1", f"redis://:{ESCAPED}@host:0/1",
+        f"redis://:{ESCAPED}@host:70000", f"redis://:{ESCAPED}@host/1/2", f"redis://:{ESCAPED}@host/1?db=2",
+        f"redis://:{ESCAPED}@host/1#2", f"redis://:{ESCAPED}@[host/1", f"redis://:{ESCAPED}@host/" + "9" * 5000,
+    ],
+)  # fmt: skip
+def test_another_address_is_refused_in_a_sentence_without_the_password(url):
+    with pytest.raises(InvalidArgument) as caught:
+        parse_url(url)
+
+    assert "s3cret" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["connect_timeout_s", "timeout_s", "idle_check_s"])
+def test_patience_is_more_than_nothing(name):
+    with pytest.raises(InvalidArgument, match=name):
+        RedisOptions(host="host", **{name: 0})
+
+
+def test_without_the_client_the_import_fails_with_the_install_command(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("simhash_hbase.stores.redis")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "redis", None)
+
+    with pytest.raises(MissingExtra, match=r"pip install 'simhash-hbase\[redis\]'"):
+        importlib.import_module("simhash_hbase.stores.redis")
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("true", "Failed"), ("", "Skipped")])
+def test_where_redis_is_not_installed_these_tests_fail_in_ci_and_are_skipped_elsewhere(monkeypatch, ci, outcome):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CI", ci)
+
+    with pytest.raises(BaseException, match="apt-get install") as caught:
+        RedisServer()
+
+    assert (type(caught.value).__name__, str(caught.value)) == (outcome, HOW)
+
+
+# -- create and open
+
+
+def test_a_database_takes_one_index(store, options):
+    with pytest.raises(IndexExists, match=options.url):
+        RedisStore.create(options)
+
+
+def test_what_is_not_there_is_not_opened(options):
+    with pytest.raises(IndexMissing, match="simhash-hbase create makes one"):
+        RedisStore.open(options)
+
+
+def test_an_opened_store_has_what_was_written_and_other_keys_stay(store, options, raw):
+    raw.set("others", "1")
+    store.put_rows(rows_of((7, 1)), timestamp=1)
+
+    with closing(RedisStore.open(options)) as again:
+        assert found_by(again, 7) == [(7, 1)]
+    assert raw.get("others") == b"1"
+
+
+def test_databases_are_apart(store):
+    store.put_rows(rows_of((7, 1)), timestamp=1)
+
+    with closing(RedisStore.create(shared_server().empty_options())) as other:
+        assert found_by(other, 7) == []
+
+
+def test_a_store_opened_for_reading_only_refuses_to_write(store, options):
+    with closing(RedisStore.open(options, readonly=True)) as reader:
+        with pytest.raises(InvalidArgument, match="reading only"):
+            reader.put_rows(rows_of((7, 1)), timestamp=1)
+        with pytest.raises(InvalidArgument, match="reading only"):
+            reader.put("d", [Cell(b"row", b"s", b"v")])
+        assert found_by(reader, 7) == []
+
+
+def test_an_index_of_another_version_is_not_opened(store, options, raw):
+    raw.set("simhash-hbase:format", "2")
+
+    with pytest.raises(CorruptIndex, match="form b'2'"):
+        RedisStore.open(options)
+
+
+def test_a_closed_store_says_so(store):
+    store.close()
+
+    with pytest.raises(StoreUnavailable, match="closed"):
+        store.size()
+
+
+# -- the form in Redis
+
+
+def test_rows_are_one_sorted_set_for_each_segment_and_flag(store, raw):
+    store.put_rows(rows_of((0x0102030405, 9), (0x0102030405, 8), (0x0102030406, 8)), timestamp=1)
+
+    assert sorted(raw.keys("simhash-hbase:b:*")) == [b"simhash-hbase:b:\1\2\3\4\5", b"simhash-hbase:b:\1\2\3\4\6"]
+    assert raw.zrange(b"simhash-hbase:b:\1\2\3\4\5", 0, -1) == [bytes(7) + b"\x08", bytes(7) + b"\x09"]
+
+
+def test_deleting_the_last_leaves_no_key(store, raw):
+    before = raw.dbsize()
+    store.put_rows(rows_of((7, 1)), timestamp=1)
+    store.put("d", [Cell(b"row", b"s", b"v", 5)])
+    store.delete_rows(rows_of((7, 1)), timestamp=1)
+    store.delete("d", [Cell(b"row", b"s", b"", 5)])
+
+    assert raw.dbsize() == before + 1  # the counters
+    assert store.size().rows == {"b": 0, "d": 0, "m": 0}
+
+
+def test_counters_say_what_is_there_whatever_is_repeated(store):
+    for _ in range(2):
+        store.put_rows(rows_of((7, 1), (7, 2), (8, 1)), timestamp=1)
+        store.put("d", [Cell(bytes(4) + b"\xffrest", q, b"v", 5) for q in (b"s", b"t")])
+        store.put("d", [Cell(bytes(5) + b"rest", b"s", b"v", 5)])
+        store.put("m", [Cell(b"row", b"s", b"v")])
+        store.delete_rows(rows_of((7, 1), (9, 9)), timestamp=1)
+        store.delete("d", [Cell(bytes(4) + b"\xffrest", b"t", b"", 5)])
+
+    assert store.size().rows == {"b": 2, "d": 2, "m": 1}
+    assert (store.count_cells("d", 255), store.count_cells("d", 0), store.count_cells("d", 1)) == (1, 1, 0)
+
+
+def test_size_tells_the_memory_of_the_data(store):
+    before = store.size().bytes
+    store.put("d", [Cell(b"row", b"s", bytes(1 << 20), 5)])
+
+    assert store.size().bytes - before > 1 << 20
+
+
+def test_scans_and_reads_longer_than_a_script_takes_are_put_together(store, monkeypatch):
+    monkeypatch.setattr(scanning, "PREFIXES_A_CALL", 7)
+    monkeypatch.setattr(scanning, "ROWS_AN_ANSWER", 5)
+    pairs = [(prefix, simhash) for prefix in range(200) for simhash in range(prefix % 12)]
+    store.put_rows(rows_of(*pairs), timestamp=1)
+
+    found = store.scan(uint64s(*range(200)), limit=9)
+
+    assert pairs_of(found.rows) == [pair for pair in pairs if pair[1] < 9]
+    assert found.truncated.tolist() == [prefix for prefix in range(200) if prefix % 12 > 9]
+
+
+def test_batches_longer_than_a_script_takes_are_put_together(store):
+    cells = [Cell(b"row%05d" % n, b"s", b"%d" % n, 5) for n in range(1_700)]
+    store.put("d", [*cells, *(Cell(b"row00600", bytes([n]), b"v", 5) for n in range(9))])
+
+    assert store.get("d", [(cell.row, b"s") for cell in cells[::-1]]) == cells[::-1]
+    rows = store.get_rows("d", [cell.row for cell in cells], limit=3)
+    assert [row for row in rows if len(row) > 1] == [[Cell(b"row00600", bytes([n]), b"v", 5) for n in range(3)]]
+    assert len(rows) == 1_700
+    store.delete("d", cells)
+    assert store.size().rows["d"] == 9
+
+
+@pytest.mark.parametrize("stamp", [-1, (1 << 53) + 1])
+def test_timestamps_that_the_scripts_cannot_count_are_refused(store, stamp):
+    with pytest.raises(InvalidArgument, match="timestamp"):
+        store.put("d", [Cell(b"row", b"s", b"v", stamp)])
+
+
+def test_the_largest_timestamp_is_kept_to_the_last_bit(store):
+    store.put("d", [Cell(b"row", b"s", b"v", (1 << 53) - 1), Cell(b"row", b"s", b"w", (1 << 53) - 2)])
+
+    assert store.get("d", [(b"row", b"s")]) == [Cell(b"row", b"s", b"v", (1 << 53) - 1)]
+
+
+def test_of_threads_that_write_one_cell_the_highest_timestamp_stays(store):
+    def write(first):
+        for stamp in range(first, 400, 4):
+            store.put("d", [Cell(b"row", b"s", b"%d" % stamp, stamp)])
+
+    threads = [Thread(target=write, args=(first,)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert store.get("d", [(b"row", b"s")]) == [Cell(b"row", b"s", b"399", 399)]
+    assert store.size().rows["d"] == 1
+
+
+# -- the index over it
+
+
+def test_an_index_in_redis_adds_finds_moves_and_removes(store, options):
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index.add_entries(fingerprints(0, 0b111, (1 << 64) - 1))
+    index.add("text", "the quick brown fox jumps over the lazy dog " * 3)
+
+    with Index(RedisStore.open(options, readonly=True)) as reader:
+        assert {match.id for match in reader.query_simhash(0).matches} == {"id0", "id7"}
+        assert [match.id for match in reader.query_id("id7").matches] == ["id0"]
+    assert list(index.remove_many(["id7", "nobody"])) == [("id7", True), ("nobody", False)]
+    assert [match.id for match in index.query_simhash(0).matches] == ["id0"]
+    index.add_entries(Entries.of_fingerprints(["id0"], uint64s(1 << 40)))
+    assert [match.id for match in index.query_simhash(0).matches if match.distance == 0] == []
+    assert [match.id for match in index.query_simhash(1 << 40).matches] == ["id0"]
+
+
+def test_statistics_tell_documents_rows_and_bytes_without_reading_ranges(store):
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index.add_entries(fingerprints(0, 0b111, (1 << 64) - 1))
+    list(index.remove_many(["id7"]))
+
+    stats = index.stats(exact=True)
+
+    assert (stats.documents, stats.rows, stats.prefixes, stats.exact) == (2, 30, None, False)
+    assert stats.bytes > 0
+
+
+def test_what_redis_cannot_do_is_refused_in_a_sentence(store):
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+
+    refused = (index.verify, index.vacuum, index.deduplicator, lambda: index.get("id0"), lambda: list(index.export()))
+    for ask in (*refused, lambda: index.backup("somewhere")):
+        with pytest.raises(Unsupported) as caught:
+            ask()
+        assert store.url in str(caught.value)
+    with pytest.raises(Unsupported, match="no order"):
+        store.scan_range(0, 1, page=1)
+    assert not isinstance(store, CompareAndSet | Transactional)
+
+
+# -- servers that are away, wrong, locked or full
+
+
+def test_a_server_that_is_not_there_is_unavailable():
+    options = RedisOptions(host="127.0.0.1", port=free_port())
+
+    with pytest.raises(StoreUnavailable, match=options.url):
+        RedisStore.open(options)
+
+
+def test_a_server_that_never_answers_is_a_timeout(listener):
+    options = RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], timeout_s=0.2)
+
+    with pytest.raises(StoreTimeout, match="no answer in time"):
+        RedisStore.open(options)
+
+
+def test_a_server_that_is_not_redis_is_told_apart(listener):
+    def answer():
+        with listener.accept()[0] as connection:
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+    Thread(target=answer, daemon=True).start()
+    options = RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], timeout_s=2)
+
+    with pytest.raises(StoreRefused, match="does not speak the protocol of Redis"):
+        RedisStore.open(options)
+
+
+def test_a_wrong_password_is_refused_and_not_shown(own_server):
+    server = own_server("--requirepass", SECRET)
+
+    with closing(RedisStore.create(server.options(password=SECRET))) as store:
+        assert SECRET not in store.url
+    for password in (None, "s3cret-but-wrong"):
+        with pytest.raises(StoreRefused, match="password") as caught:
+            RedisStore.open(server.options(password=password))
+        assert "s3cret" not in str(caught.value)
+
+
+def test_a_user_who_may_not_write_is_refused(own_server):
+    server = own_server()
+    RedisStore.create(server.options()).close()
+    with server.raw() as raw:
+        raw.execute_command("ACL", "SETUSER", "reader", "on", ">word", "~*", "+@all", "-@write")
+
+    with closing(RedisStore.open(server.options(user="reader", password="word"))) as store:
+        assert found_by(store, 7) == []
+        with pytest.raises(StoreRefused, match="may not do that"):
+            store.put_rows(rows_of((7, 1)), timestamp=1)
+
+
+def test_a_database_that_the_server_does_not_have_is_refused():
+    options = shared_server().options(100_000)
+
+    with pytest.raises(InvalidArgument, match="no database of this number"):
+        RedisStore.create(options)
+
+
+def test_a_server_that_evicts_keys_is_refused(own_server):
+    server = own_server("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+
+    with pytest.raises(Unsupported, match="maxmemory-policy allkeys-lru"):
+        RedisStore.create(server.options())
+
+
+def test_a_full_server_says_so_and_keeps_what_it_has(own_server):
+    server = own_server()
+    with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
+        store.put_rows(rows_of((7, 1)), timestamp=1)
+        raw.config_set("maxmemory", "1mb")
+        with pytest.raises(StoreFull, match="maxmemory"):
+            store.put_rows(rows_of((8, 1)), timestamp=1)
+
+        assert found_by(store, 7, 8) == [(7, 1)]
+        store.delete_rows(rows_of((7, 1)), timestamp=1)
+        assert store.size().rows["b"] == 0
+
+
+def test_a_replica_is_refused_for_writing(own_server):
+    server = own_server()
+    with closing(RedisStore.create(server.options())) as store, server.raw() as raw:
+        raw.replicaof("127.0.0.1", str(free_port()))
+
+        with pytest.raises(StoreRefused, match="replica"):
+            store.put_rows(rows_of((7, 1)), timestamp=1)
+
+
+def test_keys_that_others_overwrote_are_told(store, raw):
+    raw.set(b"simhash-hbase:b:" + bytes(4) + b"\x07", "mine")
+
+    with pytest.raises(NotAnIndex, match="written to by others"):
+        found_by(store, 7)
+
+
+def test_a_connection_that_the_server_closed_is_replaced(store, raw):
+    store.put_rows(rows_of((7, 1)), timestamp=1)
+    for client in raw.client_list():
+        if client["cmd"] != "client|list":
+            raw.client_kill_filter(_id=client["id"])
+
+    assert found_by(store, 7) == [(7, 1)]
+
+
+def test_what_was_under_way_on_a_broken_connection_is_sent_once_more(listener):
+    asked = []
+
+    def break_off_at_the_first_question():
+        while len(asked) < 2:
+            with listener.accept()[0] as connection:
+                while data := connection.recv(1000):
+                    asked.extend([b"DBSIZE"] * data.count(b"DBSIZE"))
+                    if len(asked) == 1 and b"DBSIZE" in data:
+                        break
+                    connection.sendall(b"+PONG\r\n" * data.count(b"*"))
+
+    server = Thread(target=break_off_at_the_first_question, daemon=True)
+    server.start()
+    options = RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], timeout_s=2)
+
+    with closing(Connection(options)) as connection:
+        assert connection.ask("DBSIZE") == b"PONG"
+    server.join(5)
+    assert len(asked) == 2
+
+
+def test_a_server_that_forgot_its_scripts_is_no_special_case(store, raw):
+    store.put_rows(rows_of((7, 1)), timestamp=1)
+    raw.script_flush()
+
+    assert found_by(store, 7) == [(7, 1)]
+
+
+def test_a_server_that_goes_away_is_unavailable_and_one_that_comes_back_is_used(own_server):
+    server = own_server()
+    with closing(RedisStore.create(server.options())) as store:
+        server.stop()
+        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            found_by(store, 7)
+        own_server(port=server.port)
+
+        assert found_by(store, 7) == []
+
+
+def test_an_idle_connection_is_tried_before_it_is_used(options):
+    connection = Connection(options)
+    pool = connection._client.connection_pool.connection_kwargs
+    connection.close()
+
+    assert pool["health_check_interval"] == options.idle_check_s

@@ -131,4 +131,4 @@ def _sorted(hits: Iterable[Hit], name: str, digest: bytes) -> list[Match]:
         for hit in hits
         if (member := hit.found.member).id != name
     ]
-    return sorted(matches, key=lambda m: (m.distance, -1.0 if m.similarity is None else -m.similarity, m.id))
+    return sorted(matches, key=lambda m: (m.distance, 1.0 if m.similarity is None else -m.similarity, m.id))

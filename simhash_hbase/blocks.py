@@ -189,14 +189,16 @@ class Scheme:
 
     def _prefixes_of(self, simhash: int) -> list[int]:
         """Compute the prefixes of one fingerprint without numpy, whose calls cost more than the bits do."""
-        return [
-            sum((simhash >> right & mask) << left for right, mask, left in parts) << FLAG_BITS | flag
-            for flag, parts in self._moves
-        ]
+        prefixes = []
+        for flag, parts in self._moves:
+            for right, mask, left in parts:
+                flag |= (simhash >> right & mask) << left  # noqa: PLW2901
+            prefixes.append(flag)
+        return prefixes
 
     @cached_property
     def _moves(self) -> tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...]:
-        """For each table how its blocks' bits move into the segment: shift right, mask, shift left."""
+        """For each table how its blocks' bits move into the segment: shift right, mask, shift left into a prefix."""
         moves = []
         for table in self.tables:
             parts, room = [], SEGMENT_BITS
@@ -204,7 +206,7 @@ class Scheme:
                 width = min(self.widths[block], room)
                 room -= width
                 behind = sum(self.widths[block + 1 :]) + self.widths[block] - width
-                parts.append((behind, (1 << width) - 1, room))
+                parts.append((behind, (1 << width) - 1, room + FLAG_BITS))
             moves.append((table.flag, tuple(parts)))
         return tuple(moves)
 

@@ -21,6 +21,7 @@ U64 = np.uint64
 
 # Joins expand to pairs; this many at a time keep the memory of a hot prefix near 100 MB.
 PAIRS_AT_ONCE = 2_000_000
+NOTHING = np.empty(0, dtype=U64)
 
 
 class Candidates(NamedTuple):
@@ -84,15 +85,14 @@ def _candidates_of_one(
 ) -> Candidates:
     """Find the candidates of a single query, for which nothing has to be joined."""
     scan = store.scan(np.sort(scheme.prefixes(simhashes)[0]), limit=limit)
-    far = distances(scan.rows.simhashes, simhashes)
-    stored = np.array(sorted(set(scan.rows.simhashes[far <= reach].tolist())), dtype=U64)
-    return Candidates(
-        np.zeros(len(stored), np.intp),
-        stored,
-        distances(stored, simhashes),
-        np.array([len(scan.truncated) > 0]),
-        len(scan.rows.prefixes),
-    )
+    found = scan.rows.simhashes
+    truncated = np.array([len(scan.truncated) > 0])
+    near = found[distances(found, simhashes) <= reach]
+    if not len(near):
+        return Candidates(NOTHING.astype(np.intp), NOTHING, NOTHING.astype(np.uint8), truncated, len(found))
+    stored = np.unique(near)
+    queries = np.zeros(len(stored), np.intp)
+    return Candidates(queries, stored, distances(stored, simhashes), truncated, len(found))
 
 
 def near_pairs(

@@ -5,7 +5,7 @@ on how the input is cut into batches.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState
 from simhash_hbase.search import Hit, accept, find_neighbours, sketch_integers
 from simhash_hbase.stores.base import Store
-from simhash_hbase.write import Outcome, read_states, write_documents
+from simhash_hbase.write import Outcome, read_states, refresh_documents, write_documents
 
 __all__ = ["Decision", "Deduplicator"]
 
@@ -99,16 +99,25 @@ class Deduplicator:
         batch = _Batch(entries.take(fresh), [states[at] for at in fresh], self._profile, now)
         batch.add_stored(self._neighbours(batch.entries, now))
         decided = dict(zip(fresh, batch.decide(), strict=True))
-        write_documents(self._places[-1], self._profile, batch.entries, batch.outcomes, now=now)
         decisions = [recorded[at] or decided[at] for at in range(len(entries))]
-        self._mark_removed(decisions, recorded)
+        self._mark_removed(entries, decisions, decided, oldest)
+        write_documents(self._places[-1], self._profile, batch.entries, batch.outcomes, now=now)
+        self._refresh(decisions, decided, now)
         return [_with_short(d, entries, at, self._profile.short) for at, d in enumerate(decisions)]
+
+    def _refresh(self, decisions: Sequence[Decision], decided: dict[int, Decision], now: int) -> None:
+        """Being offered again, and being named as an original, counts as seen; not in a dry run."""
+        if len(self._places) == 1:
+            repeated = [d.id for at, d in enumerate(decisions) if at not in decided]
+            named = [d.of for d in decisions if d.of is not None]
+            refresh_documents(self._places[0], self._profile, list(dict.fromkeys([*repeated, *named])), now=now)
 
     def _neighbours(self, entries: Entries, now: int) -> list[list[Hit]]:
         """Search the index and, in a dry run, what the run would have written."""
         rule = self._profile.rule
         index, *scratch = [
-            find_neighbours(store, self._profile, entries, rule=rule, now=now).hits for store in self._places
+            find_neighbours(store, self._profile, entries, rule=rule, now=now, whole=True).hits
+            for store in self._places
         ]
         if not scratch:
             return index
@@ -128,14 +137,22 @@ class Deduplicator:
                 states[at] = held[0] if held is not None else states[at]
         return states
 
-    def _mark_removed(self, decisions: list[Decision], recorded: dict[int, Decision | None]) -> None:
-        """Say of recorded duplicates whether their original still stands."""
-        named = [(at, d.of) for at, d in enumerate(decisions) if recorded[at] is not None and d.of is not None]
+    def _mark_removed(
+        self, entries: Entries, decisions: list[Decision], decided: dict[int, Decision], oldest: int
+    ) -> None:
+        """Say of recorded duplicates whether their original still stands, at their place in the input."""
+        named = [(at, d.of) for at, d in enumerate(decisions) if at not in decided and d.of is not None]
         states = self._states([of for _, of in named])
-        for (at, _), state in zip(named, states, strict=True):
-            if state is None or state.state not in FOUND_STATES:
-                d = decisions[at]
-                decisions[at] = Decision(d.id, False, d.of, d.distance, d.similarity, of_removed=True)
+        places = {decision.id: at for at, decision in decided.items()}
+        for (at, of), state in zip(named, states, strict=True):
+            simhash = state.simhash if state and state.state in FOUND_STATES and state.seen >= oldest else None
+            if (place := places.get(of, at)) < at:
+                # It was decided anew before this document's turn.
+                simhash = int(entries.simhashes[place]) if decided[place].is_original else None
+            d = decisions[at]
+            # An original that has moved to another text has another distance now.
+            if simhash is None or hamming(simhash, int(entries.simhashes[at])) != d.distance:
+                decisions[at] = replace(d, of_removed=True)
 
 
 class _Batch:
@@ -203,7 +220,7 @@ def _near_within(profile: Profile, entries: Entries) -> dict[int, list[int]]:
 
 
 def _rank(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:
-    return Rank(distance, -1.0 if similarity is None else -similarity, order, name)
+    return Rank(distance, 1.0 if similarity is None else -similarity, order, name)
 
 
 def _recorded(entries: Entries, at: int, state: DocumentState | None, oldest: int) -> Decision | None:
@@ -220,5 +237,4 @@ def _recorded(entries: Entries, at: int, state: DocumentState | None, oldest: in
 def _with_short(decision: Decision, entries: Entries, at: int, limit: int) -> Decision:
     if not 0 < int(entries.features[at]) < limit:
         return decision
-    d = decision
-    return Decision(d.id, d.is_original, d.of, d.distance, d.similarity, True, d.of_removed)
+    return replace(decision, short=True)

@@ -364,9 +364,8 @@ class Index:
         return self.analysis.texts([name for name, _ in chunk], [text for _, text in chunk])
 
     def _is_live(self, state: DocumentState) -> bool:
-        if state.state in FOUND_STATES:
-            return state.seen >= self.profile.oldest(self._clock())
-        return state.state == "duplicate"
+        shown = state.state in FOUND_STATES or state.state == "duplicate"
+        return shown and state.seen >= self.profile.oldest(self._clock())
 
     def _read(self, ids: Sequence[str]) -> list[tuple[DocumentState, Member | None] | None]:
         states = [held and held[0] for held in read_states(self.store, ids)]

@@ -1,5 +1,6 @@
 """The profile: everything that decides a fingerprint or an answer, frozen in an index when it is created."""
 
+from functools import cache
 from typing import Annotated, Literal
 
 import msgspec
@@ -107,7 +108,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Seconds for which `vacuum` leaves alone what a running writer may still need."""
 
     def __post_init__(self) -> None:
-        scheme = Scheme.parse(self.scheme)
+        scheme = _parsed(self.scheme)
         problem = (
             self._format_problem()
             or (self.distance > scheme.distance and _too_far(self, scheme))
@@ -172,7 +173,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def blocks(self) -> Scheme:
         """The scheme, parsed."""
-        return Scheme.parse(self.scheme)
+        return _parsed(self.scheme)
 
     @property
     def ttl_ms(self) -> int | None:
@@ -240,3 +241,7 @@ def _too_far(profile: Profile, scheme: Scheme) -> str:
         f"scheme {profile.scheme} is complete up to distance {scheme.distance}, not {profile.distance}; "
         f"{profile.distance + scheme.choose}x{scheme.choose} would be"
     )
+
+
+# A query asks for it each time, and a scheme keeps what it has computed.
+_parsed = cache(Scheme.parse)

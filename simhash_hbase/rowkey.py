@@ -50,6 +50,8 @@ __all__ = [
 
 U64 = np.uint64
 OWNER_BITS = 64 - PREFIX_BITS
+# Up to so many, integers are faster than arrays: the prefixes of one query.
+FEW = 64
 
 
 class BlockRows(NamedTuple):
@@ -183,6 +185,8 @@ def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
 
 def pack_prefixes(prefixes: NDArray[np.uint64]) -> list[bytes]:
     """Pack prefixes, 5 bytes each."""
+    if len(prefixes) <= FEW:
+        return [prefix.to_bytes(PREFIX_BYTES, "big") for prefix in prefixes.tolist()]
     packed = _big_endian(prefixes)[:, SIMHASH_BYTES - PREFIX_BYTES :].tobytes()
     return _cut(packed, PREFIX_BYTES)
 

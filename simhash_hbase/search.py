@@ -22,6 +22,8 @@ __all__ = ["Found", "Hit", "Neighbours", "accept", "find_members", "find_neighbo
 SKETCH_BYTES = 8 * SKETCH_WORDS
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS
+# What a signed 32-bit count on the wire can say, and one less.
+UNLIMITED = 2**31 - 2
 
 
 class Found(NamedTuple):
@@ -87,7 +89,9 @@ def accept(rule: MatchRule, distance: int, a: int | None, b: int | None) -> tupl
     return distance <= rule.radius and similarity >= rule.similarity, similarity
 
 
-def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int) -> Neighbours:
+def find_neighbours(
+    store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int, whole: bool = False
+) -> Neighbours:
     """Find the documents in the index that the rule accepts, for many queries.
 
     Parameters
@@ -102,6 +106,8 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
         What counts as a near-duplicate.
     now : int
         Milliseconds since 1970: a document that expired before does not count.
+    whole : bool
+        Read to the end whatever the profile's limits say: for decisions, which must not rest on a part.
 
     Returns
     -------
@@ -111,12 +117,13 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
     -----
     Three rounds of calls at most: block rows, members, document cells.
     """
-    limit = profile.max_rows_per_prefix
+    limit = UNLIMITED if whole else profile.max_rows_per_prefix
     near = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=limit)
     hits: list[list[Hit]] = [[] for _ in range(len(entries))]
     if not len(near.queries):
         return Neighbours(hits, near.truncated, near.rows)
-    members, cut = find_members(store, profile, np.unique(near.simhashes), now=now)
+    most = UNLIMITED if whole else profile.max_members
+    members, cut = find_members(store, profile, np.unique(near.simhashes), now=now, limit=most)
     sketches = sketch_integers(entries)
     triples = zip(near.queries.tolist(), near.simhashes.tolist(), near.distances.tolist(), strict=True)
     for query, simhash, distance in triples:
@@ -129,7 +136,7 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
 
 
 def find_members(
-    store: Store, profile: Profile, simhashes: NDArray[np.uint64], *, now: int
+    store: Store, profile: Profile, simhashes: NDArray[np.uint64], *, now: int, limit: int
 ) -> tuple[dict[int, list[Found]], set[int]]:
     """Read the documents behind fingerprints.
 
@@ -139,15 +146,16 @@ def find_members(
         As for `find_neighbours`.
     simhashes : ndarray of uint64, shape (n,)
         Distinct fingerprints.
+    limit : int
+        Members of one fingerprint that are read at most.
 
     Returns
     -------
     members : dict
         Fingerprint to its documents; one that has none left is missing.
     cut : set of int
-        Fingerprints with more members than ``profile.max_members``.
+        Fingerprints with more members.
     """
-    limit = profile.max_members
     rows = store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=limit + 1)
     cut = {simhash for simhash, cells in zip(simhashes.tolist(), rows, strict=True) if len(cells) > limit}
     kept = [cells[:limit] for cells in rows]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from simhash_hbase.entries import Entries
@@ -21,7 +22,7 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, Member, State, de
 from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row, row_digest
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
-__all__ = ["Outcome", "Written", "read_states", "remove_documents", "write_documents"]
+__all__ = ["Outcome", "Written", "read_states", "refresh_documents", "remove_documents", "write_documents"]
 
 # A refused compare-and-set means that another writer changed the same document in the same moment.
 ATTEMPTS = 8
@@ -72,7 +73,8 @@ class Change(NamedTuple):
         return self.new.state in FOUND_STATES
 
     def was_found_since(self, oldest: int) -> bool:
-        return self.old is not None and self.old.state in FOUND_STATES and self.old.seen >= oldest
+        shown = self.old is not None and (self.old.state in FOUND_STATES or self.old.state == "duplicate")
+        return shown and self.old is not None and self.old.seen >= oldest
 
 
 def read_states(store: Store, ids: Sequence[str]) -> list[tuple[DocumentState, bytes] | None]:
@@ -130,7 +132,7 @@ def write_documents(
 
     Notes
     -----
-    Five calls of the store, whatever the size of the batch; more where other writers change the same documents
+    At most six calls of the store, whatever the size of the batch; more where other writers change the same documents
     meanwhile. In a store with transactions all of it is one.
     """
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
@@ -188,6 +190,49 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
     raise StoreBusy(f"{len(pending)} documents kept being changed by others, {ids[pending[0]]!r} among them")
 
 
+def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
+    """Write down that documents were seen, where the index lets documents expire.
+
+    Parameters
+    ----------
+    store, profile
+        The index.
+    ids : sequence of str
+        Documents that were offered again, or named as originals.
+    now : int
+        Milliseconds since 1970.
+
+    Notes
+    -----
+    Only what was last seen longer ago than a tenth of the time to live is written, all cells of it. A refresh that
+    another writer gets ahead of is left out: that writer has seen the document too.
+    """
+    if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
+        return
+    with atomically(store):
+        changes = list(_refreshes(read_states(store, ids), ids, now, now - profile.ttl_ms // 10))
+        found = [change for change in changes if change.is_searchable]
+        keys = [(member_row(change.new.simhash), row_digest(change.row)) for change in found]
+        members = [cell for cell in store.get(FAMILY_DOCUMENTS, keys) if cell is not None]
+        stamps = {row_digest(change.row): change.new.stamp for change in found}
+        if members:
+            store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=stamps[cell.qualifier]) for cell in members])
+            simhashes = np.array([change.new.simhash for change in found], dtype=np.uint64)
+            store.put_rows(block_rows(profile.blocks, simhashes), timestamp=now)
+        _commit(store, changes)
+
+
+def _refreshes(
+    states: Sequence[tuple[DocumentState, bytes] | None], ids: Sequence[str], now: int, before: int
+) -> Iterator[Change]:
+    for at, (name, held) in enumerate(zip(ids, states, strict=True)):
+        if held is None or held[0].seen >= before or held[0].state not in (*FOUND_STATES, "duplicate"):
+            continue
+        old, value = held
+        new = msgspec.structs.replace(old, seen=now, stamp=max(now, old.stamp + 1))
+        yield Change(at, document_row(id_digest(name)), old, value, new)
+
+
 def _plan(
     store: Store, entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], now: int, oldest: int
 ) -> list[Change]:
@@ -225,7 +270,9 @@ def _apply(store: Store, profile: Profile, entries: Entries, changes: list[Chang
     searchable = [change for change in changes if change.is_searchable]
     if searchable:
         store.put(FAMILY_DOCUMENTS, [_member_cell(entries, change) for change in searchable])
-        fresh = [change for change in searchable if change.old is None or not _has_rows(change)]
+        # Where HBase collects what is old, a refresh rewrites all cells of a document.
+        again = profile.ttl_ms is not None
+        fresh = [change for change in searchable if again or not _has_rows(change)]
         simhashes = np.array([change.new.simhash for change in fresh], dtype=np.uint64)
         if fresh:
             stamp = max(change.new.seen for change in fresh)

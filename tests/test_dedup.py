@@ -336,7 +336,6 @@ def test_short_documents_are_told():
 # -- what DESIGN promises and the code does not keep yet; `strict`, so each mark goes with its repair
 
 
-@pytest.mark.xfail(reason="of_removed looks at the state of the original only, not at its fingerprint")
 def test_an_original_that_has_another_text_now_is_told_as_gone():
     index = make_index()
     run(index, [("a", (BASE, None)), ("b", (BASE, None))])
@@ -347,7 +346,6 @@ def test_an_original_that_has_another_text_now_is_told_as_gone():
     assert again.of_removed
 
 
-@pytest.mark.xfail(reason="originals are looked up after the whole batch was written")
 def test_whether_an_original_is_gone_does_not_depend_on_the_cut():
     told = []
     for cuts in ((), (1,)):
@@ -367,7 +365,6 @@ def test_whether_an_original_is_gone_does_not_depend_on_the_cut():
 
 
 @pytest.mark.parametrize("again", ["the original", "a new copy"])
-@pytest.mark.xfail(reason="dedup refreshes last seen neither of a known document nor of an original that it names")
 def test_a_document_offered_again_or_named_as_an_original_counts_as_seen(again):
     clock = Clock()
     index = IndexMaker(Memory(None, clock), clock)(ttl_days=10)
@@ -379,7 +376,6 @@ def test_a_document_offered_again_or_named_as_an_original_counts_as_seen(again):
     assert [match.id for match in index.query_simhash(BASE).matches] == ["the original"]
 
 
-@pytest.mark.xfail(reason="dedup decides on truncated answers, in silence, so its decisions depend on the cut")
 def test_a_crowded_prefix_does_not_change_decisions():
     chosen = random.Random(1)
     # All share the first block of 4x1; the last one shares nothing else with its original.

@@ -25,5 +25,5 @@ def command(url: str, ids: tuple[str, ...], **options: Any) -> int:  # noqa: ANN
     output.close()
     missing = [name for name, stored in zip(ids, found, strict=True) if stored is None]
     for name in missing:
-        output.warn(f"simhash-hbase: {name}: not in the index")
+        output.error(f"simhash-hbase: {name}: not in the index")
     return 1 if missing else 0

@@ -99,7 +99,11 @@ class Output:
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """Tell people something that is not as it should be; standard error, also when quiet."""
+        """Tell people something that is not as it should be; standard error."""
+        self.note(text)
+
+    def error(self, text: str) -> None:
+        """Tell people why the exit code is not 0; standard error, also when quiet."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def summary(self, command: str, documents: int, **counts: int) -> None:

@@ -329,7 +329,6 @@ def test_answers_do_not_depend_on_how_documents_were_cut_into_batches(make_index
 # -- what DESIGN and CLI promise and the code does not keep yet; `strict`, so each mark goes with its repair
 
 
-@pytest.mark.xfail(reason="removed is said of documents that queries find only")
 def test_removing_a_duplicate_that_get_shows_says_that_it_was_there(make_index):
     index = make_index()
     index.dedup_entries(entries({"a": BASE, "b": BASE}), index.deduplicator())
@@ -342,7 +341,6 @@ def test_removing_a_duplicate_that_get_shows_says_that_it_was_there(make_index):
     assert removed == [("b", True)]
 
 
-@pytest.mark.xfail(reason="get and export show duplicates however long ago they were seen")
 def test_an_expired_duplicate_is_shown_no_more(make_index):
     index = make_index(ttl_days=10)
     index.dedup_entries(entries({"a": BASE, "b": BASE}), index.deduplicator())

@@ -1,0 +1,1 @@
+"""Measures this package and its peers on the same work in one run: ``./scripts/bench [--large] [PART…]``."""

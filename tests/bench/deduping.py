@@ -1,0 +1,162 @@
+"""Part ``dedup``: what deciding costs on top of analysing, and the memory that it takes a document."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bench.machine import anonymous_bytes
+from bench.made import document_id
+from bench.sizes import Sizes
+from bench.tables import Table, count, fixed, rate
+from bench.texts import are_shared, corpus
+from simhash_hbase.config import create_index
+from simhash_hbase.pipeline import CHUNK_DOCUMENTS
+
+__all__ = ["measure_dedup"]
+
+CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
+ALONE = (sys.executable, "-W", "ignore", "-m", "bench.alone")
+# Both are ratios taken in one run; the sets take most of the time of the whole benchmark.
+LIBRARY_ROUNDS, COMMAND_ROUNDS = 2, 1
+# A process of its own finds this package only by its folder.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+COLUMNS = ("documents", "duplicates", "analysing /s", "deciding /s", "overhead", "command /s", "its overhead")
+
+
+def measure_dedup(sizes: Sizes) -> list[Table]:
+    """Decide the first documents of sets, in this process and by the command."""
+    sets = [name for name in sizes.dedup_sets if are_shared(name)] or ["lctt"]
+    rows = [_row(name, sizes) for name in sets]
+    return [
+        Table(
+            title="`dedup` on top of analysing",
+            columns=["set", *COLUMNS],
+            rows=rows,
+            notes=[
+                "Analysing is fingerprint, sketch and digest with the analyzer jieba, in one process; deciding is "
+                "`Index.dedup_entries` into a new `file:` index, each batch durable; both in one loop, by the clock.",
+                "The command is `dedup --create --workers 1` from start to end, its overhead that over a process that "
+                "reads and analyses the same file and does nothing else; in processor time.",
+            ],
+        ),
+        _memory(sizes),
+    ]
+
+
+def _row(name: str, sizes: Sizes) -> list[str]:
+    texts = list(islice(corpus(name), sizes.dedup_documents))
+    analysing, deciding, duplicates = min((_library(texts) for _ in range(LIBRARY_ROUNDS)), key=lambda r: r[0] + r[1])
+    alone, command = _commands(texts, sizes)
+    n = len(texts)
+    return [
+        name,
+        count(n),
+        count(duplicates),
+        rate(n, analysing),
+        rate(n, deciding),
+        fixed(100 * deciding / analysing, " %"),
+        rate(n, command),
+        fixed(100 * (command - alone) / alone, " %"),
+    ]
+
+
+def _library(texts: Sequence[str]) -> tuple[float, float, int]:
+    analysing = deciding = 0.0
+    duplicates = 0
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, _new(folder) as index:
+        deduplicator = index.deduplicator()
+        # The dictionary is loaded before.
+        index.analysis.texts([""], ["我来到北京清华大学"])
+        for at in range(0, len(texts), CHUNK_DOCUMENTS):
+            few = texts[at : at + CHUNK_DOCUMENTS]
+            start = perf_counter()
+            entries = index.analysis.texts([document_id(at + i) for i in range(len(few))], few).entries
+            between = perf_counter()
+            decisions = index.dedup_entries(entries, deduplicator)
+            deciding += perf_counter() - between
+            analysing += between - start
+            duplicates += sum(not decision.is_original for decision in decisions)
+    return analysing, deciding, duplicates
+
+
+def _new(folder: str) -> Any:
+    return create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba")
+
+
+def _commands(texts: Sequence[str], sizes: Sizes) -> tuple[float, float]:
+    """Time both processes in turns; the best of each."""
+    alone, command = [], []
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        path = Path(folder) / "documents.jsonl"
+        _write(path, ({"id": document_id(at), "text": text} for at, text in enumerate(texts)))
+        for turn in range(COMMAND_ROUNDS):
+            alone.append(_seconds([*ALONE, str(path)]))
+            url = f"file:{Path(folder) / f'index{turn}'}"
+            command.append(_seconds([*CLI, "dedup", url, str(path), *OPTIONS, "--analyzer", "jieba"]))
+    return min(alone), min(command)
+
+
+OPTIONS = ("--create", "--workers", "1", "--quiet")
+
+
+def _seconds(command: Sequence[str]) -> float:
+    """Run a process and tell its processor time: the clock would count what else the machine does."""
+    before = getrusage(RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def _memory(sizes: Sizes) -> Table:
+    """Watch the command's own memory while it decides ready fingerprints."""
+    first, last = sizes.memory_documents
+    simhashes = np.random.default_rng(13).integers(0, 2**64, last, dtype=np.uint64).tolist()
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        path = Path(folder) / "fingerprints.jsonl"
+        _write(path, ({"id": document_id(at), "simhash": f"{value:016x}"} for at, value in enumerate(simhashes)))
+        url = f"file:{Path(folder) / 'index'}"
+        command = [*CLI, "dedup", url, str(path), *OPTIONS, "--analyzer", "jieba", "--simhash-field", "simhash"]
+        start = perf_counter()
+        less, more = _memory_after(command, (first, last))
+        seconds = perf_counter() - start
+    return Table(
+        title="Memory of `dedup`",
+        columns=["documents", "its own memory then", "growth a document", "documents /s"],
+        rows=[
+            [count(first), fixed(less / 2**20, " MiB"), "", ""],
+            [
+                count(last),
+                fixed(more / 2**20, " MiB"),
+                f"{(more - less) / (last - first):.0f} bytes",
+                rate(last, seconds),
+            ],
+        ],
+        notes=["Ready fingerprints with ids of 40 bytes; RssAnon of the process, which leaves out the mapped file."],
+    )
+
+
+def _memory_after(command: Sequence[str], lines: tuple[int, int]) -> list[int]:
+    seen = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        # One line before the last, so that the process is still there: it waits for us to read on.
+        wanted = {lines[0], lines[1] - 1}
+        for number, _ in enumerate(process.stdout, 1):
+            if number in wanted:
+                seen.append(anonymous_bytes(process.pid))
+    return seen
+
+
+def _write(path: Path, records: Any) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

@@ -1,0 +1,118 @@
+"""Part ``fingerprints``: texts to fingerprints on one core, against the plain recipe and PyPI simhash."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.peers import peer
+from bench.plain import PlainRecipe, plain_simhash
+from bench.sizes import Sizes
+from bench.tables import Table, count, fixed, rate, times
+from bench.texts import are_shared, spread
+from bench.timing import in_turns
+from simhash_hbase.analyzers import JiebaAnalyzer
+from simhash_hbase.errors import SimhashError
+from simhash_hbase.fingerprint import Fingerprinter
+from simhash_hbase.sketch import sketches_and_digests
+
+__all__ = ["measure_fingerprints"]
+
+TOP = 200
+SPEEDS = ("ours", "ours, with sketch", "jieba + loop", "jieba + PyPI simhash")
+RATIOS = ("equal fingerprints", "than jieba + loop", "from the first document", "with sketch", "than PyPI simhash")
+NOTES = (
+    "{texts} documents from all over each set. Ours is `Fingerprinter(JiebaAnalyzer(top=200)).fingerprint_many` after "
+    "{warm} other documents of the set; “from the first document” is with tables of words that are still empty.",
+    "jieba + loop is `jieba.analyse.extract_tags`, ties cut by the word, integer weights, murmur3 and a loop over 64 "
+    "bits in Python, so that the results are equal; counting the tokens, by which `extract_tags` divides, is left out.",
+    "PyPI simhash gets the same features, and murmur3 in place of its MD5: all its fingerprints equal the loop's.",
+    "“With sketch” adds 512 bits of MinHash and the digest of the normalised text, which the peers do not compute.",
+)
+
+
+def measure_fingerprints(sizes: Sizes) -> list[Table]:
+    """Compare on every set."""
+    names = [name for name in sizes.sets if are_shared(name)] or ["lctt"]
+    notes = [note.format(texts=count(sizes.texts), warm=count(sizes.warm_texts)) for note in NOTES]
+    if not are_shared(names[0]):
+        notes.append("The evaluation documents are not at hand: these are words drawn from jieba's dictionary.")
+    speeds, ratios = zip(*(_rows(name, sizes) for name in names), strict=True)
+    return [
+        Table(title="Fingerprints, documents per second", columns=["set", "characters each", *SPEEDS], rows=speeds),
+        Table(title="Ours is faster", columns=["set", *RATIOS], rows=ratios, notes=notes),
+    ]
+
+
+class _Set:
+    """One set and those who fingerprint it."""
+
+    def __init__(self, name: str, sizes: Sizes) -> None:
+        # The warm ones lie between the measured ones, which they do not repeat.
+        both = spread(name, sizes.texts + sizes.warm_texts)
+        places = np.linspace(0, len(both) - 1, num=sizes.texts, dtype=np.int64)
+        self.texts = [both[at] for at in places]
+        self._plain = PlainRecipe(top=TOP)
+        self._warm = Fingerprinter(JiebaAnalyzer(top=TOP))
+        self._warm.fingerprint_many([both[at] for at in sorted({*range(len(both))} - {*places.tolist()})])
+        self._simhash = peer("simhash").Simhash
+
+    def ours(self) -> NDArray[np.uint64]:
+        return self._warm.fingerprint_many(self.texts)[0]
+
+    def ours_cold(self) -> NDArray[np.uint64]:
+        return Fingerprinter(JiebaAnalyzer(top=TOP)).fingerprint_many(self.texts)[0]
+
+    def ours_sketched(self) -> NDArray[np.uint64]:
+        sketches_and_digests(self.texts)
+        return self.ours()
+
+    def features(self) -> list[list[tuple[str, int]]]:
+        return [self._plain.features(text) for text in self.texts]
+
+    def loop(self, documents: Sequence[Sequence[tuple[str, int]]]) -> list[int]:
+        return [plain_simhash(features) for features in documents]
+
+    def pypi(self, documents: Sequence[Sequence[tuple[str, int]]]) -> list[int]:
+        return [self._pypi(features) for features in documents]
+
+    def _pypi(self, features: Sequence[tuple[str, int]]) -> int:
+        # As floats: its arrays of bytes do not take integers above 255 as factors.
+        weighted = [(word, float(weight)) for word, weight in features]
+        value: Any = self._simhash(weighted, hashfunc=_murmur3).value if weighted else 0
+        return int(value)
+
+    def take_aside(self) -> float:
+        aside, self._plain.aside = self._plain.aside, 0.0
+        return aside
+
+
+def _murmur3(data: bytes) -> int:
+    return mmh3.hash64(data, signed=False)[0]
+
+
+def _rows(name: str, sizes: Sizes) -> tuple[list[str], list[str]]:
+    documents = _Set(name, sizes)
+    fast, cold, sketched = in_turns(
+        [documents.ours, documents.ours_cold, documents.ours_sketched], repeats=sizes.repeats
+    )
+    # The slow ones once: they are steady to a few per cent, and take most of the time.
+    [tags] = in_turns([documents.features], repeats=1)
+    loop, pypi = in_turns([lambda: documents.loop(tags.result), lambda: documents.pypi(tags.result)], repeats=1)
+    tags_seconds = tags.best - documents.take_aside()
+    loop_seconds, pypi_seconds = tags_seconds + loop.best, tags_seconds + pypi.best
+    n, ours = len(documents.texts), fast.result.tolist()
+    if loop.result != pypi.result:
+        raise SimhashError("PyPI simhash and the loop differ over the same features")
+    speeds = [rate(n, seconds) for seconds in (fast.best, sketched.best, loop_seconds, pypi_seconds)]
+    ratios = [times(seconds, loop_seconds) for seconds in (fast.best, cold.best, sketched.best)]
+    return (
+        [name, count(sum(map(len, documents.texts)) / n), *speeds],
+        [name, _share(ours, loop.result), *ratios, times(fast.best, pypi_seconds)],
+    )
+
+
+def _share(ours: Sequence[int], theirs: Sequence[int]) -> str:
+    return fixed(100 * float(np.mean([a == b for a, b in zip(ours, theirs, strict=True)])), " %")

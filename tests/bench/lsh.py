@@ -1,0 +1,145 @@
+"""Part ``lsh``: documents against datasketch's MinHash LSH."""
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from bench.machine import anonymous_bytes
+from bench.made import document_id
+from bench.peers import peer
+from bench.sentences import Sentences
+from bench.sizes import Sizes
+from bench.tables import Table, count, fixed, rate
+from simhash_hbase.config import create_index
+from simhash_hbase.entries import Entries
+from simhash_hbase.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.text import normalize
+
+__all__ = ["measure_lsh"]
+
+THRESHOLD = 0.8
+PERMUTATIONS = 128
+SHINGLE = 5
+COLUMNS = ("from text /s", "insert ready ones /s", "query ready ones /s", "all three /s", "memory", "copies found")
+
+
+class _Speeds:
+    """Seconds a document, and what came of it."""
+
+    def __init__(self) -> None:
+        self.text = self.insert = self.query = 0.0
+        self.memory = 0
+        self.found = 0
+
+    def row(self, name: str, documents: int) -> list[str]:
+        steps = (self.text, self.insert, self.query)
+        return [
+            name,
+            *(rate(1, seconds) for seconds in (*steps, sum(steps))),
+            fixed(self.memory / 2**20, " MiB"),
+            fixed(100 * self.found / documents, " %"),
+        ]
+
+
+def measure_lsh(sizes: Sizes) -> list[Table]:
+    """Insert the same documents into both, and query each document."""
+    sentences = Sentences(sizes.lsh_documents)
+    ours, theirs = _ours(sentences, sizes), _datasketch(sentences, sizes)
+    n = len(sentences.documents)
+    return [
+        Table(
+            title=f"{count(n)} documents, against MinHash LSH",
+            columns=["index", *COLUMNS],
+            rows=[
+                ours.row("ours, `file:`, on disk", n),
+                theirs.row(f"datasketch `MinHashLSH(threshold={THRESHOLD}, num_perm={PERMUTATIONS})`, in memory", n),
+            ],
+            notes=[
+                f"Twelve sentences a document, {count(sentences.characters)} characters; every second one is "
+                "the one before without half a sentence. Each document is looked for: “copies found” is the share of "
+                "documents that find their partner.",
+                f"“From text” is fingerprint, sketch and digest here, and 128 permutations of {SHINGLE}-character "
+                f"shingles there, of {count(sizes.lsh_texts)} documents. All in processor time. Ours inserts in "
+                f"durable commits of {count(BATCH_DOCUMENTS)}; theirs keeps everything in memory.",
+            ],
+        )
+    ]
+
+
+def _ours(sentences: Sentences, sizes: Sizes) -> _Speeds:
+    speeds = _Speeds()
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        index = create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba")
+        batches = list(_analysed(index, sentences))
+        few = [sentences.text(numbers) for numbers in sentences.documents[: sizes.lsh_texts].tolist()]
+        start = process_time()
+        index.analysis.texts([""] * len(few), few)
+        speeds.text = (process_time() - start) / len(few)
+        before, start = anonymous_bytes(), process_time()
+        for entries in batches:
+            index.add_entries(entries)
+        speeds.insert = (process_time() - start) / len(sentences.documents)
+        speeds.memory = anonymous_bytes() - before
+        start = process_time()
+        answers = [answer for entries in batches for answer in index.query_entries(entries)]
+        speeds.query = (process_time() - start) / len(sentences.documents)
+        speeds.found = _partners([match.id for match in answer.matches] for answer in answers)
+        index.close()
+    return speeds
+
+
+def _analysed(index: Index, sentences: Sentences) -> Iterable[Entries]:
+    for start in range(0, len(sentences.documents), BATCH_DOCUMENTS):
+        few = sentences.documents[start : start + BATCH_DOCUMENTS].tolist()
+        ids = [document_id(start + at) for at in range(len(few))]
+        yield index.analysis.texts(ids, [sentences.text(numbers) for numbers in few]).entries
+
+
+def _datasketch(sentences: Sentences, sizes: Sizes) -> _Speeds:
+    module, speeds = peer("datasketch"), _Speeds()
+    few = [sentences.text(numbers) for numbers in sentences.documents[: sizes.lsh_texts].tolist()]
+    start = process_time()
+    for text in few:
+        _signature(module, text)
+    speeds.text = (process_time() - start) / len(few)
+    signatures = _ready(module, sentences)
+    lsh = module.MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+    before, start = anonymous_bytes(), process_time()
+    for at, signature in enumerate(signatures):
+        lsh.insert(document_id(at), signature)
+    speeds.insert = (process_time() - start) / len(signatures)
+    speeds.memory = anonymous_bytes() - before
+    start = process_time()
+    answers = [lsh.query(signature) for signature in signatures]
+    speeds.query = (process_time() - start) / len(signatures)
+    speeds.found = _partners(answers)
+    return speeds
+
+
+def _signature(module: Any, text: str) -> Any:
+    normal = normalize(text)
+    starts = range(max(1, len(normal) - SHINGLE + 1))
+    signature = module.MinHash(PERMUTATIONS)
+    signature.update_batch({normal[at : at + SHINGLE].encode() for at in starts})
+    return signature
+
+
+def _ready(module: Any, sentences: Sentences) -> list[Any]:
+    """Make signatures of documents as minima over their sentences: right but for shingles across two sentences."""
+    parts = np.stack([_signature(module, sentence).hashvalues for sentence in sentences.pool])
+    values = parts[sentences.documents[:, 0]]
+    for column in sentences.documents.T[1:]:
+        np.minimum(values, parts[column], out=values)
+    empty = module.MinHash(PERMUTATIONS)
+    signatures = [empty.copy() for _ in values]
+    for signature, row in zip(signatures, values, strict=True):
+        signature.hashvalues = row
+    return signatures
+
+
+def _partners(answers: Iterable[Iterable[str]]) -> int:
+    return sum(document_id(at ^ 1) in set(ids) for at, ids in enumerate(answers))

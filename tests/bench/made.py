@@ -1,0 +1,46 @@
+"""Documents made of nothing but their fingerprints: ids of 40 bytes, sketches and digests at random."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.entries import SKETCH_WORDS, Entries
+from simhash_hbase.index import BATCH_DOCUMENTS
+
+__all__ = ["document_id", "made_entries"]
+
+
+def document_id(number: int) -> str:
+    """Make an id of 40 bytes, the length of a short URL."""
+    return f"https://example.org/articles/{number:011d}"
+
+
+def made_entries(simhashes: NDArray[np.uint64]) -> Iterator[Entries]:
+    """Make documents with all their cells, in batches.
+
+    Parameters
+    ----------
+    simhashes : ndarray of uint64
+        Their fingerprints.
+
+    Yields
+    ------
+    Entries
+        Batches of the size that the index's own methods take.
+    """
+    rng = np.random.default_rng(3)
+    for start in range(0, len(simhashes), BATCH_DOCUMENTS):
+        few = simhashes[start : start + BATCH_DOCUMENTS]
+        n = len(few)
+        digests = rng.bytes(16 * n)
+        yield Entries(
+            ids=[document_id(start + at) for at in range(n)],
+            simhashes=few,
+            sketches=rng.integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64),
+            sketched=np.ones(n, np.bool_),
+            features=np.full(n, 150, np.int32),
+            lengths=np.full(n, 2_000, np.int32),
+            digests=[digests[16 * at : 16 * at + 16] for at in range(n)],
+            metadata=[None] * n,
+        )

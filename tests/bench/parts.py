@@ -1,0 +1,23 @@
+"""The parts of the benchmark by name; each gives tables."""
+
+from collections.abc import Callable
+
+from bench.deduping import measure_dedup
+from bench.fingerprints import measure_fingerprints
+from bench.loading import measure_load
+from bench.lsh import measure_lsh
+from bench.queries import measure_queries
+from bench.sizes import Sizes
+from bench.tables import Table
+
+__all__ = ["DEFAULT_PARTS", "PARTS"]
+
+PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
+    "fingerprints": measure_fingerprints,
+    "queries": measure_queries,
+    "lsh": measure_lsh,
+    "load": measure_load,
+    "dedup": measure_dedup,
+}
+# A part that needs more than this machine, such as a cluster, goes into PARTS only.
+DEFAULT_PARTS = ("fingerprints", "queries", "lsh", "load", "dedup")

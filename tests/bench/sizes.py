@@ -1,0 +1,62 @@
+"""How much of everything a run measures."""
+
+from dataclasses import dataclass
+
+__all__ = ["DEFAULT", "LARGE", "TINY", "Sizes"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Numbers of documents and queries; the default makes a run of some minutes."""
+
+    sets: tuple[str, ...] = ("laws-zh", "laws-en", "lctt", "graph")
+    """Sets of documents to fingerprint, as `bench.texts` names them."""
+    dedup_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph")
+    """Sets to decide."""
+    repeats: int = 3
+    """Repetitions, of which the best counts."""
+    texts: int = 300
+    """Documents of a set that are fingerprinted by everyone."""
+    warm_texts: int = 2_000
+    """Other documents of the set that come before, for tables that fill as words are seen."""
+    fingerprints: int = 1_000_000
+    """Uniform fingerprints in the index that is queried."""
+    stored: int = 50_000
+    """Of these, documents with all their cells: every hit is among them."""
+    queries: int = 100_000
+    """Queries of the largest batch; the others are a tenth, and single ones a hundredth of it."""
+    index_fingerprints: int = 1_000_000
+    """Fingerprints for PyPI simhash's index, which takes about 1 KB each."""
+    flat_queries: int = 200
+    """Queries that are compared with every fingerprint."""
+    lsh_documents: int = 100_000
+    """Documents in the comparison with MinHash LSH."""
+    lsh_texts: int = 3_000
+    """Of these, documents whose signatures are computed from their texts by both."""
+    load_documents: int = 100_000
+    """Documents that are loaded for time and bytes."""
+    dedup_documents: int = 2_000
+    """Documents of a set that ``dedup`` decides."""
+    memory_documents: tuple[int, int] = (50_000, 200_000)
+    """Between these two, the memory of ``dedup`` is seen to grow."""
+
+
+DEFAULT = Sizes()
+LARGE = Sizes(fingerprints=10_000_000, index_fingerprints=1_000_000, flat_queries=50)
+TINY = Sizes(
+    sets=("graph",),
+    dedup_sets=("graph",),
+    repeats=1,
+    texts=5,
+    warm_texts=5,
+    fingerprints=3_000,
+    stored=500,
+    queries=400,
+    index_fingerprints=2_000,
+    flat_queries=20,
+    lsh_documents=200,
+    lsh_texts=30,
+    load_documents=300,
+    dedup_documents=40,
+    memory_documents=(2_000, 5_000),
+)

@@ -1,0 +1,189 @@
+"""Places where an index cannot be, cannot be read or cannot grow: one sentence, and nothing stored is harmed."""
+
+import os
+import resource
+import shutil
+from itertools import product
+
+import pytest
+from results import run
+
+from simhash_hbase.config import open_store
+from simhash_hbase.layout import VALUE_QUALIFIER
+from simhash_hbase.ownrows import read_profile
+from simhash_hbase.rowkey import index_row
+from simhash_hbase.stores.base import Cell
+
+OTHER_THINGS = ["a file", "a folder with other files", "another LMDB file", "an empty folder"]
+
+
+def still_whole(cli, url, documents=60):
+    verified = cli("verify", url)
+    assert verified.code == 0
+    assert verified.record["documents"] == documents
+
+
+@pytest.mark.parametrize(
+    "command", ["add", "dedup", "query", "get", "remove", "stats", "verify", "vacuum", "export", "backup"]
+)
+def test_a_missing_index_is_a_failure(cli, tmp_path, corpus_file, command):
+    words = {"add": [corpus_file], "dedup": [corpus_file], "query": ["--simhash", "0"], "get": ["a"], "remove": ["a"],
+             "backup": [tmp_path / "copy"]}  # fmt: skip
+
+    failed = cli(command, f"file:{tmp_path / 'missing'}", *words.get(command, []))
+
+    assert (failed.code, failed.out) == (1, b"")
+    assert "no index" in failed.sentence
+    assert not (tmp_path / "missing").exists()
+    assert not (tmp_path / "copy").exists()
+
+
+def not_an_index(folder, kind):
+    path = folder / "other"
+    if kind == "a file":
+        path.write_text("hello")
+    elif kind == "a folder with other files":
+        path.mkdir()
+        (path / "precious.txt").write_text("hello")
+    elif kind == "another LMDB file":
+        path.mkdir()
+        (path / "data.mdb").write_bytes(os.urandom(1 << 14))
+    else:
+        path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    # An empty folder is where an index may be made.
+    [
+        pair
+        for pair in product(["add", "stats", "query", "create"], OTHER_THINGS)
+        if pair != ("create", OTHER_THINGS[3])
+    ],
+)
+def test_a_path_that_is_no_index_is_a_failure_and_stays_as_it_is(cli, tmp_path, corpus_file, command, kind):
+    path = not_an_index(tmp_path, kind)
+    before = {p: p.read_bytes() for p in [path, *path.rglob("*")] if p.is_file()}
+    words = {"add": [corpus_file], "query": ["--simhash", "0"]}
+
+    failed = cli(command, f"file:{path}", *words.get(command, []))
+
+    assert (failed.code, failed.out) == (1, b"")
+    assert str(path) in failed.sentence
+    assert {p: p.read_bytes() for p in before} == before
+
+
+@pytest.mark.parametrize("url", ["news.index", "", "file:", "http://example.org", "sqlite:a"])
+def test_what_is_no_address_is_wrong_usage(cli, url):
+    refused = cli("stats", url)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert refused.sentence
+
+
+def test_a_damaged_index_is_a_failure(cli, filled, tmp_path):
+    file = tmp_path / "some.index" / "data.mdb"
+    file.write_bytes(file.read_bytes()[:9_000])
+
+    failed = run("verify", filled)
+
+    assert (failed.code, failed.out) == (1, b"")
+    assert failed.sentence
+
+
+def changed_profile(url, **fields):
+    """Write another profile into an index, as another machine or version might have."""
+    store = open_store(url)
+    profile = read_profile(store)
+    encoded = profile.replace(**fields).encode() if fields else b'{"format": 99}'
+    store.put("m", [Cell(index_row("profile"), VALUE_QUALIFIER, encoded)])
+    store.close()
+
+
+def test_an_index_made_with_another_dictionary_is_refused_with_both(cli, tmp_path, corpus_file):
+    url = f"file:{tmp_path / 'a'}"
+    cli("create", url)
+    changed_profile(url, dictionary="0" * 32)
+
+    failed = cli("add", url, corpus_file)
+
+    assert (failed.code, failed.out) == (1, b"")
+    assert "'" + "0" * 32 + "'" in failed.sentence
+    assert failed.sentence.count("dictionary=") == 2
+
+
+def test_an_index_of_another_format_is_refused(cli, filled):
+    changed_profile(filled)
+
+    failed = cli("stats", filled)
+
+    assert (failed.code, failed.out) == (1, b"")
+    assert "profile" in failed.sentence
+
+
+def test_a_read_only_folder_can_be_read(filled, tmp_path):
+    folder = tmp_path / "some.index"
+    folder.chmod(0o555)
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    try:
+        answered = run("query", filled, "--simhash", "0")
+    finally:
+        folder.chmod(0o755)
+        for file in folder.iterdir():
+            file.chmod(0o644)
+
+    assert answered.code == 0
+    assert answered.record["matches"] == []
+
+
+def limited(room=600_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+
+def test_a_full_disk_is_a_failure_and_what_was_acknowledged_stays(cli, filled, tmp_path, simhash_file):
+    file = simhash_file("many.jsonl", {f"document {i}": i * 0x9E3779B97F4A7C15 % 2**64 for i in range(20_000)})
+
+    failed = run("add", filled, file, "--simhash-field", "simhash", "--verbose", "--quiet", preexec_fn=limited)
+
+    assert failed.code == 1
+    assert "Traceback" not in failed.err
+    assert "no room" in failed.sentence or "full" in failed.sentence
+    acknowledged = [record["id"] for record in failed.records]
+    still_whole(cli, filled, 60 + len(acknowledged))
+    assert set(acknowledged) <= {record["id"] for record in cli("export", filled).records}
+    assert cli("add", filled, file, "--simhash-field", "simhash").code == 0
+    still_whole(cli, filled, 20_060)
+
+
+@pytest.mark.parametrize("room", [0, 10_000, 20_000])
+def test_an_index_that_a_full_disk_left_unmade_can_be_made_again(cli, tmp_path, room):
+    url = f"file:{tmp_path / 'a'}"
+
+    failed = run("create", url, "--analyzer", "shingle", preexec_fn=lambda: limited(room))
+
+    assert failed.code == 1
+    assert failed.sentence
+    assert cli("stats", url).code == 1
+    assert cli("create", url, "--analyzer", "shingle").code == 0
+    still_whole(cli, url, 0)
+
+
+def test_kept_and_rejected_documents_that_cannot_be_written_are_a_failure(cli, filled, corpus_file, tmp_path):
+    missing = tmp_path / "no such folder" / "file.jsonl"
+
+    rejects = cli("add", filled, corpus_file, "--rejects", missing)
+    kept = cli("dedup", filled, corpus_file, "--output", missing)
+
+    for failed in (rejects, kept):
+        assert failed.code in (1, 2)
+        assert str(missing) in failed.sentence
+    still_whole(cli, filled)
+
+
+def test_an_index_that_was_moved_is_the_same_index(cli, filled, tmp_path):
+    shutil.move(tmp_path / "some.index", tmp_path / "moved.index")
+
+    assert cli("verify", f"file:{tmp_path / 'moved.index'}").record["documents"] == 60
+    assert cli("verify", filled).code == 1

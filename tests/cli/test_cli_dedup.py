@@ -1,0 +1,240 @@
+"""``dedup`` from the command line: decisions, kept files, and that nothing depends on chance."""
+
+import gzip
+import io
+import json
+import sys
+
+import pytest
+from corpus import near_copies, text, write_jsonl
+
+FIELDS = {"id", "status", "of", "distance", "similarity", "short"}
+SHINGLES = ("--create", "--analyzer", "shingle")
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"file:{tmp_path / 'new.index'}"
+
+
+def decided(result):
+    return {record["id"]: record["of"] for record in result.records}
+
+
+def test_dedup_prints_a_decision_a_document_in_input_order(cli, url, corpus, corpus_file):
+    done = cli("dedup", url, corpus_file, *SHINGLES)
+
+    assert done.code == 0
+    assert [record["id"] for record in done.records] == [document["id"] for document in corpus]
+    assert all(set(record) == FIELDS for record in done.records)
+    originals = [record for record in done.records if record["status"] == "original"]
+    duplicates = [record for record in done.records if record["status"] == "duplicate"]
+    assert [record["id"] for record in originals] == [f"group {i} copy 0" for i in range(20)]
+    assert all(record["of"] == record["id"][:-1] + "0" for record in duplicates)
+    assert all(record["distance"] is None and record["similarity"] is None for record in originals)
+    assert all(0 <= record["distance"] <= 7 and record["similarity"] >= 0.77 for record in duplicates)
+    assert "60 documents, 20 kept, 40 duplicates" in done.err
+
+
+def test_a_second_run_prints_the_same(cli, url, corpus_file):
+    first = cli("dedup", url, corpus_file, *SHINGLES)
+
+    second = cli("dedup", url, corpus_file)
+
+    assert second.out == first.out
+    assert cli("verify", url).code == 0
+
+
+def test_a_dry_run_decides_the_same_and_writes_nothing(cli, url, corpus, tmp_path):
+    half, whole = (write_jsonl(tmp_path / f"{n}.jsonl", corpus[:n]) for n in (31, 60))
+    cli("dedup", url, half, *SHINGLES)
+    before = cli("export", url).out
+
+    dry = cli("dedup", url, whole, "--dry-run")
+
+    assert cli("export", url).out == before
+    assert cli("dedup", url, whole).out == dry.out
+
+
+def test_a_dry_run_with_create_makes_no_index(cli, url, tmp_path, corpus_file):
+    dry = cli("dedup", url, corpus_file, *SHINGLES, "--dry-run")
+
+    assert dry.code == 0
+    assert len(dry.records) == 60
+    assert not (tmp_path / "new.index").exists()
+    assert cli("dedup", url, corpus_file, *SHINGLES).out == dry.out
+
+
+def test_create_learns_the_idf_from_the_input(cli, url, corpus_file):
+    done = cli("dedup", url, corpus_file, "--create")
+
+    assert done.code == 0
+    assert "learning the idf" in done.err
+    profile = cli("create", url, "--learn-from", corpus_file, "--if-not-exists")
+    assert (profile.code, profile.record["analyzer"], profile.record["idf_documents"]) == (0, "learned", 60)
+
+
+def test_create_learns_from_standard_input_too(cli, url, corpus_file, monkeypatch):
+    wanted = cli("dedup", url, corpus_file, "--create").out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(corpus_file.read_bytes())))
+
+    done = cli("dedup", url + "2", "-", "--create")
+
+    assert done.code == 0
+    assert done.out == wanted
+
+
+def test_create_uses_the_index_that_is_there_but_refuses_another_profile(cli, url, corpus_file):
+    first = cli("dedup", url, corpus_file, *SHINGLES)
+
+    same = cli("dedup", url, corpus_file, *SHINGLES)
+    other = cli("dedup", url, corpus_file, "--create", "--analyzer", "shingle", "--shingle", 7)
+
+    assert same.out == first.out
+    assert (other.code, other.out) == (1, b"")
+    assert "shingle=4" in other.sentence
+    assert "shingle=7" in other.sentence
+
+
+def test_without_create_a_missing_index_is_a_failure_and_profile_options_wrong_usage(cli, url, filled, corpus_file):
+    missing = cli("dedup", url, corpus_file)
+    options = cli("dedup", filled, corpus_file, "--scheme", "4x1")
+
+    assert (missing.code, missing.out) == (1, b"")
+    assert (options.code, options.out) == (2, b"")
+    assert "--create" in options.sentence
+
+
+def test_what_the_index_holds_wins(cli, filled, corpus_file):
+    done = cli("dedup", filled, corpus_file)
+
+    assert {record["status"] for record in done.records} == {"original"}
+
+
+def test_a_repeated_id_is_refused_and_the_rest_goes_on(cli, url, tmp_path):
+    records = [
+        {"id": "a", "text": text(1)},
+        {"id": "b", "text": text(2)},
+        {"id": "a", "text": text(3), "note": "whole"},
+    ]
+    file, rejects = write_jsonl(tmp_path / "a.jsonl", records), tmp_path / "rejects.jsonl"
+
+    done = cli("dedup", url, file, *SHINGLES, "--rejects", rejects)
+
+    assert done.code == 3
+    assert [record["id"] for record in done.records] == ["a", "b"]
+    assert f"{file}:3" in done.err
+    [kept] = [json.loads(line) for line in rejects.read_text().splitlines()]
+    assert (kept["file"], kept["line"], kept["id"]) == (str(file), 3, "a")
+    assert "before" in kept["reason"]
+    assert json.loads(kept["raw"]) == records[2]
+
+
+def test_a_repeated_id_is_refused_over_files_and_batches(cli, url, tmp_path, simhash_file):
+    first = simhash_file("first.jsonl", {f"document {i}": i << 20 for i in range(1500)})
+    second = simhash_file("second.jsonl", {"document 3": 5, "new": 6 << 40})
+
+    done = cli("dedup", url, first, second, *SHINGLES, "--simhash-field", "simhash")
+
+    assert done.code == 3
+    assert len(done.records) == 1501
+    assert f"{second}:1" in done.err
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.jsonl.gz"])
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_the_kept_documents_are_written_as_they_came(cli, url, tmp_path, keep, name):
+    lines = [f'{{"id": "{i}",  "text":"{text(i // 2, changed=i % 2)}", "more": [1, "汉"]}}' for i in range(8)]
+    file, kept = tmp_path / "a.jsonl", tmp_path / name
+    file.write_text("\n".join(lines), encoding="utf-8")
+
+    done = cli("dedup", url, file, *SHINGLES, "--keep", keep, "--output", kept)
+
+    data = gzip.decompress(kept.read_bytes()) if name.endswith(".gz") else kept.read_bytes()
+    originals = [record["id"] for record in done.records if record["status"] == "original"]
+    assert len(originals) == 4
+    assert data.decode().splitlines() == [lines[int(name)] for name in originals]
+
+
+def test_keep_longest_makes_the_longest_copy_the_original(cli, url, tmp_path):
+    chosen = [
+        ("short", text(1)),
+        ("long", text(1) + " and more"),
+        ("as long", text(1) + " und mehr"),
+        ("other", text(2)),
+    ]
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": name, "text": body} for name, body in chosen])
+
+    done = cli("dedup", url, file, *SHINGLES, "--keep", "longest")
+
+    assert [record["id"] for record in done.records] == ["short", "long", "as long", "other"]
+    assert decided(done) == {"short": "long", "long": None, "as long": "long", "other": None}
+
+
+def test_keep_longest_decides_as_an_input_sorted_by_length(cli, url, tmp_path):
+    documents = [
+        {**d, "text": d["text"][: len(d["text"]) - 7 * (i * 7 % 11)]} for i, d in enumerate(near_copies(30, 4))
+    ]
+    ordered = sorted(documents, key=lambda document: -len(document["text"]))
+    as_is, by_length = write_jsonl(tmp_path / "a.jsonl", documents), write_jsonl(tmp_path / "b.jsonl", ordered)
+
+    longest = cli("dedup", url, as_is, *SHINGLES, "--keep", "longest")
+    first = cli("dedup", url + "2", by_length, *SHINGLES)
+
+    assert [record["id"] for record in longest.records] == [document["id"] for document in documents]
+    assert sorted(longest.out.splitlines()) == sorted(first.out.splitlines())
+
+
+def test_keep_longest_leaves_to_the_index_what_it_holds(cli, url, tmp_path):
+    held = write_jsonl(tmp_path / "held.jsonl", [{"id": "held", "text": text(1)}])
+    more = write_jsonl(tmp_path / "more.jsonl", [{"id": "longer", "text": text(1) + " and so on"}])
+    cli("dedup", url, held, *SHINGLES)
+
+    done = cli("dedup", url, more, "--keep", "longest")
+
+    assert decided(done) == {"longer": "held"}
+    assert cli("dedup", url, held, more, "--keep", "longest").records[1] == done.record
+
+
+def test_duplicates_are_in_get_and_export_but_in_no_answer(cli, url, corpus_file):
+    cli("dedup", url, corpus_file, *SHINGLES)
+
+    got = cli("get", url, "group 4 copy 2").record
+
+    assert (got["state"], got["of"]) == ("duplicate", "group 4 copy 0")
+    assert {"distance", "similarity"} <= set(got)
+    assert len(cli("export", url).records) == 60
+    assert [m["id"] for m in cli("query", url, "--text", text(4, changed=2)).record["matches"]] == ["group 4 copy 0"]
+    counted = cli("verify", url).record
+    assert (counted["documents"], counted["duplicates"]) == (20, 40)
+
+
+def test_a_removed_original_is_told(cli, url, corpus, corpus_file, tmp_path):
+    cli("dedup", url, corpus_file, *SHINGLES)
+    cli("remove", url, "group 4 copy 0")
+    copies = write_jsonl(tmp_path / "copies.jsonl", [document for document in corpus if document["id"][-1] != "0"])
+
+    done = {record["id"]: record for record in cli("dedup", url, copies).records}
+
+    assert done["group 4 copy 1"]["of_removed"] is True
+    assert done["group 4 copy 1"]["of"] == "group 4 copy 0"
+    assert "of_removed" not in done["group 5 copy 1"]
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_output_does_not_depend_on_the_number_of_workers(cli, url, tmp_path, keep):
+    documents = [{"id": str(i), "text": text(i // 3, count=40, changed=i % 3)} for i in range(2_400)]
+    documents[1_234] = {"id": "empty", "text": "…"}
+    file = write_jsonl(tmp_path / "a.jsonl.gz", documents)
+
+    one, two = (
+        cli(
+            "dedup", f"{url}{n}", file, *SHINGLES, "--keep", keep, "--workers", n, "--rejects", tmp_path / f"rejects{n}"
+        )
+        for n in (1, 2)
+    )
+
+    assert (one.code, two.code) == (3, 3)
+    assert len(one.records) == 2_399
+    assert two.out == one.out
+    assert (tmp_path / "rejects1").read_bytes() == (tmp_path / "rejects2").read_bytes()

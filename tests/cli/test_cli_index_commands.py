@@ -1,0 +1,232 @@
+"""Every command that keeps, finds and shows documents: what it prints and how it ends."""
+
+import re
+
+import pytest
+from corpus import text, write_jsonl
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def test_create_prints_the_profile(cli, tmp_path):
+    analyzer = ("--analyzer", "shingle", "--shingle", 3, "--binary")
+    others = ("--scheme", "6x3", "--match", "distance", "--ttl", 30, "--max-members", 7)
+
+    made = cli("create", f"file:{tmp_path / 'a'}", *analyzer, *others)
+
+    assert made.code == 0
+    wanted = {"analyzer": "shingle", "shingle": 3, "binary": True, "scheme": "6x3", "match": "distance", "ttl_days": 30,
+              "max_members": 7, "distance": 3, "similarity": 0.77, "hash": "murmur3", "fingerprints": 1}  # fmt: skip
+    assert wanted.items() <= made.record.items()
+
+
+def test_create_takes_jieba_by_default_and_names_dictionary_and_segmenter(cli, tmp_path):
+    profile = cli("create", f"file:{tmp_path / 'a'}").record
+
+    assert (profile["analyzer"], profile["top"], profile["match"]) == ("jieba", 200, "verified")
+    assert profile["segmenter"] in ("fast", "jieba")
+    assert len(profile["dictionary"]) == 32
+
+
+def test_create_refuses_an_index_that_is_there(cli, filled):
+    again = cli("create", filled, "--analyzer", "shingle")
+
+    assert (again.code, again.out) == (1, b"")
+    assert "already" in again.sentence
+    assert cli("verify", filled).record["documents"] == 60
+
+
+def test_create_if_not_exists_takes_the_index_with_the_same_profile_only(cli, filled):
+    same = cli("create", filled, "--analyzer", "shingle", "--if-not-exists")
+    other = cli("create", filled, "--analyzer", "shingle", "--scheme", "4x1", "--if-not-exists")
+
+    assert (same.code, same.record["scheme"]) == (0, "5x2")
+    assert (other.code, other.out) == (1, b"")
+    assert "'5x2'" in other.sentence
+    assert "'4x1'" in other.sentence
+
+
+def test_create_learns_from_a_sample(cli, tmp_path, corpus_file):
+    url = f"file:{tmp_path / 'a'}"
+
+    made = cli("create", url, "--learn-from", corpus_file)
+
+    assert (made.record["analyzer"], made.record["idf_documents"]) == ("learned", 60)
+    assert cli("add", url, corpus_file).code == 0
+    assert cli("query", url, "--id", "group 3 copy 0").record["matches"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--scheme", "65x1"],
+        ["--scheme", "5"],
+        ["--distance", "4"],
+        ["--distance", "4", "--scheme", "5x2"],
+        ["--scheme", "20x10"],
+        ["--fingerprints", "2"],
+        ["--no-sketch", "--match", "verified"],
+        ["--shingle", "3"],
+        ["--hash", "none"],
+        ["--analyzer", "learned"],
+        ["--similarity", "2"],
+        ["--analyzer", "no such"],
+        ["--ttl", "0"],
+        ["--no-such-option"],
+        ["--match"],
+    ],
+)
+def test_create_refuses_what_cannot_be_as_wrong_usage(cli, tmp_path, options):
+    refused = cli("create", f"file:{tmp_path / 'a'}", *options)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert refused.err
+    assert "Traceback" not in refused.err
+    assert not (tmp_path / "a").exists()
+
+
+def test_add_prints_nothing_but_with_verbose_id_and_fingerprint(cli, empty, corpus_file, corpus):
+    silent = cli("add", empty, corpus_file)
+    verbose = cli("add", empty, corpus_file, "--verbose")
+
+    assert (silent.code, silent.out) == (0, b"")
+    assert silent.err.startswith("add: 60 documents")
+    assert [record["id"] for record in verbose.records] == [document["id"] for document in corpus]
+    assert all(set(record) == {"id", "simhash"} for record in verbose.records)
+    assert all(re.fullmatch("[0-9a-f]{16}", record["simhash"]) for record in verbose.records)
+    assert "60 known" in verbose.err
+
+
+def test_add_takes_the_last_text_of_a_repeated_id_and_counts_it(cli, empty, tmp_path):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "text": text(1)}, {"id": "a", "text": text(2)}])
+
+    added = cli("add", empty, file)
+
+    assert added.code == 0
+    assert "1 known, 1 with another text" in added.err
+    assert cli("query", empty, "--text", text(2)).record["matches"][0]["id"] == "a"
+    assert cli("query", empty, "--text", text(1)).record["matches"] == []
+
+
+def test_get_prints_documents_in_the_order_asked_and_tells_what_is_missing(cli, filled):
+    got = cli("get", filled, "group 2 copy 1", "nobody", "group 0 copy 0")
+
+    assert got.code == 1
+    assert [record["id"] for record in got.records] == ["group 2 copy 1", "group 0 copy 0"]
+    assert got.sentence == "nobody: not in the index"
+    record = got.records[0]
+    assert {"id", "simhash", "state", "added", "seen", "length", "features"} == set(record)
+    assert (record["state"], record["length"]) == ("added", len(text(2, changed=1)))
+    assert TIME.fullmatch(record["added"])
+
+
+def test_remove_says_of_each_id_whether_it_was_there(cli, filled):
+    removed = cli("remove", filled, "group 1 copy 0", "nobody", "group 1 copy 0")
+
+    assert removed.code == 0
+    assert removed.records == [
+        {"id": "group 1 copy 0", "removed": True},
+        {"id": "nobody", "removed": False},
+        {"id": "group 1 copy 0", "removed": False},
+    ]
+    assert cli("get", filled, "group 1 copy 0").code == 1
+    assert "group 1 copy 0" not in {m["id"] for m in cli("query", filled, "--text", text(1)).record["matches"]}
+    assert cli("verify", filled).code == 0
+
+
+def test_remove_reads_ids_from_a_file(cli, filled, tmp_path):
+    ids = tmp_path / "gone.txt"
+    ids.write_bytes("group 1 copy 0\r\ngroup 1 copy 1\n汉字\n\n".encode())
+
+    removed = cli("remove", filled, "--from", ids)
+
+    assert [record["removed"] for record in removed.records] == [True, True, False]
+    assert [record["id"] for record in removed.records][2] == "汉字"
+    assert cli("remove", filled).code == 2
+
+
+def test_a_removed_document_can_be_added_again(cli, filled, corpus_file):
+    cli("remove", filled, "group 1 copy 0")
+
+    cli("add", filled, corpus_file)
+
+    assert cli("get", filled, "group 1 copy 0").code == 0
+    assert cli("verify", filled).record["documents"] == 60
+
+
+def test_export_prints_all_documents(cli, filled, corpus):
+    exported = cli("export", filled)
+
+    assert exported.code == 0
+    assert sorted(r["id"] for r in exported.records) == sorted(document["id"] for document in corpus)
+    assert cli("get", filled, exported.records[7]["id"]).record == exported.records[7]
+
+
+def test_what_was_exported_can_be_added_as_own_fingerprints(cli, filled, tmp_path):
+    file, url = tmp_path / "export.jsonl", f"file:{tmp_path / 'copy.index'}"
+    file.write_bytes(cli("export", filled).out)
+    cli("create", url, "--analyzer", "shingle")
+
+    assert cli("add", url, file, "--simhash-field", "simhash").code == 0
+
+    assert {r["simhash"] for r in cli("export", url).records} == {r["simhash"] for r in cli("export", filled).records}
+
+
+def test_backup_is_an_index_with_the_same_answers(cli, filled, tmp_path, corpus_file):
+    copied = cli("backup", filled, tmp_path / "copy.index")
+
+    assert (copied.code, copied.record) == (0, {"backup": f"file:{tmp_path / 'copy.index'}"})
+    cli("remove", filled, "group 0 copy 0")
+    copy = copied.record["backup"]
+    assert cli("verify", copy).record["documents"] == 60
+    assert cli("query", copy, "--id", "group 0 copy 0").record["matches"]
+    again = cli("backup", filled, tmp_path / "copy.index")
+    assert (again.code, again.out) in ((1, b""), (2, b""))
+    assert again.sentence
+
+
+def test_stats_count_documents_and_rows(cli, filled):
+    simhashes = {record["simhash"] for record in cli("export", filled).records}
+    cli("remove", filled, "group 1 copy 0")
+
+    for options in ([], ["--exact"]):
+        figures = cli("stats", filled, *options).record
+        assert (figures["documents"], figures["exact"]) == (59, True)
+        assert figures["states"] == {"added": 59, "removed": 1}
+        assert figures["rows"] == 10 * len(simhashes)
+        assert sum(figures["rows_per_prefix"].values()) == figures["prefixes"]
+        assert len(figures["hottest"]) == 10
+        assert figures["bytes"] > 0
+
+
+def test_verify_counts_and_finds_nothing_wrong(cli, filled):
+    verified = cli("verify", filled)
+
+    assert verified.code == 0
+    assert (verified.record["documents"], verified.record["members"]) == (60, 60)
+    wrong = (
+        "missing_members",
+        "incomplete",
+        "stale_members",
+        "orphan_rows",
+        "malformed_rows",
+        "undecodable",
+        "repaired",
+    )
+    assert {name: verified.record[name] for name in wrong} == dict.fromkeys(wrong, 0)
+
+
+def test_vacuum_deletes_what_was_removed(cli, tmp_path, corpus_file):
+    url = f"file:{tmp_path / 'a'}"
+    cli("create", url, "--analyzer", "shingle", "--grace", 0)
+    cli("add", url, corpus_file)
+    cli("remove", url, *(f"group {i} copy {j}" for i in range(10) for j in range(3)))
+
+    swept = cli("vacuum", url)
+
+    assert swept.code == 0
+    assert swept.record["removed"] == 30
+    assert swept.record["rows"] > 200
+    assert cli("verify", url).record["orphan_rows"] == 0
+    assert cli("stats", url).record["states"] == {"added": 30}
+    assert cli("vacuum", url).record == dict.fromkeys(swept.record, 0)

@@ -1,0 +1,87 @@
+"""From files of every kind to documents."""
+
+import json
+
+import pytest
+from corpus import near_copies, text, write_jsonl
+from results import Result
+
+
+def test_a_line_without_an_id_gets_file_and_line(cli, empty, tmp_path):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"text": text(1)}, {"text": text(2)}])
+
+    added = cli("add", empty, file, "--verbose")
+
+    assert [record["id"] for record in added.records] == [f"{file}:1", f"{file}:2"]
+
+
+def test_own_features_are_read_from_their_field(cli, tmp_path):
+    url, file = f"file:{tmp_path / 'a'}", tmp_path / "features.jsonl"
+    pairs = [["blue", 5], ["whale", 3], ["sea", 1]]
+    file.write_text("".join(json.dumps({"id": i, "levels": pairs}) + "\n" for i in range(2)))
+
+    assert cli("create", url, "--analyzer", "weighted").code == 0
+    assert cli("add", url, file, "--features-field", "levels").code == 0
+    assert [m["id"] for m in cli("query", url, "--id", "0").record["matches"]] == ["1"]
+
+
+def test_metadata_fields_are_kept_with_the_document(cli, empty, tmp_path):
+    record = {"id": "a", "text": text(1), "url": "https://example.org/汉", "level": 3, "other": "no"}
+    file = write_jsonl(tmp_path / "a.jsonl", [record])
+
+    cli("add", empty, file, "--metadata-field", "url", "--metadata-field", "level", "--metadata-field", "missing")
+
+    assert cli("get", empty, "a").record["metadata"] == {"url": "https://example.org/汉", "level": 3}
+
+
+@pytest.mark.parametrize("kept", [{"id": "a", "name": "id and text"}, {"key": "a", "body": ""}])
+def test_fields_of_other_names_are_named_by_options(cli, empty, tmp_path, kept):
+    file = write_jsonl(tmp_path / "a.jsonl", [{**kept, "key": 17, "body": text(1)}])
+
+    added = cli("add", empty, file, "--id-field", "key", "--text-field", "body", "--verbose")
+
+    assert [record["id"] for record in added.records] == ["17"]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.txt", "folder"])
+def test_documents_are_read_by_the_name_of_their_file(cli, empty, tmp_path, name):
+    path = tmp_path / name
+    if name == "folder":
+        path.mkdir()
+        (path / "one.txt").write_text(text(1))
+        (path / "two.txt").write_text(text(2))
+    elif name == "a.csv":
+        path.write_text(f'id,text\n1,"{text(1)}"\n2,"{text(2)}"\n')
+    elif name == "a.txt":
+        path.write_text(f"{text(1)}\n{text(2)}\n")
+    else:
+        write_jsonl(path, [{"id": i, "text": text(i)} for i in (1, 2)])
+
+    added = cli("add", empty, path, "--verbose")
+
+    assert added.code == 0
+    assert len(added.records) == 2
+    simhashes = [cli("fingerprint", "--analyzer", "shingle", "--text", text(i)).record["simhash"] for i in (1, 2)]
+    assert [record["simhash"] for record in added.records] == simhashes
+
+
+def test_other_encodings_are_read_when_named_or_detected(cli, empty, tmp_path):
+    chinese = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理。" * 5
+    file = tmp_path / "a.txt"
+    file.write_bytes(chinese.encode("gb18030"))
+    wanted = cli("fingerprint", "--analyzer", "shingle", "--text", chinese).record["simhash"]
+
+    named = cli("add", empty, file, "--encoding", "gb18030", "--verbose")
+    detected = cli("add", empty, file, "--encoding", "auto", "--verbose")
+
+    assert named.record["simhash"] == wanted
+    assert detected.record["simhash"] == wanted
+
+
+def test_several_files_are_read_one_after_the_other(cli, empty, tmp_path):
+    files = [write_jsonl(tmp_path / f"{i}.jsonl", near_copies(3, 1)[i : i + 1]) for i in (2, 0, 1)]
+
+    added = cli("add", empty, *files, "--verbose")
+
+    assert isinstance(added, Result)
+    assert [record["id"] for record in added.records] == ["group 2 copy 0", "group 0 copy 0", "group 1 copy 0"]

@@ -1,0 +1,192 @@
+"""Commands as processes of their own: from end to end, several at once, interrupted, killed."""
+
+import json
+import random
+import signal
+import time
+
+import pytest
+from corpus import near_copies, write_jsonl
+from results import finish, run, start
+
+STEP = 0x9E3779B97F4A7C15
+OWN = ("--simhash-field", "simhash", "--workers", "1")
+
+
+def spread(count, *, seed=0):
+    """Make fingerprints that are all far apart."""
+    return {f"{seed}/{i}": (seed * 1_000_003 + i + 1) * STEP % 2**64 for i in range(count)}
+
+
+@pytest.fixture
+def url(empty):
+    """Return the address of an empty index."""
+    return empty
+
+
+def test_a_corpus_is_cleaned_asked_and_copied_from_end_to_end(tmp_path):
+    url, copy = f"file:{tmp_path / 'news.index'}", f"file:{tmp_path / 'copy.index'}"
+    file = write_jsonl(tmp_path / "corpus.jsonl.gz", near_copies(12, 3))
+
+    decided = run("dedup", url, file, "--create")
+    asked = run("query", url, "-", data=b'{"id": "x", "text": "' + near_copies(1, 1)[0]["text"].encode() + b'"}\n')
+    backed = run("backup", url, copy)
+    checked = run("verify", copy)
+
+    assert [r.code for r in (decided, asked, backed, checked)] == [0, 0, 0, 0]
+    originals = [record["id"] for record in decided.records if record["status"] == "original"]
+    assert 12 <= len(originals) < 20
+    assert "group 0 copy 0" in {m["id"] for m in asked.record["matches"]} <= set(originals)
+    assert (checked.record["documents"], checked.record["duplicates"]) == (len(originals), 36 - len(originals))
+
+
+def test_settings_come_from_the_environment_of_the_process(tmp_path):
+    made = run(
+        "create", f"file:{tmp_path / 'a'}", env={"SIMHASH_HBASE_ANALYZER": "shingle", "SIMHASH_HBASE_SCHEME": "4x1"}
+    )
+
+    assert (made.record["analyzer"], made.record["scheme"]) == ("shingle", "4x1")
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_quietly(url, simhash_file):
+    file = simhash_file("a.jsonl", spread(5_000))
+    run("add", url, file, *OWN)
+
+    process = start("export", url, "--quiet")
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdout = None
+    ended = process.stderr.read()
+    process.stderr.close()
+    process.wait(timeout=60)
+
+    assert b"Traceback" not in ended
+    assert b"Exception" not in ended
+
+
+def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, url, simhash_file):
+    file = simhash_file("a.jsonl", spread(200_000))
+    process = start("add", url, file, *OWN, "--verbose")
+    first = process.stdout.readline()
+
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+
+    assert ended.code == 130
+    assert ended.err.split("simhash-hbase: ")[1].startswith("interrupted")
+    assert "Traceback" not in ended.err
+    acknowledged = {json.loads(first)["id"], *(record["id"] for record in ended.records)}
+    assert len(acknowledged) < 200_000
+    assert acknowledged <= {record["id"] for record in cli("export", url).records}
+    assert cli("verify", url).code == 0
+
+
+def test_two_writers_at_once_both_succeed(cli, url, simhash_file):
+    files = [simhash_file(f"{seed}.jsonl", spread(4_000, seed=seed)) for seed in (1, 2)]
+
+    writers = [start("add", url, file, *OWN, "--verbose") for file in files]
+    ended = [finish(writer) for writer in writers]
+
+    assert [(e.code, len(e.records)) for e in ended] == [(0, 4_000)] * 2
+    assert cli("verify", url).record["documents"] == 8_000
+
+
+def test_two_writers_of_the_same_ids_leave_one_document_each(cli, url, simhash_file):
+    names = [f"document {i}" for i in range(3_000)]
+    corpora = [dict(zip(names, spread(3_000, seed=seed).values(), strict=True)) for seed in (1, 2)]
+    files = [simhash_file(f"{i}.jsonl", corpus) for i, corpus in enumerate(corpora)]
+
+    writers = [start("add", url, file, *OWN) for file in files]
+    codes = [finish(writer).code for writer in writers]
+
+    assert codes == [0, 0]
+    verified = cli("verify", url)
+    assert (verified.code, verified.record["documents"], verified.record["members"]) == (0, 3_000, 3_000)
+    for record in cli("export", url).records:
+        assert int(record["simhash"], 16) in {corpus[record["id"]] for corpus in corpora}
+
+
+def test_two_processes_that_make_one_index_leave_one(cli, tmp_path):
+    url = f"file:{tmp_path / 'a'}"
+
+    ended = [finish(p) for p in [start("create", url, "--analyzer", "shingle") for _ in range(2)]]
+
+    assert sorted(e.code for e in ended) == [0, 1]
+    assert cli("verify", url).code == 0
+
+
+def test_two_processes_write_while_a_third_asks(cli, url, simhash_file):
+    corpora = [spread(6_000, seed=seed) for seed in (1, 2)]
+    files = [simhash_file(f"{i}.jsonl", corpus) for i, corpus in enumerate(corpora)]
+    asked = simhash_file("asked.jsonl", {f"query {i}": s for i, s in enumerate([*corpora[0].values()][:300])})
+
+    writers = [start("add", url, file, *OWN) for file in files]
+    while any(writer.poll() is None for writer in writers):
+        during = run("query", url, asked, *OWN, "--match", "distance")
+        assert during.code == 0
+        found = [{m["id"] for m in record["matches"]} for record in during.records]
+        # Documents appear in the order of the input, a batch at a time.
+        assert found == sorted(found, key=bool, reverse=True)
+    codes = [finish(writer).code for writer in writers]
+
+    assert codes == [0, 0]
+    everything = simhash_file("all.jsonl", {f"query {k}": s for corpus in corpora for k, s in corpus.items()})
+    for record in cli("query", url, everything, *OWN, "--match", "distance").records:
+        assert record["query"].removeprefix("query ") in {m["id"] for m in record["matches"] if m["distance"] == 0}
+    verified = cli("verify", url)
+    assert (verified.code, verified.record["documents"]) == (0, 12_000)
+
+
+def test_no_worker_outlives_a_command_that_is_killed(url, simhash_file):
+    file = simhash_file("a.jsonl", spread(50_000))
+    process = start("add", url, file, "--simhash-field", "simhash", "--workers", "2", "--verbose")
+    # The first thousand are done before there are workers; the next ones come from them.
+    for _ in range(1_500):
+        process.stdout.readline()
+
+    process.kill()
+    process.communicate(timeout=30)
+
+    # Standard output is at its end only when nobody holds it any more.
+    assert process.returncode == -signal.SIGKILL
+
+
+def add_and_kill(url, file, delay):
+    """Start ``add``, kill it a while after its first answer, and return what it acknowledged."""
+    process = start("add", url, file, *OWN, "--verbose")
+    data = process.stdout.read(1)
+    process.stderr.close()
+    process.stderr = None
+    # Nobody reads meanwhile: a pipe has room for what is printed in so short a time.
+    time.sleep(delay)
+    process.kill()
+    rest, _ = process.communicate(timeout=60)
+    lines = (data + rest).split(b"\n")[:-1]
+    return {record["id"]: record["simhash"] for record in map(json.loads, lines)}
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_when_a_writer_is_killed_at_any_moment(cli, url, simhash_file):
+    chosen = random.Random(20_261_121)
+    possible, killed = {}, 0
+    for number in range(50):
+        # Five sets of ids take turns, so most rounds move documents of earlier ones.
+        documents = {f"{number % 5}/{i}": s for i, s in enumerate(spread(10_000, seed=number).values())}
+        file = simhash_file("round.jsonl", documents)
+
+        acknowledged = add_and_kill(url, file, chosen.uniform(0, 0.15))
+
+        killed += len(acknowledged) < len(documents)
+        assert acknowledged.items() <= {name: f"{s:016x}" for name, s in documents.items()}.items()
+        for name, simhash in documents.items():
+            if name in acknowledged:
+                possible[name] = {f"{simhash:016x}"}
+            elif name in possible:
+                # Committed perhaps, but killed before it was said.
+                possible[name].add(f"{simhash:016x}")
+        if number % 10 == 9:
+            verified = cli("verify", url)
+            assert verified.code == 0, verified.out
+            stored = {record["id"]: record["simhash"] for record in cli("export", url).records}
+            assert [name for name, simhashes in possible.items() if stored.get(name) not in simhashes] == []
+    assert killed > 40

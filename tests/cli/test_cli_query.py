@@ -1,0 +1,95 @@
+"""``query``: what is asked, and what the answers say."""
+
+import re
+
+import pytest
+from corpus import text
+
+BASE = 0x9E3779B97F4A7C15
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def test_query_prints_matches_nearest_first(cli, filled):
+    found = cli("query", filled, "--text", text(3))
+
+    answer = found.record
+    assert found.code == 0
+    assert set(answer) == {"query", "matches", "truncated", "complete", "short"}
+    assert (answer["query"], answer["truncated"], answer["complete"], answer["short"]) == (text(3), False, False, False)
+    assert all(set(m) == {"id", "distance", "similarity", "exact", "added"} for m in answer["matches"])
+    first, *others = answer["matches"]
+    assert (first["id"], first["distance"], first["similarity"], first["exact"]) == ("group 3 copy 0", 0, 1, True)
+    assert {m["id"] for m in others} == {"group 3 copy 1", "group 3 copy 2"}
+    assert not any(m["exact"] for m in others)
+    assert all(TIME.fullmatch(m["added"]) for m in answer["matches"])
+
+
+def test_query_takes_texts_ids_fingerprints_and_files_in_that_order(cli, filled, corpus_file, corpus):
+    texts = ("--text", text(0), "--text", text(2))
+    simhashes = ("--simhash", "0x0", "--simhash", "18446744073709551615")
+
+    asked = cli("query", filled, corpus_file, *simhashes, *texts, "--id", "group 1 copy 0")
+
+    names = [record["query"] for record in asked.records]
+    assert names[:5] == [text(0), text(2), "group 1 copy 0", "0" * 16, "f" * 16]
+    assert names[5:] == [document["id"] for document in corpus]
+    assert asked.err.startswith("query: 60 documents, 60 with matches")
+
+
+def test_query_never_returns_the_document_itself(cli, filled, corpus_file):
+    for record in cli("query", filled, corpus_file).records:
+        assert record["query"] not in {match["id"] for match in record["matches"]}
+        assert len(record["matches"]) == 2
+
+
+def test_query_by_distance_is_complete_up_to_k(cli, filled):
+    answers = {
+        k: cli("query", filled, "--id", "group 1 copy 0", "--match", "distance", "--distance", k).record
+        for k in (0, 3, 4)
+    }
+
+    assert [answer["complete"] for answer in answers.values()] == [True, True, False]
+    assert answers[0]["matches"] == []
+
+
+def test_query_with_a_limit_says_that_it_cut(cli, filled):
+    whole = cli("query", filled, "--id", "group 1 copy 0", "--limit", 2).record
+    cut = cli("query", filled, "--id", "group 1 copy 0", "--limit", 1).record
+
+    assert (len(whole["matches"]), whole["truncated"]) == (2, False)
+    assert (cut["matches"], cut["truncated"]) == (whole["matches"][:1], True)
+
+
+def test_query_for_nothing_is_wrong_usage(cli, filled):
+    asked = cli("query", filled)
+
+    assert asked.code == 2
+    assert "--text" in asked.sentence
+
+
+@pytest.mark.parametrize("value", ["xyz", "f" * 17, "-1", "18446744073709551616", "0x", ""])
+def test_query_for_what_is_no_fingerprint_is_refused(cli, filled, value):
+    asked = cli("query", filled, "--simhash", value)
+
+    assert asked.code in (1, 2)
+    assert asked.out == b""
+    assert asked.sentence
+
+
+def test_query_for_a_text_without_features_fails_in_a_sentence(cli, filled):
+    asked = cli("query", filled, "--text", "…!?")
+
+    assert asked.code == 1
+    assert "feature" in asked.sentence
+
+
+def test_own_fingerprints_go_into_any_index_and_are_judged_by_distance(cli, empty, simhash_file):
+    file = simhash_file("own.jsonl", {"a": BASE, "b": BASE ^ 7, "c": BASE ^ 15})
+
+    added = cli("add", empty, file, "--simhash-field", "simhash", "--verbose")
+    answer = cli("query", empty, "--simhash", f"{BASE:016x}").record
+    answers = cli("query", empty, file, "--simhash-field", "simhash").records
+
+    assert [record["simhash"] for record in added.records] == [f"{s:016x}" for s in (BASE, BASE ^ 7, BASE ^ 15)]
+    assert [(m["id"], m["distance"], m["similarity"]) for m in answer["matches"]] == [("a", 0, None), ("b", 3, None)]
+    assert [[m["id"] for m in record["matches"]] for record in answers] == [["b"], ["c", "a"], ["b"]]

@@ -1,0 +1,151 @@
+"""The commands that need no index: ``fingerprint``, ``explain``, ``plan``."""
+
+import json
+
+import pytest
+from corpus import near_copies, text, write_jsonl
+
+DRIVER = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
+
+
+def test_fingerprints_equal_those_of_yanyiwu_simhash(cli):
+    made = cli("fingerprint", "--analyzer", "jieba", "--top", 5, "--hash", "jenkins", "--text", DRIVER)
+
+    assert made.record == {"id": "text", "simhash": "f776119227163845"}
+
+
+def test_fingerprint_explains_features_weights_and_bits(cli):
+    made = cli("fingerprint", "--top", 5, "--hash", "jenkins", "--text", DRIVER, "--explain").record
+
+    assert made["bits"] == f"{0xF776119227163845:064b}"
+    assert [word for word, _ in made["features"]] == ["CEO", "蓝翔", "升职", "加薪", "手扶拖拉机"]
+    assert all(weight > 0 for _, weight in made["features"])
+
+
+def test_fingerprint_reads_files_and_texts(cli, tmp_path, corpus_file, corpus):
+    made = cli("fingerprint", "--analyzer", "shingle", "--text", text(0), corpus_file)
+
+    assert made.code == 0
+    assert [record["id"] for record in made.records] == ["text", *(document["id"] for document in corpus)]
+    assert made.records[0]["simhash"] == made.records[1]["simhash"]
+    assert cli("fingerprint").code == 2
+
+
+def test_fingerprint_does_as_an_index_does(cli, filled, corpus_file):
+    stored = {record["id"]: record["simhash"] for record in cli("export", filled).records}
+
+    made = cli("fingerprint", "--profile-of", filled, corpus_file)
+
+    assert {record["id"]: record["simhash"] for record in made.records} == stored
+    assert cli("fingerprint", "--profile-of", filled, corpus_file, "--top", 3).code == 2
+
+
+def test_every_hash_makes_its_own_fingerprint(cli):
+    words = ("fingerprint", "--analyzer", "shingle", "--text", DRIVER)
+
+    made = {name: cli(*words, "--hash", name).record["simhash"] for name in ("murmur3", "times33", "jenkins", "md5")}
+    seeded = cli(*words, "--seed", 1).record["simhash"]
+
+    assert len({seeded, *made.values()}) == 5
+    assert cli(*words).record["simhash"] == made["murmur3"]
+    assert cli(*words, "--hash", "md5", "--seed", 1).code == 2
+
+
+def test_explain_shows_a_cosine_beside_the_distance(cli):
+    done = cli("explain", "--analyzer", "shingle", text(1) + " wxyz", "zyxw " + text(1))
+
+    record = done.record
+    assert done.code == 0
+    difference = int(record["a"]["simhash"], 16) ^ int(record["b"]["simhash"], 16)
+    assert record["distance"] == difference.bit_count() > 0
+    assert record["bits"] == f"{difference:064b}"
+    assert 0.9 < record["cosine"] < 1
+    assert 0.9 < record["similarity"] < 1
+    assert record["features"]["only_a"] > 0
+    assert record["features"]["only_b"] > 0
+    assert {"differing_blocks", "tables", "shared", "only_a", "only_b"} <= set(record)
+    assert len(record["tables"]) == (5 - len(record["differing_blocks"])) * (4 - len(record["differing_blocks"])) // 2
+
+
+def test_explain_of_equal_texts_is_all_the_same(cli):
+    record = cli("explain", "--analyzer", "shingle", text(1), text(1)).record
+
+    assert (record["distance"], record["similarity"], record["differing_blocks"]) == (0, 1, [])
+    assert record["cosine"] == pytest.approx(1)
+    assert record["tables"] == list(range(1, 11))
+    assert record["features"]["only_a"] == record["features"]["only_b"] == 0
+
+
+def test_explain_reads_files_and_stored_documents(cli, filled, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text(text(0))
+
+    of_file = cli("explain", filled, file, text(0)).record
+    of_stored = cli("explain", filled, "group 0 copy 0", "group 0 copy 1").record
+
+    assert (of_file["a"]["id"], of_file["b"]["id"], of_file["distance"]) == (str(file), "text", 0)
+    assert (of_stored["a"]["id"], of_stored["b"]["id"]) == ("group 0 copy 0", "group 0 copy 1")
+    assert of_stored["similarity"] > 0.9
+    assert "cosine" not in of_stored
+
+
+@pytest.mark.parametrize("length", [60, 100, 300, 5_000])
+def test_explain_takes_texts_longer_than_a_file_s_name(cli, length):
+    record = cli("explain", "--analyzer", "shingle", "汉字" * length, "汉字" * length + "好").record
+
+    assert (record["a"]["id"], record["b"]["id"]) == ("text", "text")
+
+
+def test_explain_takes_two_documents(cli, filled):
+    assert cli("explain", "one").code == 2
+    assert cli("explain", filled, "one").code == 2
+    assert cli("explain", "a", "b", "c").code == 2
+
+
+def planned(cli, *words):
+    return {record["scheme"]: record for record in cli("plan", "--format", "json", *words).records}
+
+
+def test_plan_computes_the_rows_of_the_write_ups(cli):
+    billion = planned(cli, "--documents", "2^30")
+    sixteen = planned(cli, "--documents", "2^34")
+
+    assert billion["4x1"]["rows_a_query"] == 65_536
+    assert billion["4x1"]["rows_a_query_exact"] == 65_536
+    assert (sixteen["4x1"]["tables"], sixteen["4x1"]["rows_a_scan"]) == (4, 262_144)
+    assert (sixteen["5x2"]["tables"], sixteen["5x2"]["rows_a_scan"], sixteen["5x2"]["rows_a_query"]) == (10, 256, 2_560)
+    assert sixteen["5x2"]["rows_a_query_exact"] == 3_584
+    assert sixteen["5x2"]["rows"] == 10 * 2**34
+
+
+def test_plan_prints_a_table_for_people(cli):
+    table = " ".join(cli("plan", "--documents", "2^34").out.decode().split())
+
+    for figure in ("262,144", "256", "2,560", "3,584", "4x1", "5x2"):
+        assert figure in table
+
+
+@pytest.mark.parametrize("number", ["1000000", "1,000,000", "1_000_000", "1e6", "10^6"])
+def test_plan_reads_numbers_as_people_write_them(cli, number):
+    assert planned(cli, "--documents", number, "--scheme", "5x2")["5x2"]["rows"] == 10**7
+
+
+@pytest.mark.parametrize("words", [[], ["--documents", "many"], ["--documents", "0"], ["--documents", "-3"],
+                                   ["--documents", "5", "--scheme", "5x5"], ["--documents", "1e999"]])  # fmt: skip
+def test_plan_refuses_what_is_no_number_or_scheme(cli, words):
+    refused = cli("plan", *words)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert "Traceback" not in refused.err
+
+
+def test_fingerprints_do_not_depend_on_the_number_of_workers(cli, tmp_path):
+    documents = [{"id": str(i), "text": document["text"][:150]} for i, document in enumerate(near_copies(850, 3))]
+    documents[1_100]["text"] = "…"
+    file = write_jsonl(tmp_path / "a.jsonl", documents)
+
+    one, two = (cli("fingerprint", "--analyzer", "shingle", file, "--workers", n) for n in (1, 2))
+
+    assert (one.code, two.code) == (3, 3)
+    assert one.out == two.out
+    assert [json.loads(line)["id"] for line in one.out.splitlines()] == [str(i) for i in range(2_550) if i != 1_100]

@@ -1,0 +1,58 @@
+"""The benchmark at tiny sizes: contestants agree and tables print; nothing about speed."""
+
+from importlib.util import find_spec
+
+import pytest
+from bench.parts import DEFAULT_PARTS, PARTS
+from bench.queries import Planted, check
+from bench.sizes import TINY
+
+from simhash_hbase.errors import SimhashError
+
+MISSING = [name for name in ("datasketch", "faiss", "simhash") if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING} are missing: ./scripts/install dev,bench")
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_a_part_prints_tables_whose_rows_are_as_wide_as_their_heads(part):
+    tables = PARTS[part](TINY)
+
+    assert tables
+    for table in tables:
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+        assert table.markdown().startswith("#### ")
+
+
+def test_the_fingerprints_of_both_ways_are_equal():
+    _, ratios = PARTS["fingerprints"](TINY)
+
+    assert {row[1] for row in ratios.rows} == {"100.0 %"}
+
+
+class Forgetful:
+    """Answers nothing."""
+
+    name = "forgetful"
+    fingerprints = TINY.fingerprints
+    is_slow = False
+
+    def pairs(self, queries):
+        return set()
+
+
+def test_an_index_that_misses_neighbours_is_told_of():
+    with pytest.raises(SimhashError, match="forgetful does not answer"):
+        check([Forgetful()], Planted(TINY), TINY)
+
+
+def test_half_of_the_planted_queries_have_a_neighbour():
+    planted = Planted(TINY)
+
+    found = planted.answer(planted.queries, TINY.fingerprints)
+
+    assert {at for at, _ in found} == set(range(0, TINY.queries, 2))
+
+
+def test_every_part_that_runs_by_itself_is_one():
+    assert set(DEFAULT_PARTS) <= set(PARTS)

@@ -1,0 +1,116 @@
+"""Candidates are the stored fingerprints that share a table with a query and are near: no other, none twice."""
+
+import numpy as np
+import pytest
+from bruteforce import ALL_BITS, clustered
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simhash_hbase import candidates
+from simhash_hbase.blocks import Scheme
+from simhash_hbase.candidates import find_candidates, near_pairs
+from simhash_hbase.rowkey import block_rows
+from simhash_hbase.stores.memory import MemoryStore
+
+NEVER = 1 << 30
+schemes = st.sampled_from(["5x2", "4x1", "7x3", "6x1"])
+
+
+def as_array(values):
+    return np.array(values, dtype=np.uint64)
+
+
+def stored(scheme, values):
+    store = MemoryStore()
+    store.put_rows(block_rows(scheme, as_array(values)), timestamp=1)
+    return store
+
+
+def plain(scheme, queries, values, reach):
+    return [
+        (at, other)
+        for at, query in enumerate(queries)
+        for other in sorted(set(values))
+        if (query ^ other).bit_count() <= reach and scheme.agreeing(query, other)
+    ]
+
+
+def pairs(found):
+    return list(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True))
+
+
+@given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9), queries=st.integers(0, 12))
+def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, queries):
+    parsed, values = Scheme.parse(scheme), clustered(40, seed=seed)
+    asked = clustered(queries + 2, seed=seed)[2:]
+
+    found = find_candidates(stored(parsed, values), parsed, as_array(asked), reach=reach, limit=NEVER)
+
+    assert pairs(found) == plain(parsed, asked, values, reach)
+    wanted = [(asked[at] ^ other).bit_count() for at, other in pairs(found)]
+    assert found.distances.tolist() == wanted
+    assert not found.truncated.any()
+
+
+@given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9))
+def test_near_pairs_equal_those_of_comparing_everything(seed, scheme, reach):
+    parsed, values = Scheme.parse(scheme), list(dict.fromkeys(clustered(40, seed=seed)))
+
+    first, second, distances = near_pairs(parsed, as_array(values), reach=reach)
+
+    wanted = [(a, values.index(other)) for a, other in plain(parsed, values, values, reach)]
+    wanted = sorted((a, b) for a, b in wanted if a < b)
+    found = list(zip(first.tolist(), second.tolist(), strict=True))
+    assert found == wanted
+    assert distances.tolist() == [(values[a] ^ values[b]).bit_count() for a, b in wanted]
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 100])
+def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
+    scheme, values = Scheme.parse("4x1"), list(dict.fromkeys(clustered(60, seed=3)))
+    whole = near_pairs(scheme, as_array(values), reach=7)
+    store = stored(scheme, values)
+    found = find_candidates(store, scheme, as_array(values), reach=7, limit=NEVER)
+
+    monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", at_once)
+
+    assert [a.tolist() for a in near_pairs(scheme, as_array(values), reach=7)] == [a.tolist() for a in whole]
+    assert pairs(find_candidates(store, scheme, as_array(values), reach=7, limit=NEVER)) == pairs(found)
+
+
+def test_no_query_finds_nothing():
+    scheme = Scheme.parse("5x2")
+
+    found = find_candidates(stored(scheme, [1, 2]), scheme, as_array([]), reach=3, limit=5)
+
+    assert pairs(found) == []
+    assert found.truncated.tolist() == []
+
+
+@pytest.mark.parametrize("values", [[], [5], [0, ALL_BITS]])
+def test_few_fingerprints_make_no_pairs(values):
+    first, second, distances = near_pairs(Scheme.parse("5x2"), as_array(values), reach=3)
+
+    assert (len(first), len(second), len(distances)) == (0, 0, 0)
+
+
+def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
+    scheme = Scheme.parse("5x2")
+    store = stored(scheme, range(6))
+
+    asked = as_array([0, ALL_BITS, 3])
+    cut = find_candidates(store, scheme, asked, reach=3, limit=5)
+    whole = find_candidates(store, scheme, asked, reach=3, limit=6)
+
+    assert cut.truncated.tolist() == [True, False, True]
+    assert whole.truncated.tolist() == [False, False, False]
+
+
+def test_rows_are_counted_once_however_many_queries_share_them():
+    scheme = Scheme.parse("4x1")
+
+    found = find_candidates(stored(scheme, [1, 2]), scheme, as_array([1] * 100), reach=3, limit=NEVER)
+
+    # Three tables hold both under one prefix, the fourth holds only one that was asked for.
+    assert found.rows == 7
+    assert len(found.queries) == 200

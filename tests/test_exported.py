@@ -1,0 +1,67 @@
+"""What the package offers: public names that exist, and one tree of errors."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import simhash_hbase
+from simhash_hbase import errors
+
+# Modules that need an optional dependency, or that run when they are imported.
+LEFT_OUT = ("simhash_hbase.__main__",)
+MODULES = [
+    found.name
+    for found in pkgutil.walk_packages(simhash_hbase.__path__, "simhash_hbase.")
+    if found.name not in LEFT_OUT
+]
+ERRORS = [getattr(errors, name) for name in errors.__all__]
+
+
+@pytest.mark.parametrize("name", ["simhash_hbase", *MODULES])
+def test_every_public_name_exists_and_is_listed_once(name):
+    module = importlib.import_module(name)
+
+    public = getattr(module, "__all__", [])
+
+    assert len(set(public)) == len(public)
+    assert [listed for listed in public if not hasattr(module, listed)] == []
+
+
+def test_the_names_of_the_package_are_sorted_and_documented():
+    public = list(simhash_hbase.__all__)
+
+    assert public == sorted(public)
+    undocumented = [n for n in public if n != "__version__" and not inspect.getdoc(getattr(simhash_hbase, n))]
+    assert undocumented == []
+
+
+def test_the_package_offers_what_its_users_are_promised():
+    promised = {"create_index", "open_index", "Index", "fingerprint", "hamming", *errors.__all__}
+
+    assert promised <= set(simhash_hbase.__all__)
+    methods = "add", "add_many", "query", "query_many", "remove_many", "get", "stats", "close"
+    assert all(callable(getattr(simhash_hbase.Index, name)) for name in methods)
+
+
+def test_every_error_is_listed():
+    defined = {
+        name for name, kind in vars(errors).items() if inspect.isclass(kind) and kind.__module__ == errors.__name__
+    }
+
+    assert defined == set(errors.__all__)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+def test_every_error_has_one_base_and_is_worth_another_try_or_not(error):
+    assert issubclass(error, errors.SimhashError)
+    assert error.__doc__
+    if error not in (errors.SimhashError, errors.Retryable, errors.Permanent):
+        assert issubclass(error, errors.Retryable) != issubclass(error, errors.Permanent)
+
+
+def test_the_tree_in_the_module_s_text_is_the_real_one():
+    drawn = [line.split("──")[1].split()[0] for line in errors.__doc__.splitlines() if "──" in line]
+
+    assert sorted(drawn) == sorted(set(errors.__all__) - {"SimhashError"})

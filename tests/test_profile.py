@@ -1,0 +1,134 @@
+"""A profile is checked as a whole, comes back from its bytes, and tells what differs."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
+from simhash_hbase.profile import FORMAT_VERSION, MatchRule, Profile
+
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "analyzer": st.sampled_from(["jieba", "shingle", "weighted"]),
+        "top": st.integers(1, 1000),
+        "hash": st.sampled_from(["murmur3", "times33", "jenkins", "md5"]),
+        "seed": st.integers(0, 2**32 - 1),
+        "scheme": st.sampled_from(["5x2", "4x1", "6x3", "8x4"]),
+        "distance": st.integers(0, 3),
+        "match": st.just("distance"),
+        "similarity": st.floats(0, 1),
+        "short": st.integers(0, 99),
+        "ttl_days": st.floats(0.001, 1000),
+    },
+)
+
+
+@given(given_options=options)
+def test_a_profile_comes_back_from_its_bytes(given_options):
+    profile = Profile.resolve(**given_options)
+
+    assert Profile.decode(profile.encode()) == profile
+    assert Profile.decode(profile.encode()).encode() == profile.encode()
+    assert given_options.items() <= msgspec.structs.asdict(profile).items()
+
+
+def test_defaults_depend_on_the_analyzer():
+    assert (Profile.resolve().analyzer, Profile.resolve().top, Profile.resolve().match) == ("jieba", 200, "verified")
+    assert Profile.resolve(analyzer="shingle").shingle == 4
+    assert Profile.resolve(analyzer="learned").top is None
+    assert Profile.resolve(analyzer="weighted").sketch is None
+    assert Profile.resolve(analyzer="weighted").match == "distance"
+    assert Profile.resolve(sketch=False).match == "distance"
+
+
+def test_options_that_are_none_count_as_not_given():
+    assert Profile.resolve(scheme=None, top=None, ttl_days=None) == Profile.resolve()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"analyzer": "magic"},
+        {"top": 0},
+        {"top": "many"},
+        {"hash": "sha1"},
+        {"seed": -1},
+        {"seed": 2**32},
+        {"scheme": "5x5"},
+        {"scheme": 5},
+        {"distance": 4},
+        {"distance": -1},
+        {"distance": 3, "scheme": "4x2"},
+        {"match": "cosine"},
+        {"match": "verified", "sketch": False},
+        {"similarity": 1.01},
+        {"fingerprints": 2},
+        {"shingle": 3},
+        {"binary": True},
+        {"analyzer": "shingle", "shingle": 0},
+        {"hash": "none"},
+        {"max_rows_per_prefix": 0},
+        {"max_members": 0},
+        {"ttl_days": 0},
+        {"grace_s": -1},
+        {"lease_s": 0},
+        {"format": FORMAT_VERSION + 1},
+        {"no_such_option": 1},
+    ],
+)
+def test_what_cannot_be_is_refused(wrong):
+    with pytest.raises(InvalidProfile):
+        Profile.resolve(**wrong)
+
+
+def test_a_distance_above_the_scheme_s_is_refused_with_a_scheme_that_would_do():
+    with pytest.raises(InvalidProfile, match="6x2"):
+        Profile.resolve(distance=4)
+
+    assert Profile.resolve(distance=4, scheme="6x2").rule.distance == 4
+
+
+def test_a_changed_profile_is_checked_again():
+    profile = Profile.resolve()
+
+    assert profile.replace(seed=7).seed == 7
+    with pytest.raises(InvalidProfile):
+        profile.replace(scheme="3x1")
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"{", b"[]", b'{"format": 99}', b'{"format": 1, "new_field": 0}', b"\xff", b"null"]
+)
+def test_bytes_that_are_no_profile_of_this_version_are_corrupt(value):
+    with pytest.raises(CorruptIndex, match="profile"):
+        Profile.decode(value)
+
+
+def test_profiles_that_differ_are_told_with_both_values():
+    held, asked = Profile.resolve(), Profile.resolve(scheme="4x1", seed=9)
+
+    held.check_same(Profile.resolve())
+    with pytest.raises(ProfileMismatch) as told:
+        held.check_same(asked)
+
+    for part in ("scheme='5x2'", "scheme='4x1'", "seed=0", "seed=9"):
+        assert part in str(told.value)
+    assert "analyzer" not in str(told.value)
+
+
+def test_the_rule_of_an_index_follows_its_profile():
+    assert Profile.resolve().rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
+    assert Profile.resolve(match="distance", distance=1).rule.reach == 1
+    assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
+
+
+def test_expiry_is_counted_in_days():
+    assert Profile.resolve().oldest(10**12) == 0
+    assert Profile.resolve(ttl_days=1.5).oldest(10**12) == 10**12 - 129_600_000
+
+
+def test_a_profile_cannot_be_changed_in_place():
+    with pytest.raises(AttributeError):
+        Profile.resolve().seed = 5

@@ -210,7 +210,8 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
     if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
         return
     with atomically(store):
-        changes = list(_refreshes(read_states(store, ids), ids, now, now - profile.ttl_ms // 10))
+        due = range(profile.oldest(now), now - profile.ttl_ms // 10)
+        changes = list(_refreshes(read_states(store, ids), ids, due, now))
         found = [change for change in changes if change.is_searchable]
         keys = [(member_row(change.new.simhash), row_digest(change.row)) for change in found]
         members = [cell for cell in store.get(FAMILY_DOCUMENTS, keys) if cell is not None]
@@ -223,10 +224,11 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
 
 
 def _refreshes(
-    states: Sequence[tuple[DocumentState, bytes] | None], ids: Sequence[str], now: int, before: int
+    states: Sequence[tuple[DocumentState, bytes] | None], ids: Sequence[str], due: range, now: int
 ) -> Iterator[Change]:
+    """Choose what was seen long ago, but has not expired: that stays away."""
     for at, (name, held) in enumerate(zip(ids, states, strict=True)):
-        if held is None or held[0].seen >= before or held[0].state not in (*FOUND_STATES, "duplicate"):
+        if held is None or held[0].seen not in due or held[0].state not in (*FOUND_STATES, "duplicate"):
             continue
         old, value = held
         new = msgspec.structs.replace(old, seen=now, stamp=max(now, old.stamp + 1))

@@ -66,6 +66,8 @@ class Model:
     def decide(self, name, simhash):
         old = self.held.get(name)
         if old is not None and old.simhash == simhash and old.seen >= self.oldest:
+            self._see(name)
+            self._see(old.decision[2])
             return old.decision
         originals = {other: held for other, held in self.originals().items() if other != name}
         near = [((held.simhash ^ simhash).bit_count(), held.order, other) for other, held in originals.items()]
@@ -74,7 +76,14 @@ class Model:
         else:
             distance, _, of = min(near)
             self.held[name] = Held(simhash, False, self._clock(), 0, (name, False, of, distance))
+            self._see(of)
         return self.held[name].decision
+
+    def _see(self, name):
+        """Note that a document was offered again or named, if it was not seen for a tenth of its time to live."""
+        held = self.held.get(name)
+        if held is not None and self.oldest <= held.seen < self._clock() - TTL_DAYS * DAY_MS // 10:
+            self.held[name] = replace(held, seen=self._clock())
 
     def remove(self, name):
         self.held.pop(name, None)

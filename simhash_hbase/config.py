@@ -25,6 +25,7 @@ __all__ = [
     "open_index",
     "open_store",
     "resolve_profile",
+    "table_of",
 ]
 
 ENVIRONMENT_PREFIX = "SIMHASH_HBASE_"
@@ -122,6 +123,21 @@ def open_store(url: str, *, readonly: bool = False) -> Store:
     from simhash_hbase.stores.embedded import EmbeddedStore
 
     return EmbeddedStore.open(rest, readonly=readonly)
+
+
+def table_of(url: str) -> str:
+    """Read the name of the table out of an HBase address.
+
+    Raises
+    ------
+    InvalidArgument
+        When the address is of another kind of store.
+    """
+    if _split(url)[0] != "hbase":
+        raise InvalidArgument(f"{url} is no table in HBase: wanted hbase://host:port/[namespace:]table")
+    from simhash_hbase.stores import hbase
+
+    return hbase.parse_url(url).table
 
 
 def open_index(url: str, *, profile: Profile | None = None, readonly: bool = False) -> Index:

@@ -16,8 +16,8 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.hamming import hamming
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState
-from simhash_hbase.search import Hit, accept, find_neighbours, sketch_integers
-from simhash_hbase.stores.base import Store
+from simhash_hbase.search import Found, Reached, accept, accepted_hits, reach, sketch_integers
+from simhash_hbase.stores.base import UNLIMITED, Store
 from simhash_hbase.write import Outcome, read_states, refresh_documents, write_documents
 
 __all__ = ["Decision", "Deduplicator"]
@@ -97,7 +97,7 @@ class Deduplicator:
         recorded = {at: _recorded(entries, at, state, oldest) for at, state in enumerate(states)}
         fresh = [at for at, decision in recorded.items() if decision is None]
         batch = _Batch(entries.take(fresh), [states[at] for at in fresh], self._profile, now)
-        batch.add_stored(self._neighbours(batch.entries, now))
+        self._compare(batch, now)
         decided = dict(zip(fresh, batch.decide(), strict=True))
         decisions = [recorded[at] or decided[at] for at in range(len(entries))]
         self._mark_removed(entries, decisions, decided, oldest)
@@ -112,22 +112,22 @@ class Deduplicator:
             named = [d.of for d in decisions if d.of is not None]
             refresh_documents(self._places[0], self._profile, list(dict.fromkeys([*repeated, *named])), now=now)
 
-    def _neighbours(self, entries: Entries, now: int) -> list[list[Hit]]:
-        """Search the index and, in a dry run, what the run would have written."""
-        rule = self._profile.rule
-        index, *scratch = [
-            find_neighbours(store, self._profile, entries, rule=rule, now=now, whole=True).hits
-            for store in self._places
-        ]
-        if not scratch:
-            return index
-        ids = list({hit.found.state.id for hits in index for hit in hits})
-        held = dict(zip(ids, read_states(self._places[-1], ids), strict=True))
-        # What the run decided anew replaces what the index holds of the same id.
-        return [
-            [*(hit for hit in old if held[hit.found.state.id] is None), *new]
-            for old, new in zip(index, scratch[0], strict=True)
-        ]
+    def _compare(self, batch: "_Batch", now: int) -> None:
+        """Search the index and, in a dry run, what the run would have written.
+
+        Nothing is left out, whatever the limits of the index say: a decision must not rest on a part.
+        """
+        entries, rule = batch.entries, self._profile.rule
+        for store in self._places:
+            found = reach(store, self._profile, entries, rule=rule, now=now, rows=UNLIMITED, members=UNLIMITED)
+            members = self._not_decided_anew(found.members) if store is not self._places[-1] else found.members
+            batch.compare_stored(Reached(found.near, members))
+
+    def _not_decided_anew(self, members: dict[int, list[Found]]) -> dict[int, list[Found]]:
+        """Leave out what a dry run has decided again: its own word replaces the index's."""
+        ids = [found.state.id for some in members.values() for found in some]
+        anew = {name for name, held in zip(ids, read_states(self._places[-1], ids), strict=True) if held is not None}
+        return {simhash: [f for f in some if f.state.id not in anew] for simhash, some in members.items()}
 
     def _states(self, ids: Sequence[str]) -> list[DocumentState | None]:
         """Read what the places hold of ids; a dry run's own word comes before the index's."""
@@ -171,14 +171,17 @@ class _Batch:
         # Ids whose own earlier text stands in the index until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
-    def add_stored(self, neighbours: Sequence[Sequence[Hit]]) -> None:
-        """Take in what the searches of the stores found."""
-        for at, hits in enumerate(neighbours):
-            for hit in hits:
-                state = hit.found.state
-                if self._moving.get(state.id, len(self.entries)) > at:
-                    rank = _rank(hit.distance, hit.similarity, state.order, state.id)
-                    self._stored[at].append((rank, hit.similarity))
+    def compare_stored(self, reached: Reached) -> None:
+        """Remember for each document the best original that stands in a store."""
+        if not self._moving:
+            # Of documents with one fingerprint and one sketch only the earliest can be the best.
+            members = {simhash: _earliest(some) for simhash, some in reached.members.items()}
+            reached = Reached(reached.near, members)
+        for at, hit in accepted_hits(reached, self.entries, self._rule):
+            state = hit.found.state
+            if self._moving.get(state.id, len(self.entries)) > at:
+                ranked = _rank(hit.distance, hit.similarity, state.order, state.id), hit.similarity
+                self._stored[at] = [min([*self._stored[at], ranked], key=lambda pair: pair[0])]
 
     def decide(self) -> list[Decision]:
         """Go through the batch in order."""
@@ -217,6 +220,16 @@ def _near_within(profile: Profile, entries: Entries) -> dict[int, list[int]]:
         near.setdefault(a, []).append(b)
         near.setdefault(b, []).append(a)
     return near
+
+
+def _earliest(members: Sequence[Found]) -> list[Found]:
+    """Keep of documents with equal sketches the earliest."""
+    first: dict[int | None, Found] = {}
+    for found in members:
+        held = first.get(found.sketch)
+        if held is None or (found.state.order, found.state.id) < (held.state.order, held.state.id):
+            first[found.sketch] = found
+    return list(first.values())
 
 
 def _rank(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:

@@ -3,13 +3,13 @@
 The one place where a distance is compared with k and a similarity with its threshold.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.candidates import find_candidates
+from simhash_hbase.candidates import Candidates, find_candidates
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.profile import MatchRule, Profile
@@ -17,13 +17,22 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_do
 from simhash_hbase.rowkey import document_row, member_rows
 from simhash_hbase.stores.base import Cell, Store
 
-__all__ = ["Found", "Hit", "Neighbours", "accept", "find_members", "find_neighbours", "sketch_integers"]
+__all__ = [
+    "Found",
+    "Hit",
+    "Neighbours",
+    "Reached",
+    "accept",
+    "accepted_hits",
+    "find_members",
+    "find_neighbours",
+    "reach",
+    "sketch_integers",
+]
 
 SKETCH_BYTES = 8 * SKETCH_WORDS
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS
-# What a signed 32-bit count on the wire can say, and one less.
-UNLIMITED = 2**31 - 2
 
 
 class Found(NamedTuple):
@@ -41,6 +50,14 @@ class Hit(NamedTuple):
     found: Found
     distance: int
     similarity: float | None
+
+
+class Reached(NamedTuple):
+    """What is within reach of many queries."""
+
+    near: Candidates
+    members: dict[int, list[Found]]
+    """Fingerprint to its documents."""
 
 
 class Neighbours(NamedTuple):
@@ -89,9 +106,7 @@ def accept(rule: MatchRule, distance: int, a: int | None, b: int | None) -> tupl
     return distance <= rule.radius and similarity >= rule.similarity, similarity
 
 
-def find_neighbours(
-    store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int, whole: bool = False
-) -> Neighbours:
+def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int) -> Neighbours:
     """Find the documents in the index that the rule accepts, for many queries.
 
     Parameters
@@ -99,15 +114,13 @@ def find_neighbours(
     store : Store
         Holds the index.
     profile : Profile
-        The index's profile.
+        The index's profile; its limits say how much is read.
     entries : Entries
         The queries.
     rule : MatchRule
         What counts as a near-duplicate.
     now : int
         Milliseconds since 1970: a document that expired before does not count.
-    whole : bool
-        Read to the end whatever the profile's limits say: for decisions, which must not rest on a part.
 
     Returns
     -------
@@ -117,22 +130,55 @@ def find_neighbours(
     -----
     Three rounds of calls at most: block rows, members, document cells.
     """
-    limit = UNLIMITED if whole else profile.max_rows_per_prefix
-    near = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=limit)
+    rows, members = profile.max_rows_per_prefix, profile.max_members
+    reached = reach(store, profile, entries, rule=rule, now=now, rows=rows, members=members)
     hits: list[list[Hit]] = [[] for _ in range(len(entries))]
+    for query, hit in accepted_hits(reached, entries, rule):
+        hits[query].append(hit)
+    return Neighbours(hits, reached.near.truncated, reached.near.rows)
+
+
+def reach(  # noqa: PLR0913
+    store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int, rows: int, members: int
+) -> Reached:
+    """Read what is within reach of many queries, before the rule is asked.
+
+    Parameters
+    ----------
+    store, profile, entries, rule, now
+        As for `find_neighbours`.
+    rows, members : int
+        Block rows of a prefix, and members of a fingerprint, that are read at most.
+
+    Returns
+    -------
+    Reached
+    """
+    near = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=rows)
     if not len(near.queries):
-        return Neighbours(hits, near.truncated, near.rows)
-    most = UNLIMITED if whole else profile.max_members
-    members, cut = find_members(store, profile, np.unique(near.simhashes), now=now, limit=most)
+        return Reached(near, {})
+    found, cut = find_members(store, profile, np.unique(near.simhashes), now=now, limit=members)
+    if cut:
+        near.truncated[near.queries[np.isin(near.simhashes, np.array(list(cut), dtype=np.uint64))]] = True
+    return Reached(near, found)
+
+
+def accepted_hits(reached: Reached, entries: Entries, rule: MatchRule) -> Iterator[tuple[int, Hit]]:
+    """Ask the rule about each pair of a query and a document within reach.
+
+    Yields
+    ------
+    (int, Hit)
+        The query's position and a document that the rule accepts, the query's own id among them.
+    """
+    near = reached.near
     sketches = sketch_integers(entries)
     triples = zip(near.queries.tolist(), near.simhashes.tolist(), near.distances.tolist(), strict=True)
     for query, simhash, distance in triples:
-        near.truncated[query] |= simhash in cut
-        for found in members.get(simhash, ()):
+        for found in reached.members.get(simhash, ()):
             accepted, similarity = accept(rule, distance, sketches[query], found.sketch)
             if accepted:
-                hits[query].append(Hit(found, distance, similarity))
-    return Neighbours(hits, near.truncated, near.rows)
+                yield query, Hit(found, distance, similarity)
 
 
 def find_members(

@@ -1,6 +1,7 @@
 """Keeping an index whole and small: do rows, members and document cells agree, and what can go."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -29,7 +30,7 @@ from simhash_hbase.rowkey import (
     row_flag,
     row_simhash,
 )
-from simhash_hbase.stores.base import Cell, Store, Transactional, atomically
+from simhash_hbase.stores.base import UNLIMITED, Cell, Store, Transactional, atomically
 
 __all__ = ["Vacuumed", "Verified", "scan_documents", "vacuum", "verify"]
 
@@ -124,23 +125,42 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool) -> Verifie
     """
     result = Verified()
     for cells in store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE):
-        states, undecodable = _decode(cells)
-        result.undecodable += undecodable
-        found = [state for state in states if state.state in FOUND_STATES]
-        result.documents += len(found)
-        result.duplicates += sum(state.state == "duplicate" for state in states)
-        _check_members(store, result, found, now=now, repair=repair)
-        _check_rows(store, profile, result, found, now=now, repair=repair)
-        members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
-        result.members += len(members)
-        stale = _stale(store, members)
-        result.stale_members += len(stale)
-        if repair and stale:
-            store.delete(FAMILY_DOCUMENTS, stale)
-            result.repaired += len(stale)
+        with atomically(store) if repair else nullcontext():
+            _verify_page(store, profile, result, _fresh(store, cells) if repair else cells, now=now, repair=repair)
     for rows in store.scan_range(0, ALL_PREFIXES, page=PAGE):
         _check_block_rows(store, profile.blocks, result, rows, now=now, repair=repair)
     return result
+
+
+def _verify_page(
+    store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], *, now: int, repair: bool
+) -> None:
+    states, undecodable = _decode(cells)
+    result.undecodable += undecodable
+    found = [state for state in states if state.state in FOUND_STATES]
+    result.documents += len(found)
+    result.duplicates += sum(state.state == "duplicate" for state in states)
+    _check_members(store, result, found, repair=repair)
+    _check_rows(store, profile, result, found, now=now, repair=repair)
+    members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
+    result.members += len(members)
+    stale = _still_there(store, _stale(store, members))
+    result.stale_members += len(stale)
+    if repair and stale:
+        store.delete(FAMILY_DOCUMENTS, stale)
+        result.repaired += len(stale)
+
+
+def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
+    """Leave out what a writer has changed since it was read."""
+    again = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    return [cell for cell, now in zip(cells, again, strict=True) if now == cell]
+
+
+def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
+    """Leave out documents that a writer has changed since they were read."""
+    again = store.get(FAMILY_DOCUMENTS, [(document_row(id_digest(state.id)), STATE_QUALIFIER) for state in states])
+    return [state for state, cell in zip(states, again, strict=True) if cell and cell.value == encode(state)]
 
 
 def vacuum(store: Store, profile: Profile, *, now: int) -> Vacuumed:
@@ -184,19 +204,19 @@ def _decode(cells: Sequence[Cell]) -> tuple[list[DocumentState], int]:
     return states, undecodable
 
 
-def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], *, now: int, repair: bool) -> None:
+def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], *, repair: bool) -> None:
     keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
     cells = store.get(FAMILY_DOCUMENTS, keys)
-    missing = [state for state, cell in zip(found, cells, strict=True) if cell is None]
+    missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
     result.missing_members += len(missing)
     if repair and missing:
-        store.put(FAMILY_DOCUMENTS, [_bare_member(state, now) for state in missing])
+        store.put(FAMILY_DOCUMENTS, [_bare_member(state) for state in missing])
         result.repaired += len(missing)
 
 
-def _bare_member(state: DocumentState, now: int) -> Cell:
+def _bare_member(state: DocumentState) -> Cell:
     member = Member(state.id, state.order[0], 0, 0, b"", b"")
-    return Cell(member_row(state.simhash), id_digest(state.id), encode(member), max(now, state.stamp + 1))
+    return Cell(member_row(state.simhash), id_digest(state.id), encode(member), state.stamp)
 
 
 def _check_rows(
@@ -205,7 +225,7 @@ def _check_rows(
     """Look for the block rows of documents."""
     simhashes = np.unique(np.array([state.simhash for state in found], dtype=np.uint64))
     wanted = block_rows(profile.blocks, simhashes)
-    there = store.scan(np.unique(wanted.prefixes), limit=profile.max_rows_per_prefix).rows
+    there = store.scan(np.unique(wanted.prefixes), limit=UNLIMITED).rows
     lacking = np.array(sorted(set(_pairs(wanted)) - set(_pairs(there))), dtype=np.uint64).reshape(-1, 2)
     incomplete = set(lacking[:, 1].tolist())
     result.incomplete += sum(state.simhash in incomplete for state in found)

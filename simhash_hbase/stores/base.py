@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from simhash_hbase.rowkey import BlockRows
 
 __all__ = [
+    "UNLIMITED",
     "Backup",
     "Cell",
     "CellCounts",
@@ -28,6 +29,10 @@ __all__ = [
     "Transactional",
     "atomically",
 ]
+
+
+UNLIMITED = 2**31 - 2
+"""A limit that none reaches: one less than a signed 32-bit count on a wire can say."""
 
 
 class Cell(NamedTuple):

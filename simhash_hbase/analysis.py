@@ -19,7 +19,7 @@ from simhash_hbase.analyzers import (
     word_set,
 )
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
-from simhash_hbase.errors import EmptyDocument, InvalidProfile
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
 from simhash_hbase.fingerprint import Fingerprinter, fingerprint
 from simhash_hbase.idf import IdfTable, Reservoir
 from simhash_hbase.profile import Profile
@@ -29,6 +29,8 @@ __all__ = ["Analysed", "Analysis", "learn_idf", "make_analyzer"]
 
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (README, Choosing)."""
+
+NO_FEATURE = "the document leaves no feature, so it has no fingerprint"
 
 Features = Sequence[tuple[str | int, float]]
 
@@ -40,8 +42,8 @@ class Analysed(NamedTuple):
     """Those that have a fingerprint, in their order."""
     kept: list[int]
     """Their positions in the chunk."""
-    refused: list[int]
-    """Positions of the documents that leave no feature."""
+    refused: dict[int, str]
+    """Positions of the other documents, and why they have no fingerprint."""
 
 
 def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
@@ -163,7 +165,7 @@ class Analysis:
                 metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
             ),
             kept,
-            np.flatnonzero(features == 0).tolist(),
+            dict.fromkeys(np.flatnonzero(features == 0).tolist(), NO_FEATURE),
         )
 
     def _sketches(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], list[bytes]]:
@@ -175,13 +177,14 @@ class Analysis:
         self, ids: Sequence[str], features: Sequence[Features], metadata: Sequence[Metadata | None] | None = None
     ) -> Analysed:
         """Fingerprint documents that come as weighted features; they have no sketch and no text digest."""
-        simhashes, kept, refused = [], [], []
+        simhashes, kept = [], []
+        refused: dict[int, str] = {}
         for at, pairs in enumerate(features):
             try:
                 simhashes.append(fingerprint(pairs, hash=self.profile.hash, seed=self.profile.seed))
                 kept.append(at)
-            except EmptyDocument:
-                refused.append(at)
+            except (EmptyDocument, InvalidArgument) as error:
+                refused[at] = str(error)
         counts = np.array([len({name for name, _ in features[at]}) for at in kept], dtype=np.int32)
         entries = self.fingerprints([ids[at] for at in kept], simhashes, metadata and [metadata[at] for at in kept])
         return Analysed(replace(entries.entries, features=counts), kept, refused)
@@ -192,4 +195,4 @@ class Analysis:
         """Take ready fingerprints; they have no sketch, so pairs with them are judged by distance."""
         bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
         entries = bare if metadata is None else replace(bare, metadata=metadata)
-        return Analysed(entries, list(range(len(ids))), [])
+        return Analysed(entries, list(range(len(ids))), {})

@@ -22,7 +22,7 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_me
 from simhash_hbase.rowkey import id_digest, member_row
 from simhash_hbase.search import find_neighbours
 from simhash_hbase.stats import Stats, read_stats
-from simhash_hbase.stores.base import Backup, CellCounts, Store
+from simhash_hbase.stores.base import Backup, CellCounts, Store, atomically
 from simhash_hbase.upkeep import Vacuumed, Verified, scan_documents, vacuum, verify
 from simhash_hbase.write import Written, read_states, remove_documents, write_documents
 
@@ -96,9 +96,10 @@ class Index:
         -----
         The profile is written last: after a crash there is either no index or a whole one.
         """
-        if read_profile(store, missing=None) is not None:
-            raise IndexExists(f"there is an index at {store.url} already")
-        write_own_rows(store, profile, idf)
+        with atomically(store):
+            if read_profile(store, missing=None) is not None:
+                raise IndexExists(f"there is an index at {store.url} already")
+            write_own_rows(store, profile, idf)
         return cls(store, clock=clock)
 
     @cached_property
@@ -197,6 +198,9 @@ class Index:
     ) -> MatchRule:
         """Make a query's rule: the index's own, with what the caller wants otherwise.
 
+        A distance by itself means rule ``distance``: everything within it. With rule ``verified`` it is the radius
+        within which sketches are asked, where that is larger than the index's.
+
         Raises
         ------
         InvalidArgument
@@ -209,12 +213,21 @@ class Index:
             raise InvalidArgument("the index keeps no sketches, so it can match by distance only")
         within = own.distance if distance is None else distance
         least = own.similarity if similarity is None else similarity
+        if similarity is not None and match == "distance":
+            raise InvalidArgument("a similarity goes with rule verified, not with distance")
         if not 0 <= within <= 64:  # noqa: PLR2004
             raise InvalidArgument(f"distance {within}: wanted 0 to 64")
         if not 0 <= least <= 1:
             raise InvalidArgument(f"similarity {least}: wanted 0 to 1")
-        chosen = own.match if match is None else ("verified" if match == "verified" else "distance")
-        return MatchRule(match=chosen, distance=within, similarity=least, radius=max(own.radius, within))
+        # Who names a distance, and nothing of similarity, asks for what is within it.
+        plain = distance is not None and similarity is None
+        chosen = match or ("distance" if plain else own.match)
+        return MatchRule(
+            match="verified" if chosen == "verified" else "distance",
+            distance=within,
+            similarity=least,
+            radius=max(own.radius, within),
+        )
 
     def query(self, text: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
         """Find the near-duplicates of a text.
@@ -283,11 +296,20 @@ class Index:
         return None if entries is None else self.query_entries(entries, rule=rule, limit=limit)[0]
 
     def entries_of(self, document_id: str) -> Entries | None:
-        """Read a document back as analysis made it; None when queries do not find the id."""
+        """Read a document back as analysis made it; of a duplicate only the fingerprint is left.
+
+        Returns
+        -------
+        Entries or None
+            None when the index does not hold the id.
+        """
         [held] = self._read([document_id])
-        if held is None or held[1] is None:
+        if held is None:
             return None
-        return _as_entries(held[0], held[1])
+        state, member = held
+        if member is None:
+            return Entries.of_fingerprints([state.id], np.array([state.simhash], dtype=np.uint64))
+        return _as_entries(state, member)
 
     def get(self, document_id: str) -> Stored | None:
         """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""
@@ -401,8 +423,8 @@ def _rounds(ids: Sequence[str]) -> Iterator[list[int]]:
 
 
 def _whole(analysed: Analysed, names: Sequence[str]) -> Entries:
-    if analysed.refused:
-        raise EmptyDocument(f"{names[analysed.refused[0]]} leaves no feature")
+    for at in analysed.refused:
+        raise EmptyDocument(f"{names[at]} leaves no feature")
     return analysed.entries
 
 

@@ -161,11 +161,10 @@ def _work(analysis: Analysis, kind: str, ids: Sequence[str], what: Sequence[obje
 def _finish(chunk: Chunk, analysed: Analysed) -> Chunk:
     """Attach the entries, and turn documents without features into rejects at their place."""
     chunk.analysed = analysed
-    for at in analysed.refused:
+    for at, reason in analysed.refused.items():
         document = chunk.documents[at]
         raw = document.raw if document.raw is not None else (document.text or "").encode()
         before = sum(order <= at for order in chunk.order)
-        reason = "the document leaves no feature, so it has no fingerprint"
         chunk.rejects.insert(before, Reject(document.place, reason, raw, document.id))
         chunk.order.insert(before, at)
     return chunk

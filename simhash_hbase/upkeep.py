@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.blocks import Scheme
-from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.errors import CorruptIndex, StoreBusy
 from simhash_hbase.layout import (
     FAMILY_DOCUMENTS,
     FLAG_BITS,
@@ -17,6 +17,7 @@ from simhash_hbase.layout import (
     PREFIX_BITS,
     STATE_QUALIFIER,
 )
+from simhash_hbase.openload import read_open_load
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_document, decode_member, encode
 from simhash_hbase.rowkey import (
@@ -60,7 +61,7 @@ class Verified:
     malformed_rows: int = 0
     """Block rows whose segment is not that of their fingerprint."""
     undecodable: int = 0
-    """Cells whose bytes do not decode."""
+    """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
     repaired: int = 0
     """Completed or removed by ``--repair``."""
 
@@ -135,8 +136,11 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool) -> Verifie
 def _verify_page(
     store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], *, now: int, repair: bool
 ) -> None:
-    states, undecodable = _decode(cells)
-    result.undecodable += undecodable
+    states, damaged = _decode(cells)
+    result.undecodable += len(damaged)
+    if repair and damaged:
+        store.delete(FAMILY_DOCUMENTS, damaged)
+        result.repaired += len(damaged)
     found = [state for state in states if state.state in FOUND_STATES]
     result.documents += len(found)
     result.duplicates += sum(state.state == "duplicate" for state in states)
@@ -144,7 +148,7 @@ def _verify_page(
     _check_rows(store, profile, result, found, now=now, repair=repair)
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     result.members += len(members)
-    stale = _still_there(store, _stale(store, members))
+    stale = _still_there(store, _stale(store, members, trusting=not repair))
     result.stale_members += len(stale)
     if repair and stale:
         store.delete(FAMILY_DOCUMENTS, stale)
@@ -177,9 +181,12 @@ def vacuum(store: Store, profile: Profile, *, now: int) -> Vacuumed:
 
     Notes
     -----
-    Safe beside writers. Where the store has transactions each page is read again and cleaned inside one; elsewhere
-    nothing younger than the grace period is touched, and rows whose members appeared meanwhile are put back.
+    Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
+    transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period is
+    touched, and rows whose members appeared meanwhile are put back.
     """
+    if read_open_load(store) is not None:
+        raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
     result = Vacuumed()
     for cells in store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE):
         with atomically(store):
@@ -190,9 +197,9 @@ def vacuum(store: Store, profile: Profile, *, now: int) -> Vacuumed:
     return result
 
 
-def _decode(cells: Sequence[Cell]) -> tuple[list[DocumentState], int]:
-    """Decode documents, and try members."""
-    states, undecodable = [], 0
+def _decode(cells: Sequence[Cell]) -> tuple[list[DocumentState], list[Cell]]:
+    """Decode documents, and try members; return what does not decode apart."""
+    states, damaged = [], []
     for cell in cells:
         try:
             if row_flag(cell.row) == FLAG_DOCUMENT:
@@ -200,8 +207,8 @@ def _decode(cells: Sequence[Cell]) -> tuple[list[DocumentState], int]:
             else:
                 decode_member(cell.value)
         except CorruptIndex:
-            undecodable += 1
-    return states, undecodable
+            damaged.append(cell)
+    return states, damaged
 
 
 def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], *, repair: bool) -> None:
@@ -238,19 +245,27 @@ def _pairs(rows: BlockRows) -> Iterator[tuple[int, int]]:
     return zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True)
 
 
-def _stale(store: Store, members: Sequence[Cell]) -> list[Cell]:
-    """Select the member cells that no document cell names."""
+def _stale(store: Store, members: Sequence[Cell], *, trusting: bool = True) -> list[Cell]:
+    """Select the member cells that no document cell names; one that does not decode is trusted to, or not."""
     keys = [(document_row(cell.qualifier), STATE_QUALIFIER) for cell in members]
     states = store.get(FAMILY_DOCUMENTS, keys)
-    return [member for member, cell in zip(members, states, strict=True) if cell is None or not _names(cell, member)]
+    return [
+        member
+        for member, cell in zip(members, states, strict=True)
+        if cell is None or not _names(cell, member, trusting=trusting)
+    ]
 
 
-def _names(cell: Cell, member: Cell) -> bool:
+def _names(cell: Cell, member: Cell, *, trusting: bool) -> bool:
     try:
         state = decode_document(cell.value)
     except CorruptIndex:
-        return True  # counted as undecodable; nothing is deleted on its word
-    return state.simhash == row_simhash(member.row) and state.state not in ("duplicate", "aborted", "removed")
+        return trusting
+    return any(
+        named.simhash == row_simhash(member.row) and named.state not in ("duplicate", "aborted", "removed")
+        for named in (state, state.previous)
+        if named is not None
+    )
 
 
 def _check_block_rows(
@@ -296,8 +311,9 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     result = Vacuumed()
     cutoff = now - round(profile.grace_s * 1000)
     doomed: list[Cell] = []
+    _, damaged = _decode(cells)
     for cell in cells:
-        if row_flag(cell.row) != FLAG_DOCUMENT:
+        if row_flag(cell.row) != FLAG_DOCUMENT or cell in damaged:
             continue
         state = decode_document(cell.value)
         written = cell.timestamp or 0

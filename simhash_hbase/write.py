@@ -354,12 +354,14 @@ def _own(name: str, cell: Cell) -> DocumentState:
 def _looking_again(store: Store, attempt: int) -> Iterator[None]:
     """Let the next attempt read what became of a write that was not answered.
 
-    The store repeats by itself what may be repeated; what it raises may have taken effect, so only a look helps.
+    The store repeats by itself what may be repeated; what it raises may have taken effect, so only a look helps. A
+    transaction that had no effect, since the store had to grow for it, is made again.
     """
+    again = (StoreBusy,) if isinstance(store, Transactional) else (StoreTimeout, StoreUnavailable)
     try:
         yield
-    except (StoreTimeout, StoreUnavailable):
-        if isinstance(store, Transactional) or attempt == ATTEMPTS - 1:
+    except again:
+        if attempt == ATTEMPTS - 1:
             raise
 
 

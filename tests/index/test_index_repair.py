@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from bruteforce import answered, entries
 
+from simhash_hbase.errors import StoreBusy
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.openload import begin_load, end_load
 from simhash_hbase.records import Member, encode
 from simhash_hbase.rowkey import BlockRows, block_rows, document_row, id_digest, member_row
 from simhash_hbase.stores.base import Cell
@@ -108,3 +110,61 @@ def test_bytes_that_do_not_decode_are_told(index):
 
     assert (verified.undecodable, verified.documents) == (1, 3)
     assert verified.wrong == 1
+
+
+def test_a_crowded_prefix_is_whole(make_index):
+    index = make_index(max_rows_per_prefix=2)
+    index.add_entries(entries({f"d{bit}": BASE ^ (1 << bit) for bit in range(8)}))
+
+    found = index.verify()
+
+    assert (found.documents, found.wrong) == (8, 0)
+
+
+def test_a_member_that_was_made_anew_can_be_removed(index, make_index):
+    index.store.delete(FAMILY_DOCUMENTS, [member("a", BASE, make_index.clock() + 5)])
+    repaired(index, missing_members=1)
+
+    removed = list(index.remove_many(["a"]))
+
+    assert removed == [("a", True)]
+    assert index.verify().wrong == 0
+
+
+def test_a_document_cell_that_does_not_decode_is_removed_with_its_member(index):
+    row = document_row(id_digest("a"))
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, b"\xc1")])
+
+    assert index.vacuum().removed == 0
+    assert index.verify().undecodable == 1
+    index.verify(repair=True)
+    assert index.verify().wrong == 0
+    assert answered(index.query_simhash(BASE)) == [("b", 1)]
+
+
+def test_vacuum_waits_for_an_open_load(index):
+    begin_load(index.store, "token")
+
+    with pytest.raises(StoreBusy):
+        index.vacuum()
+    end_load(index.store, "token")
+    assert index.vacuum().rows == 0
+
+
+def test_repairing_beside_a_writer_changes_nothing(make_index):
+    """Pages are read, then documents move away, then the pages are checked: the check has to look again."""
+    index = make_index()
+    index.add_entries(entries({f"d{number}": BASE ^ number for number in range(20)}))
+    read = index.store.scan_cells
+
+    def scan_then_move(*args, **options):
+        pages = list(read(*args, **options))
+        index.add_entries(entries({f"d{number}": FAR ^ number for number in range(20)}))
+        yield from pages
+
+    index.store.scan_cells = scan_then_move
+    beside = index.verify(repair=True)
+    index.store.scan_cells = read
+
+    assert (beside.repaired, beside.wrong) == (0, 0)
+    assert index.verify().wrong == 0

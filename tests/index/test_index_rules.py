@@ -228,3 +228,22 @@ def test_a_stored_document_is_looked_for_with_its_sketch_and_digest(make_index):
     [match] = index.query_id("a").matches
 
     assert (match.id, match.distance, match.similarity, match.exact) == ("b", 0, 1.0, True)
+
+
+def test_a_distance_by_itself_asks_for_what_is_within_it(make_index):
+    index = verified(make_index)
+
+    rule = index.rule(distance=2)
+
+    assert (rule.match, rule.distance) == ("distance", 2)
+    assert index.rule(distance=2, similarity=0.9).match == "verified"
+    assert index.rule().match == "verified"
+
+
+def test_a_duplicate_is_looked_for_by_its_fingerprint(make_index):
+    index = make_index()
+    index.dedup_entries(entries({"a": 0, "b": 1}), index.deduplicator())
+
+    answer = index.query_id("b")
+
+    assert [(match.id, match.distance) for match in answer.matches] == [("a", 1)]

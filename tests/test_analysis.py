@@ -1,0 +1,35 @@
+"""From documents to entries: what is refused, and where it was."""
+
+import pytest
+
+from simhash_hbase.analysis import Analysis, learn_idf
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.profile import Profile
+
+
+def test_a_bad_feature_refuses_its_document_and_no_other():
+    analysis = Analysis(Profile.resolve(analyzer="weighted", hash="none"))
+
+    done = analysis.features(["a", "b", "c", "d"], [[(7, 1.0)], [("x", 1.0)], [(9, 1e300)], [(8, 2.0)]])
+
+    assert (done.entries.ids, done.kept, sorted(done.refused)) == (["a", "d"], [0, 3], [1, 2])
+    assert all(done.refused.values())
+
+
+def test_a_document_without_features_is_refused_at_its_place():
+    analysis = Analysis(Profile.resolve(analyzer="shingle"))
+
+    done = analysis.texts(["a", "b", "c"], ["one text", "……", "another"])
+
+    assert (done.entries.ids, done.kept, list(done.refused)) == (["a", "c"], [0, 2], [1])
+
+
+def test_an_idf_needs_a_document():
+    with pytest.raises(InvalidArgument):
+        learn_idf([])
+
+
+def test_a_sample_is_the_same_for_the_same_stream():
+    texts = [f"第{number}个文件说的是不同的事情" for number in range(50)]
+
+    assert learn_idf(texts, limit=10).digest() == learn_idf(iter(texts), limit=10).digest()

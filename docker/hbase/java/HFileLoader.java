@@ -1,0 +1,256 @@
+import java.io.BufferedInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.HBaseConfiguration;
+import org.apache.hadoop.hbase.HConstants;
+import org.apache.hadoop.hbase.KeyValue;
+import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.client.Admin;
+import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
+import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.TableDescriptor;
+import org.apache.hadoop.hbase.io.hfile.CacheConfig;
+import org.apache.hadoop.hbase.io.hfile.HFileContext;
+import org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
+import org.apache.hadoop.hbase.regionserver.HStoreFile;
+import org.apache.hadoop.hbase.regionserver.StoreFileWriter;
+import org.apache.hadoop.hbase.regionserver.StoreUtils;
+import org.apache.hadoop.hbase.tool.BulkLoadHFiles;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.hbase.util.CommonFSUtils;
+
+/**
+ * Makes HFiles of sorted cells and has the region servers take them over.
+ *
+ * <pre>
+ * HFileLoader regions TABLE          prints the first keys of the regions
+ * HFileLoader load TABLE STAGING     reads cells from standard input, writes files below STAGING, loads them
+ * </pre>
+ *
+ * <p>Both print one line, "HFileLoader: " and JSON; what HBase logs may stand around it. The input, all integers big-endian: "SHB1", the timestamp of all cells (8 bytes), then
+ * blocks. A block is the family (one letter), the bytes a key (4), the number of cells (4), whether cells have values
+ * (1), the keys; where they have values also the bytes of each that are the row (1 each), the bytes of row and qualifier
+ * together (1 each), the length of each value (4 each) and the values. A key without value is all row. Cells of a family
+ * ascend over all its blocks, families follow one another and are loaded in that order. A zero byte ends the input;
+ * when it is missing nothing is loaded.
+ */
+public final class HFileLoader {
+  private static final String MARK = "HFileLoader: ";
+  private static final int BUFFER = 1 << 20;
+  private static final byte[] NOTHING = {};
+
+  private final Configuration conf;
+  private final TableDescriptor table;
+  private final byte[][] starts;
+  private final FileSystem files;
+  private final Path staging;
+  private final Map<String, FamilyWriter> families = new LinkedHashMap<>();
+
+  private HFileLoader(Connection connection, TableName name, String folder) throws IOException {
+    conf = new Configuration(connection.getConfiguration());
+    conf.setFloat(HConstants.HFILE_BLOCK_CACHE_SIZE_KEY, 0.0f);
+    table = describe(connection, name);
+    starts = connection.getRegionLocator(name).getStartKeys();
+    Path path = new Path(folder);
+    // A path without a scheme is on the file system where HBase keeps its data.
+    files = path.toUri().getScheme() == null ? CommonFSUtils.getRootDirFileSystem(conf) : path.getFileSystem(conf);
+    staging = files.makeQualified(path);
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    Configuration conf = HBaseConfiguration.create();
+    TableName name = TableName.valueOf(arguments[1]);
+    try (Connection connection = ConnectionFactory.createConnection(conf)) {
+      System.out.println(
+          MARK
+              + (arguments[0].equals("regions")
+                  ? regions(connection, name)
+                  : new HFileLoader(connection, name, arguments[2]).load()));
+    }
+  }
+
+  private static String regions(Connection connection, TableName name) throws IOException {
+    List<String> keys = new ArrayList<>();
+    for (byte[] start : connection.getRegionLocator(name).getStartKeys()) {
+      keys.add("\"" + Bytes.toHex(start) + "\"");
+    }
+    return "{\"starts\": [" + String.join(", ", keys) + "]}";
+  }
+
+  private static TableDescriptor describe(Connection connection, TableName name) throws IOException {
+    try (Admin admin = connection.getAdmin()) {
+      return admin.getDescriptor(name);
+    }
+  }
+
+  private String load() throws IOException {
+    long started = System.nanoTime();
+    // What an earlier attempt left there.
+    files.delete(staging, true);
+    try {
+      read();
+      long written = System.nanoTime();
+      for (FamilyWriter family : families.values()) {
+        BulkLoadHFiles.create(conf).bulkLoad(table.getTableName(), family.folder);
+      }
+      return summary((written - started) / 1e9, (System.nanoTime() - written) / 1e9);
+    } finally {
+      files.delete(staging, true);
+    }
+  }
+
+  private String summary(double writing, double loading) {
+    String counts = families.values().stream().map(FamilyWriter::counts).collect(Collectors.joining(", "));
+    return String.format(Locale.ROOT, "{\"families\": {%s}, \"write_s\": %.3f, \"load_s\": %.3f}", counts, writing, loading);
+  }
+
+  private void read() throws IOException {
+    try (DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, BUFFER))) {
+      byte[] magic = new byte[4];
+      in.readFully(magic);
+      if (!new String(magic, StandardCharsets.US_ASCII).equals("SHB1")) {
+        throw new IOException("the input is not of this program's form");
+      }
+      long timestamp = in.readLong();
+      FamilyWriter current = null;
+      for (byte family = in.readByte(); family != 0; family = in.readByte()) {
+        String name = String.valueOf((char) family);
+        if (current == null || !current.name.equals(name)) {
+          if (current != null) {
+            current.close();
+          }
+          current = new FamilyWriter(name, timestamp);
+          families.put(name, current);
+        }
+        readBlock(in, current);
+      }
+      if (current != null) {
+        current.close();
+      }
+    }
+  }
+
+  private static void readBlock(DataInputStream in, FamilyWriter family) throws IOException {
+    int width = in.readInt();
+    int cells = in.readInt();
+    boolean hasValues = in.readBoolean();
+    byte[] keys = bytes(in, width * cells);
+    if (!hasValues) {
+      for (int at = 0; at < cells; at++) {
+        family.append(keys, at * width, width, width, NOTHING);
+      }
+      return;
+    }
+    byte[] rows = bytes(in, cells);
+    byte[] ends = bytes(in, cells);
+    int[] lengths = new int[cells];
+    for (int at = 0; at < cells; at++) {
+      lengths[at] = in.readInt();
+    }
+    for (int at = 0; at < cells; at++) {
+      family.append(keys, at * width, rows[at], ends[at], bytes(in, lengths[at]));
+    }
+  }
+
+  private static byte[] bytes(DataInputStream in, int count) throws IOException {
+    byte[] read = new byte[count];
+    in.readFully(read);
+    return read;
+  }
+
+  /** Writes the cells of one family, a file a region. */
+  private final class FamilyWriter {
+    private final String name;
+    private final byte[] family;
+    private final ColumnFamilyDescriptor settings;
+    private final Configuration familyConf;
+    private final long timestamp;
+    private final Path folder;
+    private StoreFileWriter writer;
+    private int region = -1;
+    private long cells;
+    private long bytes;
+    private int count;
+
+    FamilyWriter(String name, long timestamp) throws IOException {
+      this.name = name;
+      this.timestamp = timestamp;
+      family = Bytes.toBytes(name);
+      settings = table.getColumnFamily(family);
+      if (settings == null) {
+        throw new IOException("table " + table.getTableName() + " has no family " + name);
+      }
+      folder = new Path(staging, "family-" + name);
+      // Among these is the prefix length of the bloom filter.
+      familyConf = new Configuration(conf);
+      settings.getConfiguration().forEach(familyConf::set);
+    }
+
+    void append(byte[] keys, int start, int row, int end, byte[] value) throws IOException {
+      boolean moved = false;
+      while (region + 1 < starts.length
+          && Bytes.compareTo(keys, start, row, starts[region + 1], 0, starts[region + 1].length) >= 0) {
+        region++;
+        moved = true;
+      }
+      if (moved) {
+        close();
+        writer = open();
+      }
+      writer.append(
+          new KeyValue(
+              keys, start, row, family, 0, family.length, keys, start + row, end - row, timestamp, KeyValue.Type.Put,
+              value, 0, value.length));
+      cells++;
+    }
+
+    private StoreFileWriter open() throws IOException {
+      HFileContext context =
+          new HFileContextBuilder()
+              .withCompression(settings.getCompressionType())
+              .withDataBlockEncoding(settings.getDataBlockEncoding())
+              .withBlockSize(settings.getBlocksize())
+              .withChecksumType(StoreUtils.getChecksumType(conf))
+              .withBytesPerCheckSum(StoreUtils.getBytesPerChecksum(conf))
+              .withColumnFamily(family)
+              .withTableName(table.getTableName().getName())
+              .withCreateTime(timestamp)
+              .build();
+      count++;
+      return new StoreFileWriter.Builder(familyConf, CacheConfig.DISABLED, files)
+          .withOutputDir(new Path(folder, name))
+          .withBloomType(settings.getBloomFilterType())
+          .withFileContext(context)
+          .build();
+    }
+
+    void close() throws IOException {
+      if (writer == null) {
+        return;
+      }
+      writer.appendFileInfo(HStoreFile.BULKLOAD_TIME_KEY, Bytes.toBytes(System.currentTimeMillis()));
+      writer.appendFileInfo(HStoreFile.BULKLOAD_TASK_KEY, Bytes.toBytes("simhash-hbase load"));
+      writer.appendFileInfo(HStoreFile.MAJOR_COMPACTION_KEY, Bytes.toBytes(true));
+      writer.appendFileInfo(HStoreFile.EXCLUDE_FROM_MINOR_COMPACTION_KEY, Bytes.toBytes(false));
+      writer.appendTrackedTimestampsToMetadata();
+      writer.close();
+      bytes += files.getFileStatus(writer.getPath()).getLen();
+      writer = null;
+    }
+
+    String counts() {
+      return String.format(Locale.ROOT, "\"%s\": {\"cells\": %d, \"files\": %d, \"bytes\": %d}", name, cells, count, bytes);
+    }
+  }
+}

@@ -1,0 +1,171 @@
+"""All cells of family ``d`` of a corpus in byte order: sorted by way of files, one range of keys at a time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.bulk.parts import Part
+from simhash_hbase.layout import (
+    BLOCK_ROW_BYTES,
+    DOCUMENT_ROW_BYTES,
+    FLAG_MEMBERS,
+    ID_DIGEST_BYTES,
+    SEGMENT_BYTES,
+    STATE_QUALIFIER,
+)
+from simhash_hbase.records import DocumentState, Member, encode
+from simhash_hbase.rowkey import document_row, member_rows
+from simhash_hbase.stores.base import Cell
+
+__all__ = ["KEY", "CellBlock", "Sorter", "document_cells"]
+
+KEY_BYTES = BLOCK_ROW_BYTES + ID_DIGEST_BYTES
+KEY = np.dtype(f"S{KEY_BYTES}")
+"""Row and qualifier behind one another. Both kinds of rows differ within their first five bytes, so these sort as the
+cells do; numpy fills up with zero bytes."""
+
+_MEMBER_ROW, _MEMBER_KEY = BLOCK_ROW_BYTES, KEY_BYTES
+_DOCUMENT_ROW, _DOCUMENT_KEY = DOCUMENT_ROW_BYTES, DOCUMENT_ROW_BYTES + len(STATE_QUALIFIER)
+_LENGTH = np.dtype(">u4")
+
+
+class CellBlock(NamedTuple):
+    """Cells of family ``d`` in columns."""
+
+    keys: NDArray[np.bytes_]
+    """Row and qualifier of each, `KEY`."""
+    values: list[bytes]
+    """What each holds."""
+
+    def take(self, order: NDArray[np.intp]) -> "CellBlock":
+        """Select cells by position."""
+        return CellBlock(self.keys[order], [self.values[at] for at in order.tolist()])
+
+    def ends(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Tell where in each key its row ends, and where its qualifier."""
+        members = self.keys.view(np.uint8).reshape(-1, KEY_BYTES)[:, SEGMENT_BYTES] == FLAG_MEMBERS
+        rows = np.where(members, np.uint8(_MEMBER_ROW), np.uint8(_DOCUMENT_ROW))
+        return rows, np.where(members, np.uint8(_MEMBER_KEY), np.uint8(_DOCUMENT_KEY))
+
+    def cells(self, timestamp: int) -> Iterator[Cell]:
+        """Take the cells one by one."""
+        packed = self.keys.tobytes()
+        rows, ends = (column.tolist() for column in self.ends())
+        for at, value in enumerate(self.values):
+            start = at * KEY_BYTES
+            row_end = start + rows[at]
+            yield Cell(packed[start:row_end], packed[row_end : start + ends[at]], value, timestamp)
+
+    def pack(self) -> list[bytes]:
+        """Make the bytes that `unpack` reads, in pieces: count, keys, lengths, values."""
+        lengths = np.fromiter(map(len, self.values), _LENGTH, len(self.values))
+        return [len(self.values).to_bytes(4, "big"), self.keys.tobytes(), lengths.tobytes(), *self.values]
+
+    @classmethod
+    def unpack(cls, file: BinaryIO) -> "CellBlock | None":
+        """Read one block; None at the end of the file."""
+        if not (head := file.read(4)):
+            return None
+        count = int.from_bytes(head, "big")
+        keys = np.frombuffer(file.read(count * KEY_BYTES), KEY)
+        lengths = np.frombuffer(file.read(count * _LENGTH.itemsize), _LENGTH)
+        values = file.read(int(lengths.sum(dtype=np.int64)))
+        stops = np.cumsum(lengths, dtype=np.int64).tolist()
+        starts = [0, *stops[:-1]] if stops else []
+        return cls(keys, [values[start:stop] for start, stop in zip(starts, stops, strict=True)])
+
+
+def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
+    """Make the member and the document cell of every document.
+
+    Parameters
+    ----------
+    part : Part
+        The documents.
+    stamp : int
+        The timestamp of the load: when they were added, and the highest that their members carry.
+    first : int
+        Documents of the load before these: the order within one load is the order of its input.
+
+    Returns
+    -------
+    CellBlock
+        Not sorted.
+    """
+    entries = part.entries
+    digests = part.digests.tobytes()
+    qualifiers = [digests[at : at + ID_DIGEST_BYTES] for at in range(0, len(digests), ID_DIGEST_BYTES)]
+    members = [row + digest for row, digest in zip(member_rows(entries.simhashes), qualifiers, strict=True)]
+    documents = [document_row(digest) + STATE_QUALIFIER for digest in qualifiers]
+    values = [*_members(part, stamp), *_states(part, stamp, first)]
+    return CellBlock(np.array(members + documents, dtype=KEY), values)
+
+
+def _members(part: Part, stamp: int) -> Iterator[bytes]:
+    entries = part.entries
+    width = entries.sketches.itemsize * entries.sketches.shape[1]
+    sketches = entries.sketches.astype(">u8").tobytes()
+    columns = zip(
+        entries.ids,
+        entries.lengths.tolist(),
+        entries.features.tolist(),
+        entries.digests,
+        entries.sketched.tolist(),
+        entries.metadata,
+        strict=True,
+    )
+    for at, (name, length, features, digest, sketched, metadata) in enumerate(columns):
+        sketch = sketches[at * width : (at + 1) * width] if sketched else b""
+        yield encode(Member(name, stamp, length, features, digest, sketch, dict(metadata) if metadata else None))
+
+
+def _states(part: Part, stamp: int, first: int) -> Iterator[bytes]:
+    names = zip(part.entries.ids, part.entries.simhashes.tolist(), strict=True)
+    for place, (name, simhash) in enumerate(names, first):
+        yield encode(DocumentState(name, simhash, "added", stamp, stamp, (stamp, place)))
+
+
+class Sorter:
+    """Sorts more cells than fit into memory.
+
+    Parameters
+    ----------
+    folder : Path
+        Takes a file a range of keys.
+    bounds : ndarray of `KEY`
+        First keys of all ranges but the first, ascending.
+    """
+
+    def __init__(self, folder: Path, bounds: NDArray[np.bytes_]) -> None:
+        self._bounds = bounds
+        self._paths = [folder / f"cells-{number:06d}" for number in range(len(bounds) + 1)]
+
+    def add_many(self, blocks: Iterable[CellBlock]) -> None:
+        """Spread all cells over the ranges."""
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("wb")) for path in self._paths]
+            for block in blocks:
+                self._add(files, block)
+
+    def blocks(self) -> Iterator[CellBlock]:
+        """Yield all cells sorted, a range at a time."""
+        for path in self._paths:
+            with path.open("rb") as file:
+                pieces = list(iter(lambda: CellBlock.unpack(file), None))
+            path.unlink()
+            if pieces:
+                keys = np.concatenate([piece.keys for piece in pieces])
+                values = [value for piece in pieces for value in piece.values]
+                yield CellBlock(keys, values).take(np.argsort(keys, kind="stable"))
+
+    def _add(self, files: Sequence[BinaryIO], block: CellBlock) -> None:
+        ranges = np.searchsorted(self._bounds, block.keys, side="right")
+        order = np.argsort(ranges, kind="stable")
+        cuts = np.searchsorted(ranges[order], np.arange(len(files) + 1))
+        for number, file in enumerate(files):
+            if cuts[number] < cuts[number + 1]:
+                file.writelines(block.take(order[cuts[number] : cuts[number + 1]]).pack())

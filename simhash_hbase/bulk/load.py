@@ -1,0 +1,217 @@
+"""The load itself: an index's own time, the documents it knows already, then everything else in order."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, document_cells
+from simhash_hbase.bulk.parts import Part
+from simhash_hbase.bulk.rows import distinct, sorted_block_rows
+from simhash_hbase.bulk.spool import Spool
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.layout import FAMILY_DOCUMENTS
+from simhash_hbase.openload import begin_load, end_load
+from simhash_hbase.records import DocumentState
+from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.write import read_states
+
+__all__ = ["MARGIN_MS", "Loaded", "Writer", "begin", "load"]
+
+MARGIN_MS = 60_000
+"""How far the timestamp of a load lies behind the server's clock: a cell that anybody changed meanwhile is newer, even
+where the servers' clocks differ."""
+
+CELLS_A_RANGE = 1 << 18
+SAMPLE_A_PART = 64
+
+
+class Writer(Protocol):
+    """A way into a store for what is sorted."""
+
+    way: str
+    """A name for people."""
+
+    def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
+        """Write all cells of family ``d``, then all of family ``b``.
+
+        Parameters
+        ----------
+        cells : iterable of CellBlock
+            Ascending over all blocks.
+        rows : iterable of BlockRows
+            Likewise.
+        timestamp : int
+            Of every cell, so that writing one again changes nothing.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """What a load did."""
+
+    documents: int
+    """Documents that are in the index now."""
+    known: int
+    """Of these, ids that it held before; they were written one batch after another."""
+    moved: int
+    """Of these, ids that had another fingerprint."""
+
+
+def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:
+    """Open a load, or go on with one.
+
+    Parameters
+    ----------
+    index : Index
+        Takes the documents.
+    spool : Spool
+        The load's folder.
+    into_existing : bool
+        The index may hold documents.
+    take_over : bool
+        Go ahead although another load was left open.
+
+    Raises
+    ------
+    InvalidArgument
+        When the index holds documents and may not.
+    StoreBusy
+        When another load is open.
+    """
+    manifest = spool.manifest
+    if not into_existing and not manifest.writing:
+        _check_empty(index)
+    now = begin_load(index.store, manifest.token, take_over=take_over)
+    if manifest.stamp is None:
+        manifest.stamp = now - MARGIN_MS
+        spool.save()
+
+
+def load(index: Index, spool: Spool, writer: Writer, *, into_existing: bool = False) -> Loaded:
+    """Write all finished parts into an index.
+
+    Parameters
+    ----------
+    index : Index
+        Takes the documents.
+    spool : Spool
+        Filled, of a load that was begun.
+    writer : Writer
+        How what is new is written.
+    into_existing : bool
+        The index may hold documents: ids that it knows are added as `Index.add_entries` does it.
+
+    Returns
+    -------
+    Loaded
+
+    Raises
+    ------
+    InvalidArgument
+        When the load was not begun, or documents have appeared in an index that was to be empty.
+
+    Notes
+    -----
+    After a kill the same call does all of it again; cells that are there already stay as they are. Needs about 40
+    bytes of memory a document, and some hundred megabytes.
+    """
+    manifest = spool.manifest
+    if manifest.stamp is None:
+        raise InvalidArgument("the load was not begun")
+    if not into_existing and not manifest.writing:
+        _check_empty(index)
+    manifest.writing = True
+    spool.save()
+    work = _Work(index, spool, manifest.stamp)
+    if into_existing:
+        work.add_known()
+    work.write(writer)
+    end_load(index.store, manifest.token)
+    return Loaded(documents=manifest.documents, known=work.known, moved=work.moved)
+
+
+class _Work:
+    """One pass of a load over its parts."""
+
+    def __init__(self, index: Index, spool: Spool, stamp: int) -> None:
+        self.known = self.moved = 0
+        self._index = index
+        self._spool = spool
+        self._stamp = stamp
+        # For each part with known ids the places of all others; most parts have none.
+        self._fresh: dict[int, NDArray[np.intp]] = {}
+
+    def add_known(self) -> None:
+        """Add the ids that the index holds by way of the index, and remember the others."""
+        for before, part in self._spool.parts():
+            held = self._held(part.entries)
+            if not held.any():
+                continue
+            self._fresh[before] = np.flatnonzero(~held)
+            places = np.flatnonzero(held)
+            for first in range(0, len(places), BATCH_DOCUMENTS):
+                done = self._index.add_entries(part.entries.take(places[first : first + BATCH_DOCUMENTS]))
+                self.known += sum(done.known)
+                self.moved += sum(done.moved)
+
+    def write(self, writer: Writer) -> None:
+        """Write what is new."""
+        simhashes, bounds = self._survey()
+        if not len(simhashes):
+            return
+        rows = sorted_block_rows(self._index.profile.blocks, simhashes)
+        writer.write(self._sorted_cells(bounds), rows, timestamp=self._stamp)
+
+    def _sorted_cells(self, bounds: NDArray[np.bytes_]) -> Iterator[CellBlock]:
+        """Sort when the first cell is asked for: a writer that is a process of its own starts meanwhile."""
+        sorter = Sorter(self._spool.scratch(), bounds)
+        sorter.add_many(document_cells(part, self._stamp, before) for before, part in self._new_parts())
+        yield from sorter.blocks()
+
+    def _new_parts(self) -> Iterator[tuple[int, Part]]:
+        for before, part in self._spool.parts():
+            fresh = self._fresh.get(before)
+            if fresh is not None:
+                some = part.entries.take(fresh)
+                yield before, Part(entries=some, digests=part.digests[fresh], rejects=[])
+            else:
+                yield before, part
+
+    def _survey(self) -> tuple[NDArray[np.uint64], NDArray[np.bytes_]]:
+        """Collect all fingerprints, and the keys at which the cells are cut into ranges of about one size."""
+        simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
+        for before, part in self._new_parts():
+            simhashes.append(part.entries.simhashes)
+            places = np.unique(np.linspace(0, len(part.entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
+            if len(part.entries):
+                few = Part(entries=part.entries.take(places), digests=part.digests[places], rejects=[])
+                keys.append(document_cells(few, self._stamp, before).keys)
+        found = np.concatenate(simhashes)
+        ranges = -(-2 * len(found) // CELLS_A_RANGE)
+        sample = np.sort(np.concatenate(keys))
+        cuts = [len(sample) * number // ranges for number in range(1, ranges)]
+        return distinct(found), sample[cuts]
+
+    def _held(self, entries: Entries) -> NDArray[np.bool_]:
+        held = np.zeros(len(entries), dtype=np.bool_)
+        for first in range(0, len(entries), BATCH_DOCUMENTS):
+            states = read_states(self._index.store, entries.ids[first : first + BATCH_DOCUMENTS])
+            held[first : first + len(states)] = [state is not None and not self._is_ours(state[0]) for state in states]
+        return held
+
+    def _is_ours(self, state: DocumentState) -> bool:
+        """Tell whether an earlier attempt of this very load wrote the cell: its block rows may still be missing."""
+        return state.stamp == self._stamp and state.order[0] == self._stamp
+
+
+def _check_empty(index: Index) -> None:
+    pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)
+    if next(iter(pages), None) is not None:
+        raise InvalidArgument(
+            f"{index.store.url} holds documents already: add --into-existing, or load into an empty index"
+        )

@@ -1,0 +1,77 @@
+"""What a load has finished, in one small file beside its parts."""
+
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from simhash_hbase.bulk.parts import write_file
+from simhash_hbase.errors import InvalidInput
+
+__all__ = ["FORMAT", "MANIFEST", "Manifest", "PartNote", "read_manifest", "write_manifest"]
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+TOKEN_BYTES = 8
+
+
+class PartNote(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished part."""
+
+    file: str
+    """Its name in the folder."""
+    checksum: str
+    """Of the file."""
+    records: int
+    """Records of the input that it covers, with the refused ones."""
+    input: str
+    """Digest of these records: a restart that reads the same ones does not analyse them again."""
+    documents: int
+    """Documents in it."""
+
+
+class Manifest(msgspec.Struct, kw_only=True):
+    """One load."""
+
+    format: int = FORMAT
+    token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))
+    """Names this load in the index."""
+    url: str
+    """The index."""
+    profile: str
+    """Digest of its profile."""
+    stamp: int | None = None
+    """The timestamp of all cells; None until the index was asked for its time."""
+    writing: bool = False
+    """Whether anything may have been written into the index."""
+    parts: list[PartNote] = msgspec.field(default_factory=list)
+
+    @property
+    def documents(self) -> int:
+        """Documents in all finished parts."""
+        return sum(part.documents for part in self.parts)
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Read the manifest of a folder; None where there is none.
+
+    Raises
+    ------
+    InvalidInput
+        When it was written by another version, or is something else.
+    """
+    path = folder / MANIFEST
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(f"{path} is no manifest of a load: {error}") from error
+    if found.format != FORMAT:
+        raise InvalidInput(f"{path} has format {found.format}, this version knows {FORMAT}")
+    return found
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest of a folder."""
+    write_file(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))

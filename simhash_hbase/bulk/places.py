@@ -1,0 +1,130 @@
+"""Where an HBase itself is found, behind its gateways: its configuration, and a folder on its file system."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+
+from simhash_hbase.bulk.java import CLASS, JVM_OPTIONS
+from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
+
+__all__ = ["container_program", "local_configuration", "staging_folder"]
+
+SITE = "hbase-site.xml"
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+IN_CONTAINER = "/tmp/simhash-hbase-load"
+CONTAINER_STAGING = "/data"
+
+
+def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path | None:
+    """Find the configuration of a server that ``scripts/hbase`` started on this machine.
+
+    Parameters
+    ----------
+    home : Path
+        Its folder.
+    gateways : iterable of (host, port)
+        Of the index's address.
+
+    Returns
+    -------
+    Path or None
+        None when these are not its gateways.
+    """
+    try:
+        ports = json.loads((home / "ports.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    own = {ports.get("thrift1"), ports.get("thrift2")}
+    conf = home / "conf"
+    is_own = all(host in LOOPBACK and port in own for host, port in gateways)
+    return conf if is_own and (conf / SITE).exists() else None
+
+
+def staging_folder(conf: Path, given: str | None, token: str) -> str:
+    """Choose the folder for HFiles, on the file system where HBase keeps its data.
+
+    Parameters
+    ----------
+    conf : Path
+        The folder of ``hbase-site.xml``.
+    given : str or None
+        A path or a URI on that file system; None: beside HBase's own folder, where that is a local one.
+    token : str
+        Of this load.
+
+    Returns
+    -------
+    str
+        A folder of this load alone: it is removed at the end.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no configuration, or a folder must be named.
+    """
+    properties = _properties(conf)
+    if given is not None:
+        return f"{given.rstrip('/')}/simhash-hbase-load-{token}"
+    root = properties.get("hbase.rootdir", "")
+    if urlsplit(root).scheme != "file":
+        raise InvalidArgument(
+            f"{conf}: HBase keeps its data in {root or 'a place not named there'}: add --staging PATH"
+        )
+    return f"{root.rstrip('/')}-staging/{token}"
+
+
+def _properties(conf: Path) -> dict[str, str]:
+    path = conf / SITE
+    try:
+        root = ElementTree.parse(path).getroot()
+    except FileNotFoundError as error:
+        raise InvalidArgument(f"{conf} is no configuration of HBase: there is no {SITE} in it") from error
+    except ElementTree.ParseError as error:
+        raise InvalidArgument(f"{path} is no XML: {error}") from error
+    return {item.findtext("name", "").strip(): item.findtext("value", "").strip() for item in root.iter("property")}
+
+
+def container_program(name: str, classes: Path) -> list[str]:
+    """Make the command that runs the class inside the container of ``docker/hbase``.
+
+    Parameters
+    ----------
+    name : str
+        Of the container.
+    classes : Path
+        The folder of the compiled class; it is copied there.
+
+    Returns
+    -------
+    list of str
+        Arguments are to follow; standard input is passed on.
+
+    Raises
+    ------
+    StoreUnavailable
+        When there is no such container.
+    StoreRefused
+        When no HBase runs in it.
+    """
+    shown = _docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null; true")
+    words = shown.split("\0")
+    found = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-cp"]
+    if not found:
+        raise StoreRefused(f"no HBase runs in container {name}")
+    _docker("cp", f"{classes}{os.sep}.", f"{name}:{IN_CONTAINER}")
+    java = ["java", *JVM_OPTIONS, "-cp", f"{found[0]}:{IN_CONTAINER}", CLASS]
+    return ["docker", "exec", "--interactive", name, *java]
+
+
+def _docker(*words: str) -> str:
+    try:
+        done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise StoreUnavailable(f"docker cannot be run: {error.strerror}") from error
+    if done.returncode:
+        raise StoreUnavailable(f"docker {words[0]} failed: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,41 @@
+"""Sorted puts through the seam: for stores without a bulk load of their own, and where HBase itself is out of reach."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from simhash_hbase.bulk.cells import CellBlock
+from simhash_hbase.layout import FAMILY_DOCUMENTS
+from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.stores.base import Store
+
+__all__ = ["StoreWriter"]
+
+CELLS_A_CALL = 20_000
+ROWS_A_CALL = 1 << 20
+
+
+class StoreWriter:
+    """Writes a load by puts.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    """
+
+    way = "sorted puts"
+    """For the summary."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
+        """Write sorted cells, then sorted block rows; see `Writer.write`."""
+        for block in cells:
+            single = block.cells(timestamp)
+            while call := list(islice(single, CELLS_A_CALL)):
+                self._store.put(FAMILY_DOCUMENTS, call)
+        for some in rows:
+            for first in range(0, len(some.prefixes), ROWS_A_CALL):
+                part = slice(first, first + ROWS_A_CALL)
+                self._store.put_rows(BlockRows(some.prefixes[part], some.simhashes[part]), timestamp=timestamp)

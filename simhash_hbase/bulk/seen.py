@@ -1,0 +1,68 @@
+"""Which ids came before, at 16 bytes each."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.layout import ID_DIGEST_BYTES
+
+__all__ = ["DIGEST", "SeenIds"]
+
+DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")
+"""Digests of ids as an array; numpy compares them as bytes."""
+
+
+class SeenIds:
+    """A set of digests that grows by batches.
+
+    Notes
+    -----
+    Sorted arrays, each at least twice as long as the one behind it: a batch is looked up in a few of them, and every
+    digest is copied a few times in all.
+
+    Examples
+    --------
+    >>> seen = SeenIds()
+    >>> batch = np.array([b"one", b"two", b"one"], dtype=DIGEST)
+    >>> seen.add(batch).tolist(), seen.add(batch[1:2]).tolist(), len(seen)
+    ([False, False, True], [True], 2)
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[NDArray[np.bytes_]] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def add(self, digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
+        """Add a batch.
+
+        Parameters
+        ----------
+        digests : ndarray of `DIGEST`
+            In the order of the input.
+
+        Returns
+        -------
+        ndarray of bool
+            Which of them came before, in this batch or an earlier one.
+        """
+        order = np.argsort(digests, kind="stable")
+        ascending = digests[order]
+        came = np.zeros(len(digests), dtype=np.bool_)
+        came[order[1:]] = ascending[1:] == ascending[:-1]
+        for run in self._runs:
+            came |= _are_in(run, digests)
+        self._keep(np.sort(digests[~came]))
+        return came
+
+    def _keep(self, run: NDArray[np.bytes_]) -> None:
+        while self._runs and len(self._runs[-1]) < 2 * len(run):
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
+        if len(run):
+            self._runs.append(run)
+
+
+def _are_in(run: NDArray[np.bytes_], digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
+    places = np.minimum(np.searchsorted(run, digests), len(run) - 1)
+    found: NDArray[np.bool_] = run[places] == digests
+    return found

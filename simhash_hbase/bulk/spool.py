@@ -1,0 +1,217 @@
+"""From records to finished parts in a folder: what was analysed once is not analysed again after a kill."""
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.bulk.manifest import MANIFEST, Manifest, PartNote, read_manifest, write_manifest
+from simhash_hbase.bulk.parts import Part, read_part, write_part
+from simhash_hbase.bulk.seen import DIGEST, SeenIds
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
+from simhash_hbase.inputs import Document, Record, Reject
+from simhash_hbase.pipeline import Chunk, analyse
+from simhash_hbase.profile import Profile
+from simhash_hbase.rowkey import id_digest
+
+__all__ = ["PART_CHUNKS", "Spool", "join_entries"]
+
+PART_CHUNKS = 16
+"""Chunks of the pipeline in a part, so 16,000 documents or 32 million characters at most: what a kill costs."""
+
+DIGEST_BYTES = 16
+SCRATCH = "simhash-hbase-scratch"
+
+
+class Spool:
+    """The folder of one load.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when absent.
+    url : str
+        The index.
+    profile : Profile
+        The index's profile.
+
+    Raises
+    ------
+    InvalidArgument
+        When the folder holds a load into another index.
+    """
+
+    def __init__(self, folder: Path, url: str, profile: Profile) -> None:
+        self.folder = folder
+        self.resumed = 0
+        """Documents that an earlier attempt had analysed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        digest = blake2b(profile.encode(), digest_size=DIGEST_BYTES).hexdigest()
+        found = read_manifest(folder)
+        if found is not None and (found.url, found.profile) != (url, digest):
+            raise InvalidArgument(
+                f"{folder} holds an unfinished load into {found.url}: finish it, or delete the folder"
+            )
+        self.manifest = found or Manifest(url=url, profile=digest)
+        self.save()
+
+    def save(self) -> None:
+        """Write the manifest."""
+        write_manifest(self.folder, self.manifest)
+
+    def fill(self, records: Iterable[Record], analysis: Analysis, *, workers: int = 1) -> Iterator[Part]:
+        """Analyse the input, or find that it was.
+
+        Parameters
+        ----------
+        records : iterable of Document or Reject
+            The whole input, from its beginning.
+        analysis : Analysis
+            The index's.
+        workers : int
+            Processes that analyse.
+
+        Yields
+        ------
+        Part
+            As it is finished and on the disk; those of an earlier attempt first. An id that came before in the input
+            is among the rejects.
+
+        Notes
+        -----
+        Where the input differs from what an earlier attempt read, all is analysed anew from there on.
+
+        Raises
+        ------
+        InvalidInput
+            When it differs and the earlier attempt had begun to write.
+        """
+        seen = SeenIds()
+        rest = iter(records)
+        for number, note in enumerate(self.manifest.parts):
+            taken = list(islice(rest, note.records))
+            part = self._finished(note, taken)
+            if part is None:
+                self._check_unwritten()
+                del self.manifest.parts[number:]
+                rest = chain(taken, rest)
+                break
+            seen.add(part.digests)
+            self.resumed += note.documents
+            yield part
+        chunks = analyse(rest, analysis, workers=workers)
+        while group := list(islice(chunks, PART_CHUNKS)):
+            yield self._keep(group, seen)
+        # An input that became shorter leaves nothing of what it was; one without a new part leaves all.
+        self.save()
+
+    def parts(self) -> Iterator[tuple[int, Part]]:
+        """Read all parts, each with the number of documents before it."""
+        before = 0
+        for note in self.manifest.parts:
+            yield before, read_part(self.folder / note.file, note.checksum)
+            before += note.documents
+
+    def scratch(self) -> Path:
+        """Make an empty folder for what is not to survive."""
+        folder = self.folder / SCRATCH
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
+
+    def remove(self) -> None:
+        """Delete what the load put into the folder, and the folder if nothing else is in it."""
+        shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
+        for path in [*self.folder.glob("part-[0-9]*"), self.folder / MANIFEST]:
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    def _check_unwritten(self) -> None:
+        if self.manifest.writing:
+            raise InvalidInput(
+                f"the input differs from what {self.folder} holds, of which a part may be in the index already: "
+                "repeat the load with the same input, then load the rest"
+            )
+
+    def _finished(self, note: PartNote, records: Sequence[Record]) -> Part | None:
+        """Return a part of an earlier attempt if it is sound and of the very same records."""
+        documents = [record for record in records if isinstance(record, Document)]
+        if len(records) != note.records or _digest(documents) != note.input:
+            return None
+        try:
+            return read_part(self.folder / note.file, note.checksum)
+        except CorruptIndex:
+            return None
+
+    def _keep(self, group: list[Chunk], seen: SeenIds) -> Part:
+        part = _part(group, seen)
+        file = f"part-{len(self.manifest.parts):06d}"
+        note = PartNote(
+            file=file,
+            checksum=write_part(self.folder / file, part),
+            records=sum(_records(chunk) for chunk in group),
+            input=_digest([document for chunk in group for document in chunk.documents]),
+            documents=len(part.entries),
+        )
+        self.manifest.parts.append(note)
+        self.save()
+        return part
+
+
+def join_entries(pieces: Sequence[Entries]) -> Entries:
+    """Put entries behind one another."""
+    return Entries(
+        ids=[name for piece in pieces for name in piece.ids],
+        simhashes=np.concatenate([piece.simhashes for piece in pieces]),
+        sketches=np.concatenate([piece.sketches for piece in pieces]),
+        sketched=np.concatenate([piece.sketched for piece in pieces]),
+        features=np.concatenate([piece.features for piece in pieces]),
+        lengths=np.concatenate([piece.lengths for piece in pieces]),
+        digests=[digest for piece in pieces for digest in piece.digests],
+        metadata=[metadata for piece in pieces for metadata in piece.metadata],
+    )
+
+
+def _part(group: list[Chunk], seen: SeenIds) -> Part:
+    """Put chunks together, without the documents whose id came before."""
+    pieces, digests, rejects = [], [], []
+    for chunk in group:
+        found = np.array([id_digest(name) for name in chunk.entries.ids], dtype=DIGEST)
+        came = seen.add(found)
+        rejects += chunk.rejects
+        if came.any():
+            kept = chunk.kept
+            rejects += [_repeated(kept[at]) for at in np.flatnonzero(came).tolist()]
+        pieces.append(chunk.entries.take(np.flatnonzero(~came)) if came.any() else chunk.entries)
+        digests.append(found[~came])
+    return Part(entries=join_entries(pieces), digests=np.concatenate(digests), rejects=rejects)
+
+
+def _repeated(document: Document) -> Reject:
+    reason = f"the id {document.id!r} came before in this input"
+    return Reject(document.place, reason, document.raw or b"", document.id)
+
+
+def _records(chunk: Chunk) -> int:
+    """Count what was read; a document without features is among documents and rejects."""
+    refused = len(chunk.analysed.refused) if chunk.analysed else 0
+    return len(chunk.documents) + len(chunk.rejects) - refused
+
+
+def _digest(documents: Iterable[Document]) -> str:
+    """Digest all that entries are made of."""
+    digest = blake2b(digest_size=DIGEST_BYTES)
+    for document in documents:
+        rest = repr((document.simhash, document.features, document.metadata))
+        for word in (document.id, document.text or "", rest):
+            encoded = word.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "big"))
+            digest.update(encoded)
+    return digest.hexdigest()

@@ -1,0 +1,107 @@
+"""``load`` from the command line."""
+
+import json
+import signal
+import time
+
+import pytest
+from corpus import text, write_jsonl
+from results import finish, run, start
+
+
+@pytest.fixture
+def work(tmp_path):
+    return tmp_path / "work"
+
+
+def exported(cli, url):
+    records = cli("export", url).records
+    return sorted((record["id"], record["simhash"]) for record in records)
+
+
+def _manifest(work):
+    path = work / "manifest.json"
+    return path.read_text() if path.exists() else ""
+
+
+def test_load_fills_an_empty_index_and_prints_one_line(cli, empty, corpus, corpus_file, work):
+    done = cli("load", empty, corpus_file, "--work", work)
+
+    assert done.code == 0
+    assert done.record == {
+        "documents": 60,
+        "known": 0,
+        "with_another_text": 0,
+        "refused": 0,
+        "resumed": 0,
+        "way": "sorted puts",
+    }
+    assert "load: 60 documents" in done.err
+    assert not work.exists()
+    assert cli("verify", empty).code == 0
+    assert [name for name, _ in exported(cli, empty)] == sorted(document["id"] for document in corpus)
+
+
+def test_load_gives_the_fingerprints_that_add_gives(cli, empty, tmp_path, corpus_file, work):
+    other = f"file:{tmp_path / 'other.index'}"
+    cli("create", other, "--analyzer", "shingle")
+    cli("add", other, corpus_file)
+
+    cli("load", empty, corpus_file, "--work", work)
+
+    assert exported(cli, empty) == exported(cli, other)
+
+
+def test_load_refuses_repeated_ids_with_file_and_line(cli, empty, tmp_path, corpus, work):
+    file = write_jsonl(tmp_path / "twice.jsonl", [*corpus[:5], corpus[2]])
+    rejects = tmp_path / "rejects.jsonl"
+
+    done = cli("load", empty, file, "--work", work, "--rejects", rejects)
+
+    assert (done.code, done.record["documents"], done.record["refused"]) == (3, 5, 1)
+    assert f"{file}:6: refused: the id 'group 0 copy 2' came before in this input" in done.err
+    [kept] = [json.loads(line) for line in rejects.read_text().splitlines()]
+    assert json.loads(kept["raw"]) == corpus[2]
+
+
+def test_load_refuses_a_filled_index_and_leaves_nothing_behind(cli, filled, corpus_file, work):
+    refused = cli("load", filled, corpus_file, "--work", work)
+
+    assert refused.code == 2
+    assert "--into-existing" in refused.sentence
+    assert not work.exists()
+
+
+def test_load_into_an_existing_index_counts_what_it_knew(cli, filled, tmp_path, corpus, work):
+    more = write_jsonl(tmp_path / "more.jsonl", [*corpus, *({**d, "id": f"new {d['id']}"} for d in corpus)])
+
+    done = cli("load", filled, more, "--work", work, "--into-existing")
+
+    assert (done.code, done.record["documents"], done.record["known"]) == (0, 120, 60)
+    assert cli("verify", filled).code == 0
+
+
+def test_options_of_hbase_are_refused_elsewhere(cli, empty, corpus_file, work):
+    refused = cli("load", empty, corpus_file, "--work", work, "--staging", "/somewhere")
+
+    assert refused.code == 2
+    assert "leave out --staging" in refused.sentence
+
+
+def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path, work):
+    many = [{"id": f"document {number}", "text": text(number, count=4)} for number in range(20_000)]
+    file = write_jsonl(tmp_path / "many.jsonl", many)
+    words = ("load", empty, file, "--work", work, "--workers", 1)
+    process = start(*words)
+    deadline = time.monotonic() + 60
+    while "part-000000" not in _manifest(work) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    finish(process)
+
+    done = run(*words)
+
+    assert done.code == 0
+    assert done.record["documents"] == len(many)
+    assert done.record["resumed"] >= 16_000
+    assert cli("verify", empty).code == 0

@@ -1,0 +1,11 @@
+# The table of an index, for an operator who makes it by hand: hbase shell schema/create_table.rb
+# Then simhash-hbase create hbase://host:port/simhash takes it over. Change the name, COMPRESSION (the servers must have
+# the codec), TTL of b and d (seconds: the index's ttl and a tenth of it, or a day, more), and SPLITS as you need.
+create 'simhash',
+  {NAME => 'b', VERSIONS => '1', BLOOMFILTER => 'ROWPREFIX_FIXED_LENGTH', DATA_BLOCK_ENCODING => 'FAST_DIFF', COMPRESSION => 'NONE', TTL => '2147483647', BLOCKCACHE => 'true',
+   CONFIGURATION => {'RowPrefixBloomFilter.prefix_length' => '5'}},
+  {NAME => 'd', VERSIONS => '1', BLOOMFILTER => 'ROW', DATA_BLOCK_ENCODING => 'FAST_DIFF', COMPRESSION => 'NONE', TTL => '2147483647', BLOCKCACHE => 'true'},
+  {NAME => 'm', VERSIONS => '1', BLOOMFILTER => 'ROW', DATA_BLOCK_ENCODING => 'FAST_DIFF', COMPRESSION => 'NONE', TTL => '2147483647', BLOCKCACHE => 'true'},
+  {CONFIGURATION => {'hbase.regionserver.region.split_restriction.type' => 'KeyPrefix', 'hbase.regionserver.region.split_restriction.prefix_length' => '5'},
+   SPLITS => ["\x40\x00\x00\x00", "\x80\x00\x00\x00", "\xc0\x00\x00\x00"]}
+exit

@@ -1,0 +1,101 @@
+"""Reads of whole rows and ranges of cells, in parts of a bounded size."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.hbase.driver import Driver
+from simhash_hbase.stores.hbase.exchange import Exchange
+
+__all__ = ["cell_pages", "read_rows"]
+
+# Cells are some hundred bytes: a reply stays at a few megabytes.
+REPLY_CELLS = 20_000
+ROW_PART = 16
+SCAN_ROWS = 2_000
+
+
+def read_rows(
+    exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int
+) -> dict[bytes, list[Cell]]:
+    """Read rows up to a limit of cells each.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        Makes the calls.
+    driver : Driver
+        Knows their form.
+    family : str
+        ``d`` or ``m``.
+    rows : sequence of bytes
+        Sorted, without repeats.
+    limit : int
+        Cells a row.
+
+    Returns
+    -------
+    dict
+        Row key to its cells.
+    """
+    first = min(limit, REPLY_CELLS // 10)
+    at_once = max(1, min(driver.rows_per_get, 10 * REPLY_CELLS // first))
+    groups = [rows[i : i + at_once] for i in range(0, len(rows), at_once)]
+    answers = exchange.hold([partial(driver.get_rows, family, group, first) for group in groups], sockets=4)
+    found = dict(zip(rows, (cells for group in answers for cells in group), strict=True))
+    for cells in found.values():
+        if len(cells) == first < limit:
+            cells.extend(_tail(exchange, driver, family, cells[-1], limit - first))
+    return found
+
+
+def cell_pages(
+    exchange: Exchange, driver: Driver, family: str, start: bytes, stop: bytes | None, page: int
+) -> Iterator[list[Cell]]:
+    """Read a range of cells in pages; see `Store.scan_cells`."""
+    waiting: list[Cell] = []
+    for cells in _parts(exchange, driver, family, start, stop, min(page, SCAN_ROWS)):
+        waiting += cells
+        whole = len(waiting) - len(waiting) % page
+        for i in range(0, whole, page):
+            yield waiting[i : i + page]
+        del waiting[:whole]
+    if waiting:
+        yield waiting
+
+
+def _parts(
+    exchange: Exchange, driver: Driver, family: str, start: bytes, stop: bytes | None, rows: int
+) -> Iterator[list[Cell]]:
+    if stop is not None and start >= stop:
+        # For HBase, an empty stop means no stop, and one equal to the start a single row.
+        return
+    while True:
+        parts = exchange.one(partial(driver.scan_cells, family, start, stop or b"", rows, ROW_PART))
+        yield [cell for part in parts for cell in part]
+        if len(parts) < rows:
+            return
+        last = parts[-1][-1]
+        if len(parts[-1]) == ROW_PART:
+            yield from _tail_parts(exchange, driver, family, last)
+        start = last.row + b"\0"
+
+
+def _tail(exchange: Exchange, driver: Driver, family: str, last: Cell, limit: int) -> list[Cell]:
+    found: list[Cell] = []
+    for part in _tail_parts(exchange, driver, family, last):
+        found += part
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _tail_parts(exchange: Exchange, driver: Driver, family: str, last: Cell) -> Iterator[list[Cell]]:
+    """Read what a row holds after one of its cells."""
+    while True:
+        part = exchange.one(partial(driver.row_tail, family, last.row, last.qualifier, REPLY_CELLS))
+        if part:
+            yield part
+        if len(part) < REPLY_CELLS:
+            return
+        last = part[-1]

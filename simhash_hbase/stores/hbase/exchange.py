@@ -1,0 +1,212 @@
+"""Many calls under way at once, without threads, repeated where that is safe."""
+
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from typing import Generic, TypeAlias, TypeVar
+
+from simhash_hbase.errors import Retryable, StoreBusy
+from simhash_hbase.stores.hbase.options import HBaseOptions
+from simhash_hbase.stores.hbase.pool import Pool
+from simhash_hbase.stores.hbase.translate import after_tries, translated
+from simhash_hbase.stores.hbase.wire import Answer, Call, Connection
+
+__all__ = ["Conversation", "Exchange", "Task"]
+
+T = TypeVar("T")
+
+Conversation: TypeAlias = Generator[Sequence[Call], list[Answer], T]
+"""Yields calls, is sent their answers, and returns what they mean."""
+Task: TypeAlias = Callable[[], Conversation[T]]
+"""Starts a conversation, from its beginning each time."""
+
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+
+
+class Exchange:
+    """Holds conversations with gateways.
+
+    Parameters
+    ----------
+    pool : Pool
+        Lends the connections.
+    options : HBaseOptions
+        Time-outs, and the table that errors name.
+    """
+
+    def __init__(self, pool: Pool, options: HBaseOptions) -> None:
+        self._pool = pool
+        self._options = options
+
+    def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
+        """Hold one conversation; see `hold`."""
+        [result] = self.hold([task], sockets=1, repeat=repeat, timeout_s=timeout_s)
+        return result
+
+    def hold(
+        self,
+        tasks: Sequence[Task[T]],
+        *,
+        sockets: int,
+        window: int = 1,
+        repeat: bool = True,
+        timeout_s: float | None = None,
+    ) -> list[T]:
+        """Hold many conversations.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            Those on one connection take place in this order.
+        sockets : int
+            Connections at most.
+        window : int
+            Conversations under way on one connection; what they send must fit into 32 KB if it is more than one.
+        repeat : bool
+            What was not answered is asked again, on other connections, until nothing is answered for ``deadline_s``.
+            When false, only connecting is repeated: what was sent once is never sent again.
+        timeout_s : float, optional
+            Seconds until a call must be answered, in place of the option.
+
+        Returns
+        -------
+        list
+            What each conversation returned, in order.
+
+        Raises
+        ------
+        Retryable
+            After the deadline, or at once without `repeat`.
+        Permanent
+            At once.
+        """
+        patience = _Patience(self._options.deadline_s)
+        work = _Work(tasks)
+        while waiting := work.start_over():
+            answered = len(work.results)
+            try:
+                with self._pool.lend(min(sockets, waiting)) as connections:
+                    lines: list[_Line[T]] = [
+                        _Line(connection, self._options.table, timeout_s) for connection in connections
+                    ]
+                    _talk(lines, work, window)
+            except Retryable as error:
+                if isinstance(error, StoreBusy) or (work.begun and not repeat):
+                    raise
+                patience.wait(error, progress=len(work.results) > answered)
+        return [work.results[number] for number in range(len(tasks))]
+
+
+class _Work(Generic[T]):
+    """What is to be asked, and what was answered."""
+
+    def __init__(self, tasks: Sequence[Task[T]]) -> None:
+        self.tasks = tasks
+        self.results: dict[int, T] = {}
+        self.begun = False
+        self._waiting: deque[int] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks are not begun yet."""
+        return len(self._waiting)
+
+    def start_over(self) -> int:
+        """Queue every task that has no result yet, and count them."""
+        self._waiting = deque(number for number in range(len(self.tasks)) if number not in self.results)
+        return self.waiting
+
+    def next_task(self) -> tuple[int, Conversation[T]] | None:
+        """Start the next conversation."""
+        if not self._waiting:
+            return None
+        self.begun = True
+        number = self._waiting.popleft()
+        return number, self.tasks[number]()
+
+
+class _Line(Generic[T]):
+    """The conversations under way on one connection, answered in the order in which they asked."""
+
+    def __init__(self, connection: Connection, table: str, timeout_s: float | None) -> None:
+        self._connection = connection
+        self._table = table
+        self._timeout_s = timeout_s
+        self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
+
+    def begin(self, work: _Work[T]) -> None:
+        """Start one more conversation, if there is one."""
+        task = work.next_task()
+        if task is not None:
+            number, conversation = task
+            self._ask(number, conversation, next(conversation))
+
+    def advance(self, work: _Work[T]) -> bool:
+        """Read what the oldest question waits for and go on with it; tell whether there was one."""
+        if not self._talking:
+            return False
+        number, conversation, calls = self._talking.popleft()
+        with translated(calls[0].method, self._connection.gateway, self._table):
+            answers = [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
+        try:
+            calls = conversation.send(answers)
+        except StopIteration as finished:
+            work.results[number] = finished.value
+            self.begin(work)
+        else:
+            self._ask(number, conversation, calls)
+        return True
+
+    def hang_up(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _ask(self, number: int, conversation: Conversation[T], calls: Sequence[Call]) -> None:
+        with translated(calls[0].method, self._connection.gateway, self._table):
+            self._connection.send(calls, timeout_s=self._timeout_s)
+        self._talking.append((number, conversation, calls))
+
+
+def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
+    """Send on all lines, then read from all in turn, until everything is answered.
+
+    What goes wrong closes the connection on which it happened; the pool closes those that still wait for answers.
+    """
+    line = lines[0]
+    try:
+        for line in lines * min(window, -(-work.waiting // len(lines))):
+            line.begin(work)
+        busy = True
+        while busy:
+            busy = False
+            for line in lines:
+                busy = line.advance(work) or busy
+    except BaseException:
+        line.hang_up()
+        raise
+
+
+class _Patience:
+    """Waits longer and longer between tries, until nothing was answered for too long."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self._deadline_s = deadline_s
+        self._begin()
+
+    def wait(self, error: Retryable, *, progress: bool) -> None:
+        """Sleep before the next try, or raise the error when there is no time left for one."""
+        if progress:
+            self._begin()
+        self._tries += 1
+        waited = time.monotonic() - self._started
+        # Random, so that clients that failed together do not come back together.
+        pause = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._tries)
+        if waited + pause > self._deadline_s:
+            raise after_tries(error, self._tries, waited) from error
+        time.sleep(pause)
+
+    def _begin(self) -> None:
+        self._started = time.monotonic()
+        self._tries = 0

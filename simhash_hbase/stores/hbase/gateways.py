@@ -1,0 +1,50 @@
+"""Everything that a store needs to talk to gateways: pool, exchange, and the driver that fits what they speak."""
+
+from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.stores.hbase.detect import ask_version
+from simhash_hbase.stores.hbase.driver import Driver
+from simhash_hbase.stores.hbase.exchange import Exchange
+from simhash_hbase.stores.hbase.options import HBaseOptions
+from simhash_hbase.stores.hbase.pool import Pool
+from simhash_hbase.stores.hbase.thrift1 import Thrift1
+from simhash_hbase.stores.hbase.thrift2 import Thrift2
+from simhash_hbase.stores.hbase.wire import Connection
+
+__all__ = ["Gateways"]
+
+
+class Gateways:
+    """Connects to the first gateway that answers and finds out what it speaks.
+
+    Parameters
+    ----------
+    options : HBaseOptions
+        Where, and how patient.
+
+    Raises
+    ------
+    StoreUnavailable
+        When none answers as it should; the text says what was found.
+    """
+
+    def __init__(self, options: HBaseOptions) -> None:
+        self.options = options
+        self._version = options.version
+        self._pool = Pool(options, self._greet)
+        # Not repeated: whoever mistyped a port wants to know at once.
+        with self._pool.lend(1):
+            pass
+        self.exchange = Exchange(self._pool, options)
+        self.driver: Driver = Thrift2(options.table) if self._version == 2 else Thrift1(options.table)  # noqa: PLR2004
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+    def _greet(self, connection: Connection) -> None:
+        found = ask_version(connection, self.options)
+        if self._version is None:
+            self._version = found
+        if found != self._version:
+            wanted = "the address says" if self.options.version else "another gateway of the address speaks"
+            raise StoreUnavailable(f"{connection.gateway} speaks Thrift {found}, {wanted} Thrift {self._version}")

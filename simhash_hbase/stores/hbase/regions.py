@@ -1,0 +1,34 @@
+"""Where the regions of a table begin, remembered."""
+
+import time
+from collections.abc import Callable
+
+__all__ = ["Regions"]
+
+REMEMBER_S = 300.0
+
+
+class Regions:
+    """Remembers the regions' first keys, and asks again after a while or after an error.
+
+    Parameters
+    ----------
+    ask : callable
+        Asks the server.
+    """
+
+    def __init__(self, ask: Callable[[], list[bytes]]) -> None:
+        self._ask = ask
+        self._known: list[bytes] | None = None
+        self._asked = 0.0
+
+    def starts(self) -> list[bytes]:
+        """Return the first keys, sorted."""
+        if self._known is None or time.monotonic() - self._asked > REMEMBER_S:
+            self._known = self._ask()
+            self._asked = time.monotonic()
+        return self._known
+
+    def forget(self) -> None:
+        """Ask again next time: a region may have been split or moved."""
+        self._known = None

@@ -1,0 +1,139 @@
+"""Scans of many prefixes: one scan each for the few of a query, one filter of thousands for those of a batch."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import SimhashError
+from simhash_hbase.layout import PREFIX_BYTES
+from simhash_hbase.rowkey import BlockRows, pack_prefixes, prefix_stop, unpack_rows
+from simhash_hbase.stores.base import PrefixScan
+from simhash_hbase.stores.hbase.driver import Driver
+from simhash_hbase.stores.hbase.exchange import Exchange, Task
+from simhash_hbase.stores.hbase.regions import Regions
+
+__all__ = ["scan_prefixes"]
+
+U64 = np.uint64
+
+# One query has 4 to 35 tables; up to here each prefix gets a scan of its own, all in flight at once, and the
+# server's bloom filter is asked.
+FEW_PREFIXES = 64
+# Rows in one reply at most: about a megabyte.
+REPLY_ROWS = 20_000
+FAN_OUT_SOCKETS = 5
+BATCH_SOCKETS = 4
+# A request is about 150 bytes.
+WINDOW = 32
+
+
+def scan_prefixes(
+    exchange: Exchange, driver: Driver, prefixes: NDArray[np.uint64], limit: int, regions: Regions
+) -> PrefixScan:
+    """Find the rows under many prefixes; see `Store.scan`.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        Makes the calls.
+    driver : Driver
+        Knows their form.
+    prefixes : ndarray of uint64
+        Sorted, without repeats.
+    limit : int
+        Rows a prefix at most.
+    regions : Regions
+        They only group the work: an answer is right whatever they are.
+
+    Returns
+    -------
+    PrefixScan
+    """
+    many = len(prefixes) > FEW_PREFIXES and driver.prefixes_per_scan > 1
+    try:
+        if many:
+            groups = _by_region(prefixes, regions.starts(), driver.prefixes_per_scan)
+            jobs = [_job_of(group, limit) for group in groups if len(group)]
+        else:
+            keys = pack_prefixes(prefixes)
+            jobs = [_Job(prefixes[i : i + 1], key, key, limit) for i, key in enumerate(keys)]
+        _read(exchange, driver, jobs, many=many)
+    except SimhashError:
+        regions.forget()
+        raise
+    return _cut(unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
+
+
+def _read(exchange: Exchange, driver: Driver, jobs: list["_Job"], *, many: bool) -> None:
+    sockets, window = (BATCH_SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
+    while jobs:
+        asked = [job.next_rows() for job in jobs]
+        tasks = [job.task(driver, rows) for job, rows in zip(jobs, asked, strict=True)]
+        answers = exchange.hold(tasks, sockets=sockets, window=window)
+        jobs = [job for job, keys, rows in zip(jobs, answers, asked, strict=True) if not job.take(keys, rows)]
+
+
+class _Job:
+    """Sorted prefixes that are read by one scan, page after page."""
+
+    def __init__(self, prefixes: NDArray[np.uint64], first: bytes, last: bytes, limit: int) -> None:
+        self.packed: list[bytes] = []
+        self._prefixes = prefixes
+        self._limit = limit
+        self._start, self._stop = first, prefix_stop(last)
+        # Rows of the first prefix that were read already.
+        self._seen = 0
+
+    def next_rows(self) -> int:
+        """Tell how many rows to ask for: for one prefix one above the limit, which shows that there are more."""
+        left = self._limit + 1 - self._seen if len(self._prefixes) == 1 else REPLY_ROWS
+        return min(left, REPLY_ROWS)
+
+    def task(self, driver: Driver, rows: int) -> Task[list[bytes]]:
+        """Make the next scan."""
+        if len(self._prefixes) == 1:
+            return partial(driver.scan_keys, self._start, self._stop, rows)
+        return partial(driver.scan_keys, self._start, self._stop, rows, self._prefixes)
+
+    def take(self, keys: list[bytes], asked: int) -> bool:
+        """Keep an answer and tell whether it was the last one."""
+        self.packed.append(b"".join(keys))
+        if len(keys) < asked:
+            return True
+        last = keys[-1][:PREFIX_BYTES]
+        at = int(np.searchsorted(self._prefixes, U64(int.from_bytes(last, "big"))))
+        seen = len(keys) - bisect_left(keys, last) + (self._seen if at == 0 else 0)
+        if seen > self._limit:
+            # What else this prefix holds is not wanted: a hot prefix must not be read to its end.
+            self._prefixes, self._seen = self._prefixes[at + 1 :], 0
+            self._start = pack_prefixes(self._prefixes[:1])[0] if len(self._prefixes) else b""
+        else:
+            self._prefixes, self._seen = self._prefixes[at:], seen
+            self._start = keys[-1] + b"\0"
+        return not len(self._prefixes)
+
+
+def _job_of(prefixes: NDArray[np.uint64], limit: int) -> _Job:
+    first, last = pack_prefixes(prefixes[[0, -1]])
+    return _Job(prefixes, first, last, limit)
+
+
+def _by_region(prefixes: NDArray[np.uint64], region_starts: Sequence[bytes], most: int) -> Iterator[NDArray[np.uint64]]:
+    """Split prefixes where regions begin, and what is left into equal parts."""
+    starts = [int.from_bytes(start[:PREFIX_BYTES].ljust(PREFIX_BYTES, b"\0"), "big") for start in region_starts]
+    edges = np.searchsorted(prefixes, np.array(starts, dtype=U64))
+    for group in np.split(prefixes, edges):
+        yield from np.array_split(group, -(-len(group) // most) or 1)
+
+
+def _cut(rows: BlockRows, limit: int) -> PrefixScan:
+    """Leave of each prefix as many rows as the limit allows, and name those that had more."""
+    prefixes = rows.prefixes
+    starts = np.searchsorted(prefixes, prefixes, "left")
+    above = np.arange(len(prefixes)) - starts >= limit
+    if not above.any():
+        return PrefixScan(rows, np.empty(0, U64))
+    return PrefixScan(BlockRows(prefixes[~above], rows.simhashes[~above]), np.unique(prefixes[above]))

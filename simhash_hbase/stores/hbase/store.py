@@ -1,0 +1,254 @@
+"""The store over HBase's Thrift gateways."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rowkey import BlockRows, pack_prefixes, unpack_rows
+from simhash_hbase.schema import TableSchema
+from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
+from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
+from simhash_hbase.stores.hbase.cells import cell_pages, read_rows
+from simhash_hbase.stores.hbase.gateways import Gateways
+from simhash_hbase.stores.hbase.grouping import cut, group_cells, group_rows, latest_writes, swap_waves
+from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
+from simhash_hbase.stores.hbase.regions import Regions
+from simhash_hbase.stores.hbase.scanning import scan_prefixes
+from simhash_hbase.stores.hbase.tables import create_table, find_table
+
+__all__ = ["HBaseStore"]
+
+WRITE_SOCKETS = 3
+READ_SOCKETS = 4
+SWAP_SOCKETS = 8
+# A swap is about a kilobyte; see `Exchange.hold` for what limits the window.
+SWAP_WINDOW = 8
+END_OF_PREFIXES = 1 << 40
+# The server's default, hbase.server.keyvalue.maxsize; Thrift 2 only says "internal error" above it.
+CELL_BYTES = 10 << 20
+
+
+class HBaseStore:
+    """An index in one table of an HBase.
+
+    Parameters
+    ----------
+    gateways : Gateways
+        Connected.
+    options : HBaseOptions
+        What they were connected with.
+
+    Notes
+    -----
+    Implements `Store` and `CompareAndSet`. Threads may share it; a fork starts with connections of its own. What was
+    acknowledged is in HBase's write-ahead log. Cells without a timestamp and compare-and-set are stamped by the region
+    server. A write that may not be repeated and gets no answer raises `StoreTimeout` or `StoreUnavailable`: it may
+    have taken effect. HBase does not tell an empty value from an absent one in a compare-and-set, so those with an
+    empty value are refused.
+    """
+
+    def __init__(self, gateways: Gateways, options: HBaseOptions) -> None:
+        self._options = options
+        self._gateways = gateways
+        self._driver = gateways.driver
+        self._exchange = gateways.exchange
+        self._regions = Regions(lambda: self._exchange.one(self._driver.region_starts))
+        self.shortfalls: tuple[str, ...] = ()
+
+    @classmethod
+    def open(cls, options: HBaseOptions) -> Self:
+        """Connect to a table that is there.
+
+        Parameters
+        ----------
+        options : HBaseOptions
+            Which one.
+
+        Returns
+        -------
+        HBaseStore
+
+        Raises
+        ------
+        IndexMissing
+            When there is no such table.
+        NotAnIndex
+            When it was made for other data.
+        StoreRefused
+            When it is disabled.
+        StoreUnavailable
+            When no gateway answers as one; the text says what was found.
+        """
+        gateways = Gateways(options)
+        try:
+            find_table(gateways)
+        except BaseException:
+            gateways.close()
+            raise
+        return cls(gateways, options)
+
+    @classmethod
+    def create(cls, options: HBaseOptions, schema: TableSchema | None = None) -> Self:
+        """Make a table and connect to it; one that an operator made, and nobody has used, is taken over.
+
+        Parameters
+        ----------
+        options : HBaseOptions
+            Which one.
+        schema : TableSchema, optional
+            Regions, codec and expiry.
+
+        Returns
+        -------
+        HBaseStore
+            Its `shortfalls` lists what is not as it should be: Thrift 1 cannot make everything.
+
+        Raises
+        ------
+        IndexExists
+            When there is a table with an index.
+        StoreRefused
+            When the server made another table than it was asked for.
+        """
+        gateways = Gateways(options)
+        try:
+            shortfalls = create_table(gateways, schema or TableSchema())
+        except BaseException:
+            gateways.close()
+            raise
+        store = cls(gateways, options)
+        store.shortfalls = shortfalls
+        return store
+
+    @property
+    def url(self) -> str:
+        """The address, as a user would write it."""
+        return format_url(self._options)
+
+    def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
+        """Find the block rows under many prefixes; see `Store.scan`."""
+        check_positive("limit", limit)
+        if not len(prefixes):
+            return PrefixScan(BlockRows.empty(), np.empty(0, np.uint64))
+        return scan_prefixes(self._exchange, self._driver, prefixes, limit, self._regions)
+
+    def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
+        """Read block rows in order, a page at a time; see `Store.scan_range`."""
+        check_positive("page", page)
+        return self._pages_of_rows(start, stop, page)
+
+    def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
+        """Write block rows; see `Store.put_rows`."""
+        groups = group_rows(rows)
+        self._exchange.hold([partial(self._driver.put_keys, keys, timestamp) for keys in groups], sockets=WRITE_SOCKETS)
+
+    def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
+        """Delete block rows; see `Store.delete_rows`."""
+        groups = group_rows(rows)
+        self._exchange.hold(
+            [partial(self._driver.delete_keys, keys, timestamp) for keys in groups], sockets=WRITE_SOCKETS
+        )
+
+    def put(self, family: str, cells: Sequence[Cell]) -> None:
+        """Write cells; see `Store.put`.
+
+        Raises
+        ------
+        StoreTimeout, StoreUnavailable
+            Without a second try when cells are stamped by the server: a repeated write could undo another one that
+            was made in between.
+        """
+        check_cell_family(family)
+        _check_sizes(len(cell.value) for cell in cells)
+        groups = group_cells(latest_writes(cells))
+        repeat = all(cell.timestamp is not None for cell in cells)
+        self._exchange.hold(
+            [partial(self._driver.put, family, group) for group in groups], sockets=WRITE_SOCKETS, repeat=repeat
+        )
+
+    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+        """Read single cells; see `Store.get`."""
+        check_cell_family(family)
+        wanted = sorted(set(keys))
+        groups = cut(wanted, self._driver.rows_per_get)
+        answers = self._exchange.hold(
+            [partial(self._driver.get, family, group) for group in groups], sockets=READ_SOCKETS
+        )
+        found = dict(zip(wanted, (cell for cells in answers for cell in cells), strict=True))
+        return [found[key] for key in keys]
+
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+        """Read many rows whole; see `Store.get_rows`."""
+        check_cell_family(family)
+        check_positive("limit", limit)
+        found = read_rows(self._exchange, self._driver, family, sorted(set(rows)), limit)
+        return [list(found[row]) for row in rows]
+
+    def delete(self, family: str, cells: Sequence[Cell]) -> None:
+        """Delete cells up to a timestamp; see `Store.delete`."""
+        check_cell_family(family)
+        check_deletions(cells)
+        groups = group_cells(cells)
+        self._exchange.hold([partial(self._driver.delete, family, group) for group in groups], sockets=WRITE_SOCKETS)
+
+    def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
+        """Read the cells of a family in order, a page at a time; see `Store.scan_cells`."""
+        check_cell_family(family)
+        check_positive("page", page)
+        return cell_pages(self._exchange, self._driver, family, start, stop, page)
+
+    def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
+        """Change cells of family ``d``, each by itself; see `CompareAndSet.compare_and_set`.
+
+        Raises
+        ------
+        InvalidArgument
+            When an expected or a new value is empty.
+        StoreTimeout, StoreUnavailable
+            When an answer is missing: read the cells, they may have been changed or not.
+        """
+        if any(not swap.value or swap.expected == b"" for swap in swaps):
+            raise InvalidArgument("an empty value cannot be compared and set: HBase takes it for an absent one")
+        _check_sizes(len(swap.value) for swap in swaps)
+        done: dict[int, bool] = {}
+        for wave in swap_waves(swaps):
+            tasks = [partial(self._driver.swap, swaps[number]) for number in wave]
+            answers = self._exchange.hold(tasks, sockets=SWAP_SOCKETS, window=SWAP_WINDOW, repeat=False)
+            done.update(zip(wave, answers, strict=True))
+        return [done[number] for number in range(len(swaps))]
+
+    def size(self) -> StoreSize:
+        """Tell nothing: a gateway knows no sizes, and counting means scanning."""
+        return StoreSize(None, None)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._gateways.close()
+
+    def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
+        if start >= stop:
+            return
+        first = _prefix_key(start)
+        last = b"" if stop >= END_OF_PREFIXES else _prefix_key(stop)
+        while True:
+            keys = self._exchange.one(partial(self._driver.scan_keys, first, last, page))
+            if keys:
+                yield unpack_rows(b"".join(keys))
+            if len(keys) < page:
+                return
+            first = keys[-1] + b"\0"
+
+
+def _check_sizes(sizes: Iterable[int]) -> None:
+    largest = max(sizes, default=0)
+    if largest > CELL_BYTES:
+        raise InvalidArgument(f"a cell of {largest} bytes is too large: HBase takes {CELL_BYTES}")
+
+
+def _prefix_key(prefix: int) -> bytes:
+    [key] = pack_prefixes(np.array([prefix], dtype=np.uint64))
+    return key

@@ -1,0 +1,290 @@
+"""What networks and gateways do to a store over HBase, and that no answer is ever wrong for it."""
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from simhash_hbase.blocks import Scheme
+from simhash_hbase.errors import IndexMissing, Retryable, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.rowkey import BlockRows, block_rows
+from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase.admin2 import Admin2
+from simhash_hbase.stores.hbase.gateways import Gateways
+from simhash_hbase.stores.hbase.wire import Call
+from tests.stores.faults import Chaos, FaultyProxy
+from tests.stores.hbase_server import address, hbase_options, tables
+from tests.stores.rows import found_by, pairs_of
+
+pytestmark = pytest.mark.hbase
+
+# 10,000 in the full run.
+QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "300"))
+SCHEME = Scheme(5, 2)
+PATIENCE = {"timeout_s": 2.0, "deadline_s": 20.0}
+
+
+@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
+def version(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def table():
+    return tables().take(keep=True)
+
+
+@pytest.fixture(scope="module")
+def simhashes(table):
+    """Fingerprints in groups of near ones, written once for all tests of this file."""
+    rng = np.random.default_rng(1)
+    centres = rng.integers(0, 1 << 64, 300, dtype=np.uint64)
+    near = np.concatenate([centres ^ (np.uint64(1) << np.uint64(bit)) for bit in (0, 17, 40, 63)])
+    found = np.unique(np.concatenate([centres, near]))
+    store = HBaseStore.open(hbase_options(2, table))
+    store.put_rows(block_rows(SCHEME, found), timestamp=1)
+    store.close()
+    return found
+
+
+@pytest.fixture
+def proxy(version):
+    host, _, port = address(version).rpartition(":")
+    made = FaultyProxy(host, int(port))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(proxy, version, table, simhashes):
+    made = through(proxy, version, table)
+    yield made
+    made.close()
+
+
+def through(*proxies_version_table):
+    *proxies, version, table = proxies_version_table
+    gateways = tuple(Gateway("127.0.0.1", proxy.port) for proxy in proxies)
+    return HBaseStore.open(hbase_options(version, table, gateways=gateways, **PATIENCE))
+
+
+def expected(simhashes, prefixes):
+    rows = block_rows(SCHEME, simhashes)
+    present = np.isin(rows.prefixes, prefixes)
+    return pairs_of(BlockRows(rows.prefixes[present], rows.simhashes[present]))
+
+
+def prefixes_of(simhashes):
+    return np.unique(SCHEME.prefixes(simhashes).reshape(-1))
+
+
+def later(seconds, act):
+    timer = threading.Timer(seconds, act)
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("queries", [1, 60], ids=["query", "batch"])
+def test_a_scan_whose_connections_are_killed_is_made_again(store, proxy, simhashes, queries):
+    prefixes = prefixes_of(simhashes[:queries])
+    proxy.delay_s = 0.2
+    killer = later(0.1, proxy.kill_connections)
+    connections = proxy.connections
+
+    found = store.scan(prefixes, limit=1000)
+
+    killer.join()
+    assert pairs_of(found.rows) == expected(simhashes, prefixes)
+    assert proxy.connections > connections
+
+
+def test_after_a_time_out_the_next_answer_is_the_right_one(store, proxy, simhashes):
+    first, second = prefixes_of(simhashes[:1]), prefixes_of(simhashes[500:501])
+    store._exchange._options = hbase_options(2, "x", deadline_s=0.5)
+    proxy.stalled = True
+
+    with pytest.raises(StoreTimeout, match=r"no answer within 2"):
+        store.scan(first, limit=1000)
+    proxy.stalled = False
+
+    assert pairs_of(store.scan(second, limit=1000).rows) == expected(simhashes, second)
+
+
+def test_a_stall_longer_than_the_time_out_is_survived_within_the_deadline(store, proxy, simhashes):
+    prefixes = prefixes_of(simhashes[:1])
+    proxy.stalled = True
+    later(2.5, lambda: setattr(proxy, "stalled", False))
+
+    assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
+
+
+def test_connections_that_were_closed_while_idle_are_replaced_without_an_error(store, proxy, simhashes):
+    prefixes = prefixes_of(simhashes[:1])
+    store.scan(prefixes, limit=1000)
+    proxy.kill_connections()
+    time.sleep(0.1)
+
+    # A compare-and-set is not repeated, so this would fail if it were sent on a closed connection.
+    assert store.compare_and_set([Swap(os.urandom(8), b"s", None, b"x")]) == [True]
+    assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
+
+
+@pytest.mark.parametrize("passed", [0, 1, 30, 60])
+def test_a_reply_cut_in_the_middle_is_never_taken_for_an_answer(store, proxy, simhashes, passed):
+    prefixes = prefixes_of(simhashes[:1])
+    proxy.cut_after = passed
+    later(0.3, lambda: setattr(proxy, "cut_after", None))
+
+    assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
+
+
+def test_errors_say_what_where_and_how_often(store, proxy):
+    proxy.refusing = True
+    proxy.kill_connections()
+    store._exchange._options = hbase_options(2, "x", deadline_s=1.0)
+
+    with pytest.raises(StoreUnavailable, match=rf"at {proxy.address}: .* \(tried \d+ times in \d\.\d s\)"):
+        found_by(store, 1)
+
+
+def test_a_lost_reply_to_a_compare_and_set_is_an_error_and_the_swap_is_not_repeated(store, proxy):
+    row = os.urandom(8)
+    [done] = store.compare_and_set([Swap(row, b"s", None, b"one")])
+    proxy.cut_after = 3
+
+    with pytest.raises((StoreTimeout, StoreUnavailable)):
+        store.compare_and_set([Swap(row, b"s", b"one", b"two")])
+    proxy.cut_after = None
+
+    assert done
+    assert store.get("d", [(row, b"s")])[0].value == b"two"
+
+
+def test_a_lost_reply_to_a_write_stamped_by_the_server_is_an_error(store, proxy):
+    row = os.urandom(8)
+    proxy.cut_after = 3
+
+    with pytest.raises((StoreTimeout, StoreUnavailable)):
+        store.put("d", [Cell(row, b"s", b"one")])
+    proxy.cut_after = None
+
+    assert store.get("d", [(row, b"s")])[0].value == b"one"
+
+
+def test_writes_with_a_timestamp_are_repeated(store, proxy):
+    row = os.urandom(8)
+    proxy.cut_after = 3
+    later(0.3, lambda: setattr(proxy, "cut_after", None))
+
+    store.put("d", [Cell(row, b"s", b"one", 7)])
+
+    assert store.get("d", [(row, b"s")]) == [Cell(row, b"s", b"one", 7)]
+
+
+def test_another_gateway_takes_over(proxy, version, table, simhashes):
+    host, _, port = address(version).rpartition(":")
+    other = FaultyProxy(host, int(port))
+    store = through(proxy, other, version, table)
+    prefixes = prefixes_of(simhashes[:1])
+    wanted = expected(simhashes, prefixes)
+    for closed, left in ((proxy, other), (other, None)):
+        assert pairs_of(store.scan(prefixes, limit=1000).rows) == wanted
+        closed.close()
+        if left:
+            assert pairs_of(store.scan(prefixes, limit=1000).rows) == wanted
+            assert left.connections > 0
+    store.close()
+
+
+def test_a_gateway_that_falls_silent_is_left_for_another(proxy, version, table, simhashes):
+    host, _, port = address(version).rpartition(":")
+    other = FaultyProxy(host, int(port))
+    store = through(proxy, other, version, table)
+    prefixes = prefixes_of(simhashes[:1])
+    proxy.stalled = True
+
+    for _ in range(3):
+        assert pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
+    store.close()
+    other.close()
+
+
+def test_a_port_where_nobody_listens_is_refused_at_once(version):
+    options = hbase_options(version, "any", gateways=(Gateway("127.0.0.1", 1),))
+
+    with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1: connection refused"):
+        HBaseStore.open(options)
+
+
+def test_the_other_interface_is_named(version, table):
+    options = hbase_options(version, table, version=3 - version)
+
+    with pytest.raises(StoreUnavailable, match=rf"speaks Thrift {version}, the address says Thrift {3 - version}"):
+        HBaseStore.open(options)
+
+
+@pytest.mark.parametrize("wrong", [{"transport": "framed"}, {"protocol": "compact"}])
+def test_the_right_transport_and_protocol_are_named(version, table, wrong):
+    options = hbase_options(version, table, **wrong, connect_timeout_s=0.5)
+
+    with pytest.raises(StoreUnavailable, match=r"the address needs \?transport=buffered&protocol=binary"):
+        HBaseStore.open(options)
+
+
+@pytest.mark.parametrize("name", ["simhash_test_nobody_made_it", "nonamespace:simhash_test"])
+def test_a_missing_table_is_named(version, name):
+    with pytest.raises(IndexMissing, match=rf"no table {name}"):
+        HBaseStore.open(hbase_options(version, name))
+
+
+def test_a_disabled_table_is_said_to_be_disabled(version):
+    name = tables().take()
+    store = HBaseStore.open(hbase_options(version, name))
+    found_by(store, 1)
+    disable(name)
+
+    with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
+        HBaseStore.open(hbase_options(version, name))
+    with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
+        found_by(store, 1)
+    enable(name)
+    assert found_by(store, 1) == []
+    store.close()
+
+
+def test_queries_under_random_faults_are_never_answered_wrongly(store, proxy, simhashes):
+    rng = np.random.default_rng(7)
+    proxy.chaos = Chaos(seed=7, hold_s=2.5)
+    wrong, failed = 0, 0
+    for _ in range(QUERIES):
+        prefixes = prefixes_of(rng.choice(simhashes, 1))
+        try:
+            wrong += pairs_of(store.scan(prefixes, limit=1000).rows) != expected(simhashes, prefixes)
+        except Retryable:
+            failed += 1
+
+    assert wrong == 0
+    assert failed == 0
+    assert proxy.chaos.faults > QUERIES / 300
+
+
+def disable(name):
+    _administrate(name, "disableTable")
+
+
+def enable(name):
+    _administrate(name, "enableTable")
+
+
+def _administrate(name, method):
+    gateways = Gateways(hbase_options(2, name))
+    admin = Admin2(name)
+
+    def conversation():
+        yield [Call(admin._idl.Cells, method, {"tableName": admin._name})]
+
+    gateways.exchange.one(conversation)
+    gateways.close()

@@ -1,0 +1,205 @@
+"""What the store over HBase does beyond the contract: paging, grouping, limits, threads and forks."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from simhash_hbase.blocks import Scheme
+from simhash_hbase.errors import InvalidArgument, StoreBusy
+from simhash_hbase.rowkey import BlockRows, block_rows, pack_rows
+from simhash_hbase.schema import TableSchema
+from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.hbase import HBaseStore, cells, grouping, scanning
+from simhash_hbase.stores.memory import MemoryStore
+from tests.stores.hbase_server import hbase_options, tables
+from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
+
+pytestmark = pytest.mark.hbase
+
+
+@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
+def version(request):
+    return request.param
+
+
+@pytest.fixture
+def store(version):
+    made = HBaseStore.open(hbase_options(version, tables().take()))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def wide_store():
+    """A table of seven regions, through Thrift 2."""
+    made = HBaseStore.create(hbase_options(2, tables().name()), TableSchema(regions=7))
+    yield made
+    made.close()
+
+
+def answer(store, prefixes, limit):
+    found = store.scan(prefixes, limit=limit)
+    return pairs_of(found.rows), found.truncated.tolist()
+
+
+@pytest.mark.parametrize("reply_rows", [3, 64, 20_000])
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
+def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, monkeypatch, reply_rows, limit):
+    rng = np.random.default_rng(reply_rows * limit)
+    prefixes = rng.integers(0, 1 << 40, 300, dtype=np.uint64)
+    simhashes = rng.integers(0, 1 << 64, 300, dtype=np.uint64)
+    hot = rows_of(*((int(prefix), n) for prefix in prefixes[:5] for n in range(40)))
+    edges = rows_of((0, 0), ((1 << 40) - 1, (1 << 64) - 1))
+    model = MemoryStore()
+    for rows in (rows_of(*zip(prefixes.tolist(), simhashes.tolist(), strict=True)), hot, edges):
+        for store in (model, wide_store):
+            store.put_rows(rows, timestamp=1)
+    monkeypatch.setattr(scanning, "REPLY_ROWS", reply_rows)
+    asked = np.unique(np.concatenate([prefixes[:200], prefixes[:200] + np.uint64(1), uint64s(0, (1 << 40) - 1)]))
+
+    assert answer(wide_store, asked, limit) == answer(model, asked, limit)
+
+
+def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
+    store.put_rows(rows_of(*((7, n) for n in range(300)), (8, 1)), timestamp=1)
+    monkeypatch.setattr(scanning, "REPLY_ROWS", 10)
+    asked = []
+    scan_keys = store._driver.scan_keys
+    monkeypatch.setattr(store._driver, "scan_keys", lambda *args: asked.append(args[2]) or scan_keys(*args))
+
+    assert answer(store, uint64s(7, 8), 25) == ([*((7, n) for n in range(25)), (8, 1)], [7])
+    assert sum(asked) <= 26 + 10
+
+
+def test_a_row_with_many_cells_is_read_in_parts(store, monkeypatch):
+    monkeypatch.setattr(cells, "REPLY_CELLS", 20)
+    made = [Cell(b"row", bytes([n]), b"v", 7) for n in range(256)]
+    store.put("d", [*made, Cell(b"row2", b"'", b"v", 7)])
+
+    assert store.get_rows("d", [b"row", b"row2"], limit=1000) == [made, [Cell(b"row2", b"'", b"v", 7)]]
+    assert store.get_rows("d", [b"row"], limit=77) == [made[:77]]
+    assert [len(page) for page in store.scan_cells("d", b"", None, page=100)] == [100, 100, 57]
+
+
+def test_writes_and_reads_are_cut_into_calls(store, monkeypatch):
+    monkeypatch.setattr(grouping, "WRITE_ROWS", 7)
+    monkeypatch.setattr(grouping, "WRITE_BYTES", 100)
+    monkeypatch.setattr(store._driver, "rows_per_get", 7, raising=False)
+    made = [Cell(b"%02d" % n, b"s", b"v" * n, 7) for n in range(60)]
+    rows = rows_of(*((n, n) for n in range(60)))
+    store.put("d", made)
+    store.put_rows(rows, timestamp=1)
+
+    assert store.get("d", [(cell.row, b"s") for cell in made]) == made
+    assert store.get_rows("d", [cell.row for cell in made], limit=2) == [[cell] for cell in made]
+    assert all_pairs(store) == pairs_of(rows)
+    store.delete("d", made)
+    store.delete_rows(rows, timestamp=2)
+    assert all_cells(store) == []
+    assert all_pairs(store) == []
+
+
+def test_of_two_writes_of_a_cell_in_one_call_the_later_stays(store):
+    store.put("d", [Cell(b"row", b"s", b"%d" % n) for n in range(50)])
+
+    assert store.get("d", [(b"row", b"s")])[0].value == b"49"
+
+
+def test_many_swaps_are_each_by_themselves_and_in_order_on_one_row(store):
+    rows = [os.urandom(8) for _ in range(300)]
+    done = store.compare_and_set(
+        [
+            Swap(row, b"s", expected, value)
+            for expected, value in ((None, b"1"), (b"1", b"2"), (b"1", b"3"))
+            for row in rows
+        ]
+    )
+
+    assert done == [True] * 600 + [False] * 300
+    assert {cell.value for cell in store.get("d", [(row, b"s") for row in rows])} == {b"2"}
+
+
+@pytest.mark.parametrize("swap", [Swap(b"r", b"s", b"", b"x"), Swap(b"r", b"s", b"x", b"")])
+def test_a_swap_with_an_empty_value_is_refused(store, swap):
+    with pytest.raises(InvalidArgument, match="empty value"):
+        store.compare_and_set([swap])
+
+
+def test_a_cell_above_the_servers_limit_is_refused_before_it_is_sent(store):
+    large = bytes((10 << 20) + 1)
+
+    with pytest.raises(InvalidArgument, match="10485761 bytes is too large"):
+        store.put("d", [Cell(b"row", b"s", large, 1)])
+    with pytest.raises(InvalidArgument, match="10485761 bytes is too large"):
+        store.compare_and_set([Swap(b"row", b"s", None, large)])
+    assert all_cells(store) == []
+
+
+def test_threads_share_a_store_with_fewer_connections_than_they_want(version):
+    store = HBaseStore.open(hbase_options(version, tables().take(), max_connections=3))
+    simhashes = np.random.default_rng(1).integers(0, 1 << 64, 40, dtype=np.uint64)
+    rows = block_rows(Scheme(5, 2), simhashes)
+    store.put_rows(rows, timestamp=1)
+
+    def ask(simhash):
+        prefixes = np.unique(Scheme(5, 2).prefixes(np.array([simhash], dtype=np.uint64)).reshape(-1))
+        present = np.isin(rows.prefixes, prefixes)
+        wanted = pairs_of(BlockRows(rows.prefixes[present], rows.simhashes[present]))
+        return pairs_of(store.scan(prefixes, limit=1000).rows) == wanted
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(ask, list(simhashes) * 5))
+    store.close()
+
+
+def test_when_all_connections_are_in_use_for_too_long_the_store_is_busy(version):
+    store = HBaseStore.open(hbase_options(version, tables().take(), max_connections=1, timeout_s=0.2))
+
+    with store._gateways._pool.lend(1), pytest.raises(StoreBusy, match="all 1 connections"):
+        found_by(store, 1)
+    store.close()
+
+
+def test_parent_and_child_both_use_a_store_after_a_fork(store):
+    store.put_rows(rows_of((1, 1)), timestamp=1)
+    child = os.fork()
+    if not child:
+        right = all(found_by(store, 1) == [(1, 1)] for _ in range(50))
+        os._exit(0 if right else 1)
+    answers = [found_by(store, 1) for _ in range(50)]
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert answers == [[(1, 1)]] * 50
+
+
+def test_an_interrupt_in_the_middle_leaves_no_connection_with_unread_answers(store, monkeypatch):
+    store.put_rows(rows_of((1, 1), (2, 2)), timestamp=1)
+    found_by(store, 1)
+    connection = type(store._gateways._pool._idle[-1])
+    receive = connection.receive
+
+    def interrupted(self, **options):
+        monkeypatch.setattr(connection, "receive", receive)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(connection, "receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        found_by(store, 1)
+
+    assert found_by(store, 2) == [(2, 2)]
+
+
+def test_no_call_writes_more_rows_than_a_server_likes(store, monkeypatch):
+    sizes = []
+    put_keys = store._driver.put_keys
+    monkeypatch.setattr(store._driver, "put_keys", lambda keys, stamp: sizes.append(len(keys)) or put_keys(keys, stamp))
+    rows = rows_of(*((n, n) for n in range(9_000)))
+
+    store.put_rows(rows, timestamp=1)
+
+    assert max(sizes) < 5_000
+    assert pack_rows(
+        BlockRows(*map(np.concatenate, zip(*store.scan_range(0, 1 << 40, page=5000), strict=True)))
+    ) == pack_rows(rows)

@@ -1,0 +1,174 @@
+"""One connection against a gateway that answers what it is told: no answer is taken for another one's."""
+
+import socket
+import struct
+import threading
+from contextlib import suppress
+
+import pytest
+
+from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
+from simhash_hbase.stores.hbase.detect import ask_version
+from simhash_hbase.stores.hbase.idl import either
+from simhash_hbase.stores.hbase.wire import Call, Connection, UnreadableAnswer
+
+REPLY, EXCEPTION, CALL = 2, 3, 1
+ASK = "getThriftServerType"
+
+
+def message(name, number, *, kind=REPLY, body=b"\x08\x00\x00\x00\x00\x00\x02\x00"):
+    """Write an answer in the binary protocol; the body says ``success = 2``."""
+    return struct.pack(">Ii", 0x80010000 | kind, len(name)) + name.encode() + struct.pack(">i", number) + body
+
+
+def right(number):
+    return [message(ASK, number)]
+
+
+def unknown_method(name, number):
+    return message(name, number, kind=EXCEPTION, body=b"\x08\x00\x02\x00\x00\x00\x01\x00")
+
+
+@pytest.fixture
+def serve():
+    """Return a function that starts a gateway; each question on a connection is answered by the next answer."""
+    listeners = []
+
+    def start(*answers):
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+        threading.Thread(target=accept, args=(listener, answers), daemon=True).start()
+        return options_for(Gateway(*listener.getsockname()))
+
+    yield start
+    for listener in listeners:
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def accept(listener, answers):
+    with suppress(OSError):
+        while True:
+            client, _ = listener.accept()
+            threading.Thread(target=answer, args=(client, answers), daemon=True).start()
+
+
+def answer(client, answers):
+    with suppress(OSError), client:
+        for number, reply in enumerate(answers, 1):
+            if not client.recv(1 << 16):
+                return
+            for part in reply(number) if callable(reply) else [reply]:
+                client.sendall(part)
+                threading.Event().wait(0.02)
+        client.recv(1 << 16)
+
+
+def options_for(gateway):
+    return HBaseOptions(gateways=(gateway,), table="t", timeout_s=1, connect_timeout_s=0.5, deadline_s=1)
+
+
+def ask(connection):
+    connection.send([Call(either().Either, ASK, {})])
+    return connection.receive()
+
+
+def connect(options):
+    return Connection(options.gateways[0], options)
+
+
+def test_an_answer_to_the_call_is_taken(serve):
+    connection = connect(serve(right, right))
+
+    assert [ask(connection), ask(connection)] == [2, 2]
+    assert connection.is_clean()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        message(ASK, 7),
+        message("scannerClose", 1),
+        message(ASK, 1, kind=CALL),
+        message(ASK, 1)[:-3],
+        message(ASK, 1, body=b"\x0f\x00\x00\xff"),
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\x00",
+        b"\xff" * 64,
+    ],
+)
+def test_anything_else_is_not_taken_for_an_answer_and_the_connection_is_not_used_again(serve, reply):
+    connection = connect(serve(reply))
+
+    with pytest.raises((UnreadableAnswer, OSError)):
+        ask(connection)
+
+    assert not connection.is_clean()
+    connection.close()
+
+
+def test_the_answer_of_a_call_that_timed_out_is_not_taken_by_the_next_one(serve):
+    def late(number):
+        threading.Event().wait(1.2)
+        return right(number)
+
+    connection = connect(serve(late, right))
+    with pytest.raises(TimeoutError):
+        ask(connection)
+
+    assert not connection.is_clean()
+    connection.close()
+
+
+def test_a_connection_with_bytes_that_nobody_asked_for_is_not_lent(serve):
+    connection = connect(serve(lambda number: [message(ASK, number), b"more"]))
+    ask(connection)
+    threading.Event().wait(0.05)
+
+    assert not connection.is_fresh(60)
+    connection.close()
+
+
+def test_a_connection_that_was_idle_for_too_long_is_not_lent(serve):
+    connection = connect(serve(right))
+    ask(connection)
+
+    assert connection.is_fresh(60)
+    assert not connection.is_fresh(0)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("second", "version"),
+    [
+        (lambda number: [unknown_method("scannerClose", number)], 2),
+        (lambda number: [message("scannerClose", number, body=b"\x0c\x00\x02\x00\x00")], 1),
+        (lambda number: [message("scannerClose", number, body=b"\x00")], 1),
+    ],
+)
+def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, second, version):
+    options = serve(lambda number: [unknown_method(ASK, number)], second)
+    connection = connect(options)
+
+    assert ask_version(connection, options) == version
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP"),
+        (b"-ERR unknown command\r\n", "which is not Thrift"),
+        (b"", "it takes connections and says nothing"),
+        (b"\x00\x00\x00\x20" + message(ASK, 1), "transport=framed&protocol=binary"),
+        (b"\x82\x41\x01\x01x", "transport=buffered&protocol=compact"),
+    ],
+)
+def test_what_is_at_a_wrong_port_is_said(serve, monkeypatch, reply, words):
+    monkeypatch.setattr("simhash_hbase.stores.hbase.detect._PROBE_S", 0.3)
+
+    with pytest.raises(StoreUnavailable, match=words):
+        HBaseStore.open(serve(reply))

@@ -38,6 +38,7 @@ from simhash_hbase.errors import (
     StoreTimeout,
     StoreUnavailable,
     Unsupported,
+    WorkerLost,
 )
 from simhash_hbase.fingerprint import Fingerprinter, cosine, fingerprint
 from simhash_hbase.hamming import hamming
@@ -85,6 +86,7 @@ __all__ = [
     "Stored",
     "Unsupported",
     "WeightedAnalyzer",
+    "WorkerLost",
     "cosine",
     "create_index",
     "fingerprint",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.blocks import Scheme
 from simhash_hbase.hamming import distances
-from simhash_hbase.rowkey import sort_prefixes
+from simhash_hbase.rowkey import distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 
 __all__ = ["Candidates", "find_candidates", "near_pairs"]
@@ -69,7 +69,7 @@ def find_candidates(
     if len(simhashes) == 1:
         return _candidates_of_one(store, scheme, simhashes, reach, limit)
     ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
-    scan = store.scan(_distinct(ascending), limit=limit)
+    scan = store.scan(distinct(ascending), limit=limit)
     truncated = np.zeros(len(simhashes), dtype=np.bool_)
     if len(scan.truncated):
         truncated[owners[np.isin(ascending, scan.truncated)]] = True
@@ -90,7 +90,7 @@ def _candidates_of_one(
     near = found[distances(found, simhashes) <= reach]
     if not len(near):
         return Candidates(NOTHING.astype(np.intp), NOTHING, NOTHING.astype(np.uint8), truncated, len(found))
-    stored = np.unique(near)
+    stored = distinct(near)
     queries = np.zeros(len(stored), np.intp)
     return Candidates(queries, stored, distances(stored, simhashes), truncated, len(found))
 
@@ -164,11 +164,3 @@ def _merge(
     new = np.ones(len(left), np.bool_)
     new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
     return left[new], right[new]
-
-
-def _distinct(ascending: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    if not len(ascending):
-        return ascending
-    new = np.ones(len(ascending), np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
-    return ascending[new]

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from simhash_hbase.candidates import near_pairs
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.hamming import hamming
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState
+from simhash_hbase.rowkey import distinct
 from simhash_hbase.search import Found, Reached, accept, accepted_hits, reach, sketch_integers
 from simhash_hbase.stores.base import UNLIMITED, Store
 from simhash_hbase.write import Outcome, read_states, refresh_documents, write_documents
@@ -213,10 +212,10 @@ class _Batch:
 
 def _near_within(profile: Profile, entries: Entries) -> dict[int, list[int]]:
     """List for each fingerprint of a batch the others of it within reach."""
-    distinct = np.unique(entries.simhashes)
-    first, second, _ = near_pairs(profile.blocks, distinct, reach=profile.rule.reach)
+    ascending = distinct(entries.simhashes)
+    first, second, _ = near_pairs(profile.blocks, ascending, reach=profile.rule.reach)
     near: dict[int, list[int]] = {}
-    for a, b in zip(distinct[first].tolist(), distinct[second].tolist(), strict=True):
+    for a, b in zip(ascending[first].tolist(), ascending[second].tolist(), strict=True):
         near.setdefault(a, []).append(b)
         near.setdefault(b, []).append(a)
     return near

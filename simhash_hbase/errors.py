@@ -7,7 +7,8 @@
     │   ├── StoreUnavailable      the server, or one of its gateways, does not answer
     │   ├── StoreTimeout          no answer within the deadline; a write may have taken effect
     │   ├── StoreBusy             somebody else holds what this call needs
-    │   └── ClaimContended        other writers kept winning; claim again
+    │   ├── ClaimContended        other writers kept winning; claim again
+    │   └── WorkerLost            a worker process was ended from outside
     └── Permanent                 the same call fails again
         ├── InvalidArgument       a value that the caller passed is out of range
         ├── InvalidProfile        a combination of index options that cannot be
@@ -47,6 +48,7 @@ __all__ = [
     "StoreTimeout",
     "StoreUnavailable",
     "Unsupported",
+    "WorkerLost",
 ]
 
 
@@ -76,6 +78,10 @@ class StoreBusy(Retryable):
 
 class ClaimContended(Retryable):
     """Other writers kept winning until the attempts or the time ran out; nothing was decided."""
+
+
+class WorkerLost(Retryable):
+    """A worker process was ended from outside, most often for want of memory; what was acknowledged stays."""
 
 
 class InvalidArgument(Permanent, ValueError):

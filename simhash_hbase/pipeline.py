@@ -5,12 +5,13 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from threading import Thread
 
 from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.entries import Entries
+from simhash_hbase.errors import WorkerLost
 from simhash_hbase.inputs import Document, Record, Reject
 
 __all__ = ["Chunk", "analyse"]
@@ -77,6 +78,11 @@ def analyse(records: Iterable[Record], analysis: Analysis, *, workers: int = 1) 
     Chunk
         With `analysed` set; documents without features have become rejects.
 
+    Raises
+    ------
+    WorkerLost
+        When the system, or somebody, ended a worker.
+
     Notes
     -----
     With several workers the first chunk is done here, so a short input starts no process.
@@ -109,6 +115,8 @@ def _in_processes(chunks: Iterator[Chunk], analysis: Analysis, workers: int) -> 
                 yield _finish(done, future.result())
         for done, future in waiting:
             yield _finish(done, future.result())
+    except BrokenExecutor as error:
+        raise WorkerLost("a worker process was ended from outside; fewer --workers need less memory") from error
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -30,6 +30,7 @@ from simhash_hbase.layout import (
 __all__ = [
     "BlockRows",
     "block_rows",
+    "distinct",
     "document_row",
     "document_rows",
     "id_digest",
@@ -89,10 +90,29 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
     BlockRows
         ``tables`` rows for each distinct fingerprint, in byte order.
     """
-    distinct = np.unique(simhashes)
+    ascending = distinct(simhashes)
     # The fingerprints ascend, so rows of one prefix that are in the order of their owners are in byte order.
-    prefixes, owners = sort_prefixes(scheme.prefixes(distinct))
-    return BlockRows(prefixes, distinct[owners])
+    prefixes, owners = sort_prefixes(scheme.prefixes(ascending))
+    return BlockRows(prefixes, ascending[owners])
+
+
+def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Sort integers and drop repeats: what numpy's `unique` does, many times faster for a million of these.
+
+    Parameters
+    ----------
+    values : ndarray of uint64, shape (n,)
+        In any order.
+
+    Returns
+    -------
+    ndarray of uint64
+        Ascending.
+    """
+    ascending = np.sort(values)
+    new = np.ones(len(ascending), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    return ascending[new]
 
 
 def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:

@@ -14,7 +14,7 @@ from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_document, decode_member
-from simhash_hbase.rowkey import document_row, member_rows
+from simhash_hbase.rowkey import distinct, document_row, member_rows
 from simhash_hbase.stores.base import Cell, Store
 
 __all__ = [
@@ -157,7 +157,7 @@ def reach(  # noqa: PLR0913
     near = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=rows)
     if not len(near.queries):
         return Reached(near, {})
-    found, cut = find_members(store, profile, np.unique(near.simhashes), now=now, limit=members)
+    found, cut = find_members(store, profile, distinct(near.simhashes), now=now, limit=members)
     if cut:
         near.truncated[near.queries[np.isin(near.simhashes, np.array(list(cut), dtype=np.uint64))]] = True
     return Reached(near, found)

@@ -23,6 +23,7 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_do
 from simhash_hbase.rowkey import (
     BlockRows,
     block_rows,
+    distinct,
     document_row,
     id_digest,
     member_row,
@@ -230,9 +231,9 @@ def _check_rows(
     store: Store, profile: Profile, result: Verified, found: Sequence[DocumentState], *, now: int, repair: bool
 ) -> None:
     """Look for the block rows of documents."""
-    simhashes = np.unique(np.array([state.simhash for state in found], dtype=np.uint64))
+    simhashes = distinct(np.array([state.simhash for state in found], dtype=np.uint64))
     wanted = block_rows(profile.blocks, simhashes)
-    there = store.scan(np.unique(wanted.prefixes), limit=UNLIMITED).rows
+    there = store.scan(distinct(wanted.prefixes), limit=UNLIMITED).rows
     lacking = np.array(sorted(set(_pairs(wanted)) - set(_pairs(there))), dtype=np.uint64).reshape(-1, 2)
     incomplete = set(lacking[:, 1].tolist())
     result.incomplete += sum(state.simhash in incomplete for state in found)

@@ -3,6 +3,8 @@
 import pytest
 from places import PLACES, Clock, IndexMaker
 
+from tests.stores.hbase_server import drop_tables
+
 
 @pytest.fixture
 def clock():
@@ -22,3 +24,10 @@ def make_index(request, tmp_path, clock):
 def make_memory_index(tmp_path, clock):
     """Return what makes indexes in memory, for tests that no store could fail."""
     return IndexMaker(PLACES["memory"](tmp_path, clock), clock)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_table_stays():
+    """Drop the tables that this run made in an HBase."""
+    yield
+    drop_tables()

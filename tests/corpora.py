@@ -12,10 +12,15 @@ FOLDER = Path(os.environ.get("SIMHASH_HBASE_DATA", Path(__file__).parents[2] / "
 STEP = 40
 
 
-def sample(name, count):
-    """Read some texts of a set, spread over its first part; skip the test where there is none."""
+def corpus_path(name):
+    """Return the file of a set; skip the test where there is none."""
     path = FOLDER / f"docs.{name}.jsonl.gz"
     if not path.exists():
         pytest.skip(f"The shared documents are not at {FOLDER}; SIMHASH_HBASE_DATA names their folder.")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    return path
+
+
+def sample(name, count):
+    """Read some texts of a set, spread over its first part; skip the test where there is none."""
+    with gzip.open(corpus_path(name), "rt", encoding="utf-8") as lines:
         return [json.loads(line)["text"] for line in islice(lines, 0, count * STEP, STEP)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, document_cells
 from simhash_hbase.bulk.parts import Part
-from simhash_hbase.bulk.rows import distinct, sorted_block_rows
+from simhash_hbase.bulk.rows import sorted_block_rows
 from simhash_hbase.bulk.spool import Spool
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
@@ -17,7 +17,7 @@ from simhash_hbase.index import BATCH_DOCUMENTS, Index
 from simhash_hbase.layout import FAMILY_DOCUMENTS
 from simhash_hbase.openload import begin_load, end_load
 from simhash_hbase.records import DocumentState
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rowkey import BlockRows, distinct
 from simhash_hbase.write import read_states
 
 __all__ = ["MARGIN_MS", "Loaded", "Writer", "begin", "load"]

@@ -10,7 +10,7 @@ from simhash_hbase.blocks import Scheme
 from simhash_hbase.layout import PREFIX_BITS
 from simhash_hbase.rowkey import BlockRows
 
-__all__ = ["ROWS_A_PASS", "distinct", "sorted_block_rows"]
+__all__ = ["ROWS_A_PASS", "sorted_block_rows"]
 
 U64 = np.uint64
 
@@ -20,29 +20,6 @@ ROWS_A_PASS = 1 << 22
 SAMPLE = 1 << 12
 # Prefixes of so many fingerprints are computed at a time; what does not belong to the pass is dropped at once.
 CHUNK = 1 << 17
-
-
-def distinct(simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sort fingerprints and drop repeats.
-
-    Parameters
-    ----------
-    simhashes : ndarray of uint64, shape (n,)
-        In any order.
-
-    Returns
-    -------
-    ndarray of uint64
-        Ascending.
-
-    Notes
-    -----
-    ``np.unique`` of numpy 2.3 hashes first and takes twenty times as long on fingerprints.
-    """
-    ascending = np.sort(simhashes)
-    first = np.ones(len(ascending), dtype=np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
-    return ascending[first]
 
 
 def sorted_block_rows(

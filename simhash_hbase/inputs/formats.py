@@ -7,7 +7,7 @@ from simhash_hbase.inputs.csvfile import read_csv, read_tsv
 from simhash_hbase.inputs.jsonl import read_jsonl
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Record
-from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.sources import STDIN, Source
 from simhash_hbase.inputs.streams import Progress
 from simhash_hbase.inputs.textlines import read_text_lines
 from simhash_hbase.inputs.wholefile import read_whole_file
@@ -67,7 +67,7 @@ def format_of(source: Source, options: InputOptions) -> str:
 
 def _by_name(source: Source) -> str:
     suffix = source.suffix
-    if source.path is None:
+    if source.name == STDIN:
         return "jsonl"
     if source.in_folder and suffix not in _RECORDS:
         return "folder"

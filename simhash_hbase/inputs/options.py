@@ -39,6 +39,8 @@ class InputOptions:
     """The field of the caller's own features, read instead of a text."""
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON."""
+    stdin: str | None = None
+    """A file to read wherever ``"-"`` is named, for a caller who has copied standard input to read it twice."""
     keep_raw: bool = False
     """Whether documents carry the input's own bytes."""
     max_record_bytes: int = 64 << 20

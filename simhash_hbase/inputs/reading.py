@@ -7,7 +7,7 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.formats import READERS, format_of
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
-from simhash_hbase.inputs.sources import STDIN, Source, expand, files
+from simhash_hbase.inputs.sources import STDIN, Source, expand, files, shown
 from simhash_hbase.inputs.streams import Progress
 
 
@@ -55,18 +55,22 @@ def read(
     paths = expand(sources)
     for path in paths:
         if path == STDIN or not os.path.isdir(path):
-            for source in files(path):
-                format_of(source, options)
+            for source in files(path, options.stdin):
+                if source.has_name:
+                    format_of(source, options)
     return _read(paths, options, progress or Progress())
 
 
 def _read(paths: list[str], options: InputOptions, progress: Progress) -> Iterator[Record]:
     for path in paths:
-        for source in files(path):
+        for source in files(path, options.stdin):
             yield from _read_one(source, options, progress)
 
 
 def _read_one(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    if not source.has_name:
+        yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
+        return
     try:
         reader = READERS[format_of(source, options)]
     except InvalidInput as error:

@@ -40,7 +40,8 @@ def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], No
     with open(path, "r+b" if keep else "wb") as file:
         for _ in range(keep):
             file.readline()
-        file.truncate(file.tell())
+        if keep:
+            file.truncate(file.tell())
 
         def write(reject: Reject) -> None:
             file.write(encode(_as_json(reject)) + b"\n")

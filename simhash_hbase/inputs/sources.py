@@ -19,11 +19,16 @@ class Source:
     name: str
     """As named, or found below the folder that was."""
     path: str | None
-    """Where to open it; None is standard input."""
+    """Where to open it; None is standard input itself."""
     id: str
     """The id of a file that is one document."""
     in_folder: bool = False
     """Whether a folder was named, not the file."""
+
+    @property
+    def has_name(self) -> bool:
+        """Whether the name can be part of an id and of a message: on the disk it may be any bytes."""
+        return self.name == shown(self.name)
 
     @property
     def compression(self) -> str | None:
@@ -35,6 +40,11 @@ class Source:
         """Lower-case suffix of the name before compression, with its dot, or empty."""
         base = os.path.splitext(self.name)[0] if self.compression else self.name
         return os.path.splitext(base)[1].lower()
+
+
+def shown(path: str) -> str:
+    r"""Write a path so that it can be printed: bytes that are not UTF-8 as ``\xff``."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def expand(named: Sequence[str]) -> list[str]:
@@ -77,13 +87,15 @@ def _matches(name: str) -> list[str]:
     return found
 
 
-def files(path: str) -> Iterator[Source]:
+def files(path: str, stdin: str | None = None) -> Iterator[Source]:
     """Yield the file, or the files below the folder, sorted, hidden ones left out.
 
     Parameters
     ----------
     path : str
         One of what `expand` returns.
+    stdin : str, optional
+        A copy of standard input to open instead.
 
     Yields
     ------
@@ -91,7 +103,7 @@ def files(path: str) -> Iterator[Source]:
         Links to folders are not followed, so a walk ends.
     """
     if path == STDIN:
-        yield Source(STDIN, None, STDIN)
+        yield Source(STDIN, stdin, STDIN)
     elif os.path.isdir(path):
         yield from _below(path, "")
     else:
@@ -119,7 +131,8 @@ def source_files(named: Sequence[str]) -> list[tuple[str, int, int]]:
     Returns
     -------
     list of (path, size, time of change)
-        In the order of reading; bytes, and nanoseconds since 1970.
+        In the order of reading; bytes, and nanoseconds since 1970. Paths are as the system names them, which need
+        not be UTF-8.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.layout import PREFIX_BYTES
-from simhash_hbase.rowkey import BlockRows, pack_prefixes, prefix_stop, unpack_rows
+from simhash_hbase.rowkey import BlockRows, distinct, pack_prefixes, prefix_stop, unpack_rows
 from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.hbase.driver import Driver
 from simhash_hbase.stores.hbase.exchange import Exchange, Task
@@ -136,4 +136,4 @@ def _cut(rows: BlockRows, limit: int) -> PrefixScan:
     above = np.arange(len(prefixes)) - starts >= limit
     if not above.any():
         return PrefixScan(rows, np.empty(0, U64))
-    return PrefixScan(BlockRows(prefixes[~above], rows.simhashes[~above]), np.unique(prefixes[above]))
+    return PrefixScan(BlockRows(prefixes[~above], rows.simhashes[~above]), distinct(prefixes[above]))

@@ -1,0 +1,120 @@
+"""The command line on a real HBase: the same lines as on one machine, and the rows that a stranger finds."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import happybase
+import numpy as np
+import pytest
+from corpora import corpus_path
+
+from simhash_hbase import Index, Scheme, row_keys
+from simhash_hbase.config import open_index
+from tests.stores.hbase_server import address, tables
+
+pytestmark = pytest.mark.hbase
+
+README = Path(__file__).parents[1] / "README.md"
+# Times differ from one run to the next.
+TIMES = re.compile(rb'"(added|seen)":"[^"]*"')
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """Return the quickstart's own corpus."""
+    path = tmp_path_factory.mktemp("demo") / "corpus.jsonl"
+    with path.open("wb") as file:
+        subprocess.run([sys.executable, "-m", "simhash_hbase.demo"], stdout=file, check=True)
+    return path
+
+
+def run(*words):
+    done = subprocess.run([sys.executable, "-m", "simhash_hbase", *map(str, words)], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return TIMES.sub(rb'"\1":""', done.stdout)
+
+
+def conversation(url, corpus, more):
+    """Yield what every command prints, one after the other on one index."""
+    ids = [json.loads(line)["id"] for line in corpus.read_bytes().splitlines()]
+    yield run("create", url, "--learn-from", corpus)
+    yield run("dedup", url, corpus)
+    yield run("add", url, more, "--verbose")
+    yield run("query", url, corpus)
+    yield run("query", url, corpus, "--match", "distance")
+    yield run("get", url, *ids[:50])
+    yield run("remove", url, *ids[5:25], "nobody")
+    yield run("query", url, "--id", ids[0])
+    yield run("verify", url)
+    yield run("export", url)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_every_command_prints_the_same_lines_as_on_one_machine(demo, tmp_path, version):
+    more = tmp_path / "more.jsonl"
+    lines = demo.read_text().splitlines()[:40]
+    more.write_text("".join(json.dumps({**json.loads(line), "id": f"more/{i}"}) + "\n" for i, line in enumerate(lines)))
+    url = f"hbase://{address(version)}/{tables().name()}"
+
+    there = list(conversation(url, demo, more))
+
+    assert there == list(conversation(f"file:{tmp_path / 'index'}", demo, more))
+
+
+@pytest.mark.slow
+def test_a_shared_corpus_is_decided_the_same(tmp_path):
+    corpus = corpus_path("graph_zh_v1_beta")
+    url = f"hbase://{address(2)}/{tables().name()}"
+
+    there = run("dedup", url, "--create", corpus)
+
+    assert there == run("dedup", f"file:{tmp_path / 'index'}", "--create", corpus)
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """Return an index in HBase with ready fingerprints, and their table as happybase sees it."""
+    name = tables().name()
+    path = tmp_path / "own.jsonl"
+    rng = np.random.default_rng(3)
+    bases = rng.integers(0, 2**64, 40, dtype=np.uint64).tolist()
+    near = [base ^ (1 << i) ^ (1 << 63 - i) for i, base in enumerate(bases[:20])]
+    simhashes = [*bases, *near, 0, 2**64 - 1, 1]
+    path.write_text("".join(json.dumps({"id": f"{i}", "h": f"{h:016x}"}) + "\n" for i, h in enumerate(simhashes)))
+    url = f"hbase://{address(2)}/{name}"
+    run("create", url, "--analyzer", "shingle", "--match", "distance")
+    run("add", url, path, "--simhash-field", "h")
+    host, _, port = address(1).rpartition(":")
+    connection = happybase.Connection(host, int(port))
+    with open_index(url) as index:
+        yield index, connection.table(name), simhashes
+    connection.close()
+
+
+def near(index: Index, simhash: int) -> set[int]:
+    """Return the fingerprints that the index finds, by way of the documents."""
+    found = [match.id for match in index.query_simhash(simhash).matches]
+    return {stored.simhash for stored in index.get_many(found) if stored is not None}
+
+
+def test_the_table_has_exactly_ten_rows_of_each_fingerprint(filled):
+    _, table, simhashes = filled
+
+    rows = [row for row, _ in table.scan(columns=[b"b"])]
+
+    assert rows == sorted({key for simhash in simhashes for key in row_keys(Scheme.parse("5x2"), simhash)})
+
+
+def test_the_recipe_of_the_readme_finds_the_same_neighbours(filled):
+    index, table, simhashes = filled
+    [recipe] = re.findall(r"<!-- recipe -->\n```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict = {}
+    exec(recipe, names)
+
+    found = [names["neighbours"](table, simhash) for simhash in simhashes]
+
+    assert found == [near(index, simhash) for simhash in simhashes]
+    assert sum(map(len, found)) > len(simhashes)

@@ -1,5 +1,6 @@
 """Records to entries, chunk by chunk, in one process or several, in the order of the input."""
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -20,6 +21,7 @@ CHUNK_DOCUMENTS = 1_000
 # Long texts make short chunks: what is in flight between processes stays below some 30 MB a worker.
 CHUNK_CHARACTERS = 2_000_000
 IN_FLIGHT = 3
+WORKER_LOST = "a worker process was ended from outside; fewer --workers need less memory"
 
 
 @dataclass(slots=True)
@@ -109,16 +111,26 @@ def _in_processes(chunks: Iterator[Chunk], analysis: Analysis, workers: int) -> 
     try:
         waiting: deque[tuple[Chunk, Future[Analysed]]] = deque()
         for chunk in _chain(first, chunks):
-            waiting.append((chunk, pool.submit(_work_there, *_payload(chunk))))
+            waiting.append((chunk, _submit(pool, chunk)))
             if len(waiting) > workers * IN_FLIGHT:
                 done, future = waiting.popleft()
                 yield _finish(done, future.result())
         for done, future in waiting:
             yield _finish(done, future.result())
     except BrokenExecutor as error:
-        raise WorkerLost("a worker process was ended from outside; fewer --workers need less memory") from error
+        raise WorkerLost(WORKER_LOST) from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _submit(pool: ProcessPoolExecutor, chunk: Chunk) -> Future[Analysed]:
+    try:
+        return pool.submit(_work_there, *_payload(chunk))
+    except OSError as error:
+        # A worker that ends while the pool starts one leaves a closed pipe, which has no number of the system's.
+        if error.errno not in (None, errno.EPIPE):
+            raise
+        raise WorkerLost(WORKER_LOST) from error
 
 
 def _chain(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:

@@ -25,7 +25,7 @@ def command(url: str, files: tuple[str, ...], verbose: bool, **options: Any) -> 
     given = take_input(options)
     output = Output(format=options["format_"], quiet=options["quiet"])
     known = moved = 0
-    with open_index(url) as index, Documents("add", files, given, output) as documents:
+    with output, open_index(url) as index, Documents("add", files, given, output) as documents:
         for chunk in documents.chunks(index.analysis):
             entries = chunk.entries
             written = index.add_entries(entries)
@@ -35,6 +35,5 @@ def command(url: str, files: tuple[str, ...], verbose: bool, **options: Any) -> 
                 for name, simhash in zip(entries.ids, entries.simhashes.tolist(), strict=True):
                     output.line({"id": name, "simhash": hex_simhash(simhash)})
                 output.flush()
-    output.close()
     output.summary("add", documents.read, known=known, with_another_text=moved, refused=documents.refused)
     return documents.exit_code

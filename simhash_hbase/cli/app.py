@@ -17,6 +17,7 @@ FAILED = 1
 WRONG_USAGE = 2
 SOME_REFUSED = 3
 INTERRUPTED = 130
+SHOWN_CHARACTERS = 200
 
 COMMANDS = {
     "add": "Write documents, duplicates or not.",
@@ -66,18 +67,28 @@ def cli(ctx: click.Context, config: str | None) -> None:
         path = config or os.environ.get("SIMHASH_HBASE_CONFIG")
         # Only a file can name options of other commands, so only then are they all imported.
         wanted = list(COMMANDS) if path else [ctx.invoked_subcommand]
-        ctx.default_map = load_settings(path, {name: _options(ctx, name) for name in wanted})
+        settings = load_settings(path, {name: _options(ctx, name) for name in wanted})
+        ctx.default_map = {name: _as_lists(ctx, name, given) for name, given in settings.items()}
 
 
 def _options(ctx: click.Context, name: str) -> dict[str, str]:
     """Map the long name of each option of a command to the parameter that click calls it."""
-    command = cli.get_command(ctx, name)
-    items = command.params if command else []
     return {
         item.opts[-1].removeprefix("--").replace("-", "_"): item.name
-        for item in items
+        for item in _items(ctx, name)
         if isinstance(item, click.Option) and item.name
     }
+
+
+def _as_lists(ctx: click.Context, name: str, given: dict[str, object]) -> dict[str, object]:
+    """Make a list of the one value that a variable has, where the option is repeatable."""
+    repeatable = {item.name for item in _items(ctx, name) if isinstance(item, click.Option) and item.multiple}
+    return {key: [v] if key in repeatable and not isinstance(v, list) else v for key, v in given.items()}
+
+
+def _items(ctx: click.Context, name: str) -> list[click.Parameter]:
+    command = cli.get_command(ctx, name)
+    return command.params if command else []
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -92,8 +103,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> int:
+    # Set by the option, wherever its value comes from; an error may come before the options are read.
+    state = {"debug": "--debug" in words}
     try:
-        result: Any = cli.main(words, prog_name="simhash-hbase", standalone_mode=False)
+        _check_words(words)
+        result: Any = cli.main(words, prog_name="simhash-hbase", standalone_mode=False, obj=state)
         code = result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         code = done.exit_code
@@ -105,14 +119,24 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (InvalidArgument, InvalidProfile) as error:
-        code = _report(error, words, WRONG_USAGE)
+        code = _report(error, state, WRONG_USAGE)
     except (SimhashError, OSError, MemoryError) as error:
-        code = _report(error, words, FAILED)
+        code = _report(error, state, FAILED)
     return code
 
 
-def _report(error: BaseException, words: list[str], code: int) -> int:
-    if "--debug" in words:
+def _check_words(words: list[str]) -> None:
+    """Refuse what no id, text or message can hold."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            shown = os.fsencode(word).decode(errors="backslashreplace")
+            raise InvalidArgument(f"the argument {shown[:SHOWN_CHARACTERS]} is not UTF-8") from error
+
+
+def _report(error: BaseException, state: dict[str, bool], code: int) -> int:
+    if state["debug"]:
         traceback.print_exception(error)
     return _say(str(error) or type(error).__name__, code)
 

@@ -9,17 +9,23 @@ from simhash_hbase.cli.options import index_options, output_options, profile_fie
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.sample import sample_options, sample_texts
 from simhash_hbase.config import create_index
+from simhash_hbase.errors import InvalidArgument
 
 
 @click.command("create", epilog="Example: simhash-hbase create file:news.index --learn-from last-month.jsonl.gz")
 @click.argument("url")
+@click.argument("files", nargs=-1, metavar="")
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when there is one with the same profile.")
 @sample_options
 @profile_options
 @index_options
 @output_options
-def command(url: str, if_not_exists: bool, **options: Any) -> None:  # noqa: ANN401
+def command(url: str, files: tuple[str, ...], if_not_exists: bool, **options: Any) -> None:  # noqa: ANN401
     """Make an index; its profile is frozen from now on, and printed."""
+    if files and not options["learn_from"]:
+        raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
+    # A pattern that the shell expanded leaves all but the first behind the option.
+    options["learn_from"] = (*options["learn_from"], *files)
     output = Output(format=options["format_"], quiet=options["quiet"])
     texts = sample_texts(options, output)
     fields = {**profile_fields(options), **store_fields(options)}

@@ -13,7 +13,7 @@ from simhash_hbase.cli.output import Output, json_line
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs import source_files
 
-__all__ = ["Checkpoint", "Decisions", "FileDecisions", "PrintedDecisions", "new_checkpoint"]
+__all__ = ["Checkpoint", "Decisions", "FileDecisions", "PrintedDecisions", "checkpoint_path", "new_checkpoint"]
 
 VERSION = 1
 _DECIDE_NOTHING = ("debug", "quiet", "resume", "workers")
@@ -40,6 +40,12 @@ class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
     version: int = VERSION
 
 
+class _Decided(msgspec.Struct):
+    """What a restart needs of a decision."""
+
+    id: str
+
+
 class Decisions(Protocol):
     """Takes decisions in input order."""
 
@@ -55,6 +61,9 @@ class Decisions(Protocol):
 
     def lines(self) -> Iterator[bytes]:
         """Read all decisions again, when the last one was committed."""
+
+    def ids(self) -> Iterator[str]:
+        """Read which documents have a decision from an earlier run."""
 
 
 class PrintedDecisions:
@@ -93,6 +102,10 @@ class PrintedDecisions:
             self._copy.seek(0)
             yield from self._copy
 
+    def ids(self) -> Iterator[str]:
+        """Read nothing: there was no earlier run."""
+        return iter(())
+
     def commit(self, progress: Checkpoint) -> None:
         """Hand what was printed to the reader."""
         self._output.flush()
@@ -126,7 +139,7 @@ class FileDecisions:
 
     def __init__(self, path: str, new: Checkpoint, *, resume: bool) -> None:
         self._path = Path(path)
-        self._checkpoint = Path(path + ".checkpoint")
+        self._checkpoint = Path(checkpoint_path(path))
         self.start = self._earlier(new) if resume else None
         if not resume and self._path.exists():
             raise InvalidArgument(f"{path} is there already: add --resume to go on with it, or remove it")
@@ -160,6 +173,11 @@ class FileDecisions:
         with self._path.open("rb") as file:
             yield from file
 
+    def ids(self) -> Iterator[str]:
+        """Read which documents have a decision from the earlier run; refused ones have none."""
+        decode = msgspec.json.Decoder(_Decided).decode
+        return (decode(line).id for line in self.lines())
+
     def _earlier(self, new: Checkpoint) -> Checkpoint | None:
         if not self._checkpoint.exists():
             return None
@@ -174,6 +192,11 @@ class FileDecisions:
         if not self._path.exists() or self._path.stat().st_size < found.result_bytes:
             raise InvalidArgument(f"{self._path} is shorter than its checkpoint says: remove both to start anew")
         return found
+
+
+def checkpoint_path(path: str) -> str:
+    """Name the checkpoint of a file of decisions."""
+    return path + ".checkpoint"
 
 
 def new_checkpoint(sources: Sequence[str], options: Mapping[str, object]) -> Checkpoint:
@@ -199,4 +222,9 @@ def new_checkpoint(sources: Sequence[str], options: Mapping[str, object]) -> Che
         raise InvalidArgument("--results needs files: standard input cannot be read again after a restart")
     deciding = {name: value for name, value in options.items() if name not in _DECIDE_NOTHING}
     digest = blake2b(msgspec.json.encode(deciding, order="sorted"), digest_size=16).hexdigest()
-    return Checkpoint(inputs=source_files(sources), options=digest)
+    # Names need not be UTF-8, JSON has to be; such files are refused one by one when they are read.
+    inputs = [
+        (os.fsencode(path).decode(errors="backslashreplace"), size, changed)
+        for path, size, changed in source_files(sources)
+    ]
+    return Checkpoint(inputs=inputs, options=digest)

@@ -9,9 +9,17 @@ from typing import Any
 import click
 
 from simhash_hbase.cli.clusters import write_clusters
-from simhash_hbase.cli.decisions import Checkpoint, Decisions, FileDecisions, PrintedDecisions, new_checkpoint
+from simhash_hbase.cli.decisions import (
+    Checkpoint,
+    Decisions,
+    FileDecisions,
+    PrintedDecisions,
+    checkpoint_path,
+    new_checkpoint,
+)
+from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
-from simhash_hbase.cli.kept import KeptFile, open_kept
+from simhash_hbase.cli.kept import KeptFile, common_header, open_kept
 from simhash_hbase.cli.longest import decide_longest
 from simhash_hbase.cli.options import (
     index_options,
@@ -62,22 +70,23 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     """
     _check_results(options)
     given = take_input(options)
+    check_destinations(files, _written(options, given))
     output = Output(format=options["format_"], quiet=options["quiet"])
-    with ExitStack() as stack:
+    with output, ExitStack() as stack:
         new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint([], "")
         decisions = stack.enter_context(_decisions(options, new, output))
-        sources = stack.enter_context(spooled(files, wanted=options["create"]))
-        index = stack.enter_context(_open(url, sources, given, options, output))
+        given["stdin"] = stack.enter_context(spooled(files, wanted=_reads_twice(options, given)))
+        header = common_header(files, input_settings(given)) if options["kept"] else None
+        index = stack.enter_context(_open(url, files, given, options, output))
         deduplicator = stack.enter_context(_deduplicator(index, dry_run=options["dry_run"]))
         kept_bytes = decisions.start.kept_bytes if decisions.start else 0
-        kept = stack.enter_context(open_kept(options["kept"], keep=kept_bytes))
-        documents = stack.enter_context(Documents("dedup", sources, given, output, keep_raw=kept is not None))
+        kept = stack.enter_context(open_kept(options["kept"], keep=kept_bytes, header=header))
+        documents = stack.enter_context(Documents("dedup", files, given, output, keep_raw=kept is not None))
         run = _Run(index, deduplicator, documents, decisions, kept, new)
         decide = run.longest if options["keep"] == "longest" else run.first
         decide()
         if options["clusters"]:
             write_clusters(decisions.lines(), options["clusters"])
-    output.close()
     progress = run.progress
     output.summary(
         "dedup",
@@ -92,8 +101,25 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
 def _check_results(options: dict[str, Any]) -> None:
     if options["resume"] and not options["results"]:
         raise InvalidArgument("--resume goes with --results FILE")
-    if options["results"] and (options["keep"] == "longest" or options["dry_run"]):
-        raise InvalidArgument("--results cannot go on where --keep longest or --dry-run was ended: leave one out")
+    if options["resume"] and (options["keep"] == "longest" or options["dry_run"]):
+        raise InvalidArgument("--resume cannot go on where --keep longest or --dry-run was ended: leave one out")
+
+
+def _reads_twice(options: dict[str, Any], given: dict[str, Any]) -> bool:
+    """Tell whether the input is looked at before it is decided: for the idf, or for a header."""
+    return options["create"] or (options["kept"] is not None and given["input_format"] in ("csv", "tsv"))
+
+
+def _written(options: dict[str, Any], given: dict[str, Any]) -> dict[str, str | None]:
+    """Name every file that a run with these options writes."""
+    results = options["results"]
+    return {
+        "--output": options["kept"],
+        "--clusters": options["clusters"],
+        "--results": results,
+        "the checkpoint": checkpoint_path(results) if results else None,
+        "--rejects": given["rejects"],
+    }
 
 
 def _decisions(options: dict[str, Any], new: Checkpoint, output: Output) -> AbstractContextManager[Decisions]:
@@ -123,9 +149,8 @@ class _Run:
         self._seen: set[bytes] = set()
         if decisions.start is not None:
             done = decisions.start
-            documents.skip(
-                done.records, read=done.read, refused=done.refused, on_skip=lambda d: self._seen.add(id_digest(d.id))
-            )
+            documents.skip(done.records, read=done.read, refused=done.refused)
+            self._seen.update(map(id_digest, decisions.ids()))
 
     def first(self) -> None:
         """Decide in the order of the input."""
@@ -205,7 +230,9 @@ def _open(url: str, sources: tuple[str, ...], given: dict[str, Any], options: di
         stored = {} if options["dry_run"] else store_fields(options)
         return _create(target, sources, given, {**fields, **stored}, output)
     if fields:
-        index.profile.check_same(index.profile.replace(**fields))
+        # Asked for as False, stored as None.
+        wanted = {name: None if value is False and name == "sketch" else value for name, value in fields.items()}
+        index.profile.check_same(index.profile.replace(**wanted))
     return index
 
 

@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from simhash_hbase.analysis import Analysis
+from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.output import Output
-from simhash_hbase.inputs import Document, InputOptions, Record, Reject, read, total_bytes, write_rejects
+from simhash_hbase.inputs import InputOptions, Record, Reject, read, total_bytes, write_rejects
 from simhash_hbase.inputs import Progress as InputProgress
 from simhash_hbase.pipeline import Chunk, analyse
 
@@ -36,7 +37,7 @@ def take_input(options: dict[str, Any]) -> dict[str, Any]:
 def input_settings(given: dict[str, Any], *, keep_raw: bool = False) -> InputOptions:
     """Make reader options of what `take_input` took."""
     fields = {name: given[name] for name in INPUT_OPTIONS[1:]}
-    return InputOptions(format=given["input_format"], keep_raw=keep_raw, **fields)
+    return InputOptions(format=given["input_format"], stdin=given.get("stdin"), keep_raw=keep_raw, **fields)
 
 
 class Documents:
@@ -57,6 +58,8 @@ class Documents:
 
     Raises
     ------
+    InvalidArgument
+        When ``--rejects`` names a file of the input.
     InvalidInput
         When a source is missing.
     """
@@ -75,12 +78,12 @@ class Documents:
         self._workers = given["workers"] or len(os.sched_getaffinity(0))
         self._output = output
         self._consumed = InputProgress()
+        check_destinations(sources, {"--rejects": given["rejects"]})
         self._total = total_bytes(sources)
         self._stack = ExitStack()
         self._path = given["rejects"]
         self._rejects: Callable[[Reject], None] | None = None
         self._skipped = 0
-        self._on_skip: Callable[[Document], None] = _ignore
 
     def __enter__(self) -> Self:
         return self
@@ -95,25 +98,19 @@ class Documents:
         """3 when something was refused."""
         return 3 if self.refused else 0
 
-    def skip(self, records: int, *, read: int, refused: int, on_skip: Callable[[Document], None]) -> None:
+    def skip(self, records: int, *, read: int, refused: int) -> None:
         """Pass over records that an earlier run is done with.
 
         Parameters
         ----------
         records, read, refused : int
             How many, and how many of them were documents and rejects.
-        on_skip : callable
-            Called with each document that is passed over.
         """
-        self.read, self.refused = read, refused
-        self._skipped, self._on_skip = records, on_skip
+        self.read, self.refused, self._skipped = read, refused, records
 
     def _records(self) -> Iterator[Record]:
         records = read(self._sources, self._options, self._consumed)
-        for record in islice(records, self._skipped):
-            if isinstance(record, Document):
-                self._on_skip(record)
-        yield from records
+        yield from islice(records, self._skipped, None)
 
     def chunks(self, analysis: Analysis) -> Iterator[Chunk]:
         """Read and analyse; refused records are reported as they come."""
@@ -137,7 +134,3 @@ class Documents:
             self._output.warn(f"{reject.place}: refused: {reject.reason}")
         elif self.refused == SHOWN_REJECTS + 1:
             self._output.warn("more refused records follow; --rejects FILE keeps them all")
-
-
-def _ignore(document: Document) -> None:
-    """Do nothing with a document that is passed over."""

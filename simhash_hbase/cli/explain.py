@@ -14,7 +14,9 @@ from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.explain import Side, compare
 from simhash_hbase.index import Index
+from simhash_hbase.inputs import InputOptions, Reject, read
 
+SHOWN_CHARACTERS = 200
 ADDRESSES = ("file:", "memory:", "hbase://", "redis://")
 
 
@@ -35,15 +37,14 @@ def command(words: tuple[str, ...], scheme: str, **options: Any) -> None:  # noq
     if words[0].startswith(ADDRESSES):
         with open_index(words[0], readonly=True) as index:
             a, b = _pair(words[1:])
-            encoding = given["encoding"]
-            sides = [_side(word, index.analysis, encoding, index) for word in (a, b)]
+            sides = [_side(word, index.analysis, given["encoding"], index, output) for word in (a, b)]
             record = compare(sides[0], sides[1], index.profile.blocks)
     else:
         a, b = _pair(words)
         options["profile_of"] = None
         analysis = analysis_for(options, given, output)
         profile = analysis.profile.replace(scheme=scheme)
-        sides = [_side(word, analysis, given["encoding"], None) for word in (a, b)]
+        sides = [_side(word, analysis, given["encoding"], None, output) for word in (a, b)]
         record = compare(sides[0], sides[1], profile.blocks)
     if output.format == "table":
         for name, value in record.items():
@@ -59,24 +60,24 @@ def _pair(words: tuple[str, ...]) -> tuple[str, str]:
     return words[0], words[1]
 
 
-def _side(word: str, analysis: Analysis, encoding: str, index: Index | None) -> Side:
+def _side(word: str, analysis: Analysis, encoding: str, index: Index | None, output: Output) -> Side:
     text = _file_text(word, encoding)
     if text is None and index is not None:
         stored = index.entries_of(word)
         if stored is not None:
             return Side.of_entries(word, stored)
+        output.note(f"{word[:SHOWN_CHARACTERS]}: neither a file nor a stored id, so it is taken as a text")
     name = "text" if text is None else word
     return Side.of_text(name, word if text is None else text, analysis)
 
 
 def _file_text(word: str, encoding: str) -> str | None:
-    path = Path(word)
-    if not _is_file(path):
+    if not _is_file(Path(word)):
         return None
-    try:
-        return path.read_text("utf-8" if encoding == "auto" else encoding)
-    except (OSError, ValueError, LookupError) as error:
-        raise InvalidInput(f"{word[:200]} cannot be read as text: {error}") from error
+    [record] = read([word], InputOptions(format="folder", encoding=encoding))
+    if isinstance(record, Reject):
+        raise InvalidInput(f"{record.place}: {record.reason}")
+    return record.text
 
 
 def _is_file(path: Path) -> bool:

@@ -18,11 +18,10 @@ def command(url: str, **options: Any) -> None:  # noqa: ANN401
     """Print all documents as JSON lines, in an order of the store's own; no text is kept, so none is printed."""
     output = Output(format=options["format_"], quiet=options["quiet"])
     count = 0
-    with open_index(url, readonly=True) as index:
+    with output, open_index(url, readonly=True) as index:
         for stored in index.export():
             output.line(stored_record(stored))
             count += 1
-    output.close()
     output.summary("export", count)
 
 

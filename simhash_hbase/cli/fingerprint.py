@@ -31,23 +31,30 @@ def command(files: tuple[str, ...], texts: tuple[str, ...], explain: bool, **opt
     if not (files or texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
     analysis = analysis_for(options, given, output)
-    for text in texts:
-        analysed = analysis.texts(["text"], [text])
-        if analysed.refused:
-            raise EmptyDocument("the text leaves no feature, so it has no fingerprint")
-        output.line(_record(analysis, "text", int(analysed.entries.simhashes[0]), text if explain else None))
-    code = 0
-    if files:
-        with Documents("fingerprint", files, given, output) as documents:
-            for chunk in documents.chunks(analysis):
-                simhashes = chunk.entries.simhashes.tolist()
-                for document, simhash in zip(chunk.kept, simhashes, strict=True):
-                    output.line(_record(analysis, document.id, simhash, document.text if explain else None))
-                output.flush()
-        output.summary("fingerprint", documents.read, refused=documents.refused)
-        code = documents.exit_code
-    output.close()
-    return code
+    with output:
+        for text in texts:
+            output.line(_of_text(analysis, text, explain=explain))
+        return _of_files(analysis, files, given, output, explain=explain) if files else 0
+
+
+def _of_text(analysis: Analysis, text: str, *, explain: bool) -> dict[str, object]:
+    analysed = analysis.texts(["text"], [text])
+    if analysed.refused:
+        raise EmptyDocument("the text leaves no feature, so it has no fingerprint")
+    return _record(analysis, "text", int(analysed.entries.simhashes[0]), text if explain else None)
+
+
+def _of_files(
+    analysis: Analysis, files: tuple[str, ...], given: dict[str, Any], output: Output, *, explain: bool
+) -> int:
+    with Documents("fingerprint", files, given, output) as documents:
+        for chunk in documents.chunks(analysis):
+            simhashes = chunk.entries.simhashes.tolist()
+            for document, simhash in zip(chunk.kept, simhashes, strict=True):
+                output.line(_record(analysis, document.id, simhash, document.text if explain else None))
+            output.flush()
+    output.summary("fingerprint", documents.read, refused=documents.refused)
+    return documents.exit_code
 
 
 def analysis_for(options: dict[str, Any], given: dict[str, Any], output: Output) -> Analysis:

@@ -12,6 +12,7 @@ import click
 from simhash_hbase.bulk import HFileWriter, Loaded, Spool, StoreWriter, Writer, begin, load
 from simhash_hbase.bulk.java import TREE, Tools, find_tools
 from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, local_configuration, staging_folder
+from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import SHOWN_REJECTS, input_settings, take_input
 from simhash_hbase.cli.options import input_options, output_options
 from simhash_hbase.cli.output import Output
@@ -49,6 +50,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     The documents are in the index when the command ends, not before.
     """
     given = take_input(options)
+    check_destinations(files, {"--rejects": given["rejects"]})
     output = Output(format=options["format_"], quiet=options["quiet"])
     into_existing = options["into_existing"]
     with open_index(url) as index, _refusals(given["rejects"], output) as refused:

@@ -15,6 +15,7 @@ __all__ = [
     "output_options",
     "profile_fields",
     "profile_options",
+    "remember_debug",
     "store_fields",
 ]
 
@@ -30,13 +31,20 @@ def _all(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     return apply
 
 
+def remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    """Tell the place where errors are reported, which is outside of every command."""
+    if isinstance(ctx.obj, dict):
+        ctx.obj["debug"] = value
+    return value
+
+
 def output_options(function: F) -> F:
     """Add ``--format``, ``--quiet``, ``--debug``."""
     return _all(
         click.option("--format", "format_", type=click.Choice(["json", "table"]), default="json", show_default=True,
                      help="JSON lines, or a table for people."),
         click.option("--quiet", is_flag=True, help="No progress, no summary."),
-        click.option("--debug", is_flag=True, help="A traceback where an error is reported."),
+        click.option("--debug", is_flag=True, callback=remember_debug, help="A traceback where an error is reported."),
     )(function)  # fmt: skip
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from time import monotonic
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -17,7 +18,10 @@ from simhash_hbase.inputs import Progress as InputProgress
 __all__ = ["Output", "hex_simhash", "json_line", "plain"]
 
 FLUSH_BYTES = 1 << 16
-CELL_CHARACTERS = 60
+CELL_CHARACTERS = 100
+# A line of a cell up to this length is not broken if it holds a figure.
+WHOLE_CHARACTERS = 32
+PIPE_COLUMNS = 160
 
 
 def hex_simhash(simhash: int) -> str:
@@ -49,8 +53,8 @@ class Output:
 
     Notes
     -----
-    Lines are buffered; `flush` is called after each batch, so that what was printed was acknowledged and a pipe's
-    reader sees it soon.
+    As a context it prints, whatever happens inside, what was finished before. Lines are buffered; `flush` is called
+    after each batch, so that what was printed was acknowledged and a pipe's reader sees it soon.
     """
 
     format: str = "json"
@@ -86,10 +90,16 @@ class Output:
         self._stream.flush()
         self._buffer.clear()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Print what is left, tables all at once: their columns need every row."""
         if self._rows:
-            Console(file=sys.stdout).print(_table(self._rows))
+            _print_table(_table(self._rows))
             self._rows = []
         self.flush()
 
@@ -139,10 +149,29 @@ class Ticker:
 
 def _table(rows: list[Mapping[str, object]]) -> Table:
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    table = Table(*columns)
+    table = Table()
+    for column in columns:
+        cells = [_cell(row.get(column)) for row in rows]
+        whole = [cell_len(line) for cell in cells for line in cell.splitlines() if _is_whole(line)]
+        # Folded where there is no room: what is cut off with an ellipsis could be the end of a number.
+        table.add_column(column, overflow="fold", min_width=max(whole, default=None))
     for row in rows:
         table.add_row(*(_cell(row.get(column)) for column in columns))
     return table
+
+
+def _is_whole(line: str) -> bool:
+    """Tell what may not be broken, whatever the width: a line of a cell with a figure and little else."""
+    return len(line) <= WHOLE_CHARACTERS and any(character.isdigit() for character in line)
+
+
+def _print_table(table: Table) -> None:
+    """Print as wide as the terminal is; for a pipe, whose reader has no width, never narrow."""
+    console = Console(file=sys.stdout)
+    if not console.is_terminal:
+        console.width = max(console.width, PIPE_COLUMNS)
+    # What may not be broken can be wider than all that: the terminal then breaks the line, not a cell.
+    console.print(table, crop=False, soft_wrap=False)
 
 
 def _cell(value: object) -> str:

@@ -1,16 +1,19 @@
 """``simhash-hbase plan``."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from simhash_hbase.blocks import Scheme
+from simhash_hbase.cli.options import remember_debug
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.plan import PlannedScheme, plan_scheme
 
+MOST_DOCUMENTS = 2**64
 SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 
 
@@ -19,11 +22,12 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 @click.option("--scheme", "schemes", multiple=True, help="BLOCKSxCHOSEN; repeatable; default those for distance 3.")
 @click.option("--format", "format_", type=click.Choice(["json", "table"]), default="table", show_default=True)
 @click.option("--quiet", is_flag=True, hidden=True)
-@click.option("--debug", is_flag=True, hidden=True)
+@click.option("--debug", is_flag=True, hidden=True, callback=remember_debug)
 def command(documents: str, schemes: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
 
-    For uniform fingerprints; templated documents add real neighbours. Bytes and times come from measured constants.
+    A scheme is complete up to distance k. For uniform fingerprints; templated documents add real neighbours. Bytes and
+    times come from measured constants.
     """
     output = Output(format=options["format_"])
     number = _number(documents)
@@ -34,6 +38,13 @@ def command(documents: str, schemes: tuple[str, ...], **options: Any) -> None:  
 
 
 def _number(text: str) -> int:
+    number = _read_number(text)
+    if number > MOST_DOCUMENTS:
+        raise InvalidArgument(f"documents {text}: there are 2^64 fingerprints, wanted no more documents")
+    return number
+
+
+def _read_number(text: str) -> int:
     if found := re.fullmatch(r"(\d{1,4})\^(\d{1,3})", text):
         power: int = int(found[1]) ** int(found[2])
         return power
@@ -47,15 +58,19 @@ def _readable(planned: PlannedScheme) -> dict[str, object]:
     p = planned
     return {
         "scheme": p.scheme,
-        "complete to": p.distance,
+        "k": p.distance,
         "rows": f"{p.rows:,}",
-        "unrelated rows a query": f"{p.tables} scans of {p.rows_a_scan:,}: {p.rows_a_query:,}"
-        + ("" if p.rows_a_query == p.rows_a_query_exact else f" (exactly {p.rows_a_query_exact:,.10g})"),
+        "unrelated reads": "\n".join(_reads(p)),
         "file:": _size(p.embedded_bytes),
-        "HBase": _size(p.hbase_bytes),
-        "regions": f"{p.hbase_regions:,}",
-        "load": f"{p.load_hours:,.1f} h",
+        "HBase": f"{_size(p.hbase_bytes)}\n{p.hbase_regions:,} regions\nload {p.load_hours:,.1f} h",
     }
+
+
+def _reads(planned: PlannedScheme) -> Iterator[str]:
+    yield f"{planned.tables} scans of {planned.rows_a_scan:,}"
+    yield f"= {planned.rows_a_query:,}"
+    if planned.rows_a_query != planned.rows_a_query_exact:
+        yield f"exactly {planned.rows_a_query_exact:,.10g}"
 
 
 def _size(octets: float) -> str:

@@ -32,14 +32,13 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     if not (files or options["texts"] or options["ids"] or options["simhashes"]):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
     limit, code = options["limit"], 0
-    with open_index(url, readonly=True) as index:
+    with output, open_index(url, readonly=True) as index:
         wanted = {name: options[name] for name in ("match", "distance", "similarity")}
         rule = index.rule(**wanted)
         for name, answer in _named(index, options, rule):
             output.line(_record(name, answer))
         if files:
             code = _query_files(index, files, given, output, rule, limit)
-    output.close()
     return code
 
 

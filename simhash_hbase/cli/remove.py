@@ -1,6 +1,7 @@
 """``simhash-hbase remove``."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ from simhash_hbase.cli.options import output_options
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.index import BATCH_DOCUMENTS
 
 
 @click.command("remove", epilog="Example: simhash-hbase remove file:news.index --from gone.txt")
@@ -22,12 +24,14 @@ def command(url: str, ids: tuple[str, ...], source: str | None, **options: Any) 
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
     output = Output(format=options["format_"], quiet=options["quiet"])
     asked = removed = 0
-    with open_index(url) as index:
-        for name, done in index.remove_many(_ids(ids, source)):
-            asked += 1
-            removed += done
-            output.line({"id": name, "removed": done})
-    output.close()
+    with output, open_index(url) as index:
+        names = _ids(ids, source)
+        while some := list(islice(names, BATCH_DOCUMENTS)):
+            for name, done in index.remove_many(some):
+                asked += 1
+                removed += done
+                output.line({"id": name, "removed": done})
+            output.flush()
     output.summary("remove", asked, removed=removed)
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from simhash_hbase.cli.output import Output
+from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import Document, InputOptions, read
 
 __all__ = ["sample_options", "sample_texts", "texts_of"]
@@ -19,8 +20,8 @@ def sample_options(function: F) -> F:
         click.option("--text-field", default="text", show_default=True, help="Field of the sample's texts."),
         click.option("--encoding", default="utf-8", show_default=True, help="Of the sample."),
         click.option("--input-format", type=click.Choice(["jsonl", "csv", "tsv", "text", "folder"])),
-        click.option("--learn-from", multiple=True, metavar="FILE", help="Documents of yours to learn the idf from;"
-                     " repeatable; 600 already help."),
+        click.option("--learn-from", multiple=True, metavar="FILE…", help="Documents of yours to learn the idf from;"
+                     " 600 already help."),
     ):  # fmt: skip
         function = decorator(function)
     return function
@@ -38,12 +39,21 @@ def sample_texts(options: dict[str, Any], output: Output) -> Iterator[str] | Non
 
 
 def texts_of(sources: Sequence[str], settings: InputOptions, output: Output) -> Iterator[str]:
-    """Read texts for learning; what cannot be read is counted and told."""
-    refused = 0
+    """Read texts for learning; what cannot be read is counted and told.
+
+    Raises
+    ------
+    InvalidInput
+        At the end, when there was none.
+    """
+    found = refused = 0
     for record in read(sources, settings):
         if isinstance(record, Document):
+            found += 1
             yield record.text or ""
         else:
             refused += 1
     if refused:
         output.warn(f"{refused:,} records of the sample were refused")
+    if not found:
+        raise InvalidInput("there is no document to learn the idf from")

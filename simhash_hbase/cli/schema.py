@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from simhash_hbase.cli.options import remember_debug
 from simhash_hbase.config import table_of
 from simhash_hbase.schema import COMPRESSIONS, TableSchema, shell_script, thrift2_script
 
@@ -19,7 +20,7 @@ MS_A_DAY = 86_400_000
 @click.option("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", help="As for create.")
 @click.option("--as", "form", type=click.Choice(["both", "shell", "thrift2"]), default="both", show_default=True)
 @click.option("--quiet", is_flag=True, hidden=True)
-@click.option("--debug", is_flag=True, hidden=True)
+@click.option("--debug", is_flag=True, hidden=True, callback=remember_debug)
 def command(url: str, form: str, **options: Any) -> None:  # noqa: ANN401
     """Print the table of an index as commands of the HBase shell and as the calls of Thrift 2; nothing is made.
 

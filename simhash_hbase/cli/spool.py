@@ -11,7 +11,7 @@ __all__ = ["spooled"]
 
 
 @contextmanager
-def spooled(files: tuple[str, ...], *, wanted: bool) -> Iterator[tuple[str, ...]]:
+def spooled(files: tuple[str, ...], *, wanted: bool) -> Iterator[str | None]:
     """Copy standard input to a temporary file where it is among the sources and will be read twice.
 
     Parameters
@@ -23,14 +23,14 @@ def spooled(files: tuple[str, ...], *, wanted: bool) -> Iterator[tuple[str, ...]
 
     Yields
     ------
-    tuple of str
-        The arguments, ``-`` replaced by the file.
+    str or None
+        The copy; None where there is none.
     """
     if not wanted or "-" not in files:
-        yield files
+        yield None
         return
     with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
-        copy = Path(folder) / "stdin.jsonl"
+        copy = Path(folder) / "stdin"
         with copy.open("wb") as target:
             shutil.copyfileobj(sys.stdin.buffer, target)
-        yield tuple(str(copy) if name == "-" else name for name in files)
+        yield str(copy)

@@ -1,5 +1,6 @@
 """Readers of documents: JSON lines, CSV, plain text and folders, compressed or not."""
 
+from simhash_hbase.inputs.headers import headers
 from simhash_hbase.inputs.options import FORMATS, InputOptions
 from simhash_hbase.inputs.reading import read
 from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
@@ -17,6 +18,7 @@ __all__ = [
     "Progress",
     "Record",
     "Reject",
+    "headers",
     "parse_simhash",
     "read",
     "source_files",

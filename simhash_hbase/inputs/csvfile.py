@@ -11,6 +11,8 @@ from simhash_hbase.inputs.records import Place, Record, Reject
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Progress, Stream, open_stream
 
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+
 
 def read_csv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
     """Read comma separated values.
@@ -29,12 +31,25 @@ def read_csv(source: Source, options: InputOptions, progress: Progress) -> Itera
     Document or Reject
         One a row that is not blank; a row's line is the one where it starts.
     """
-    return _read(source, options, progress, ",")
+    return _read(source, options, progress, DELIMITERS["csv"])
 
 
 def read_tsv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
     """Read tab separated values, otherwise as `read_csv`."""
-    return _read(source, options, progress, "\t")
+    return _read(source, options, progress, DELIMITERS["tsv"])
+
+
+def read_header(source: Source, options: InputOptions, delimiter: str) -> bytes | None:
+    """Return the bytes of the header row without the line end; None when there is none that can be read."""
+    stream = open_stream(source, options, Progress())
+    if isinstance(stream, str):
+        return None
+    lines = _Lines(source, stream, options)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    while isinstance(row := _next_row(rows, lines), list):
+        if row:
+            return lines.taken()
+    return None
 
 
 def _read(source: Source, options: InputOptions, progress: Progress, delimiter: str) -> Iterator[Record]:

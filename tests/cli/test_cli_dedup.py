@@ -96,6 +96,25 @@ def test_create_uses_the_index_that_is_there_but_refuses_another_profile(cli, ur
     assert "shingle=7" in other.sentence
 
 
+def test_create_without_sketches_can_be_said_again(cli, url, corpus_file):
+    words = (*SHINGLES, "--no-sketch")
+    first = cli("dedup", url, corpus_file, *words)
+
+    again = cli("dedup", url, corpus_file, *words)
+
+    assert (first.code, again.code) == (0, 0)
+    assert again.out == first.out
+
+
+def test_create_without_sketches_refuses_an_index_that_has_them(cli, url, corpus_file):
+    cli("dedup", url, corpus_file, *SHINGLES)
+
+    refused = cli("dedup", url, corpus_file, *SHINGLES, "--no-sketch", "--match", "distance")
+
+    assert refused.code == 1
+    assert "sketch=None" in refused.sentence
+
+
 def test_without_create_a_missing_index_is_a_failure_and_profile_options_wrong_usage(cli, url, filled, corpus_file):
     missing = cli("dedup", url, corpus_file)
     options = cli("dedup", filled, corpus_file, "--scheme", "4x1")

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from corpus import text, write_jsonl
+from corpus import near_copies, text, write_jsonl
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -230,3 +230,32 @@ def test_vacuum_deletes_what_was_removed(cli, tmp_path, corpus_file):
     assert cli("verify", url).record["orphan_rows"] == 0
     assert cli("stats", url).record["states"] == {"added": 30}
     assert cli("vacuum", url).record == dict.fromkeys(swept.record, 0)
+
+
+def test_create_learns_from_several_files(cli, tmp_path):
+    files = [write_jsonl(tmp_path / f"{i}.jsonl", near_copies(i + 1, 2)) for i in range(3)]
+    one, two, three = (f"file:{tmp_path / name}" for name in "abc")
+
+    # As a shell leaves a pattern behind one --learn-from.
+    behind = cli("create", one, "--learn-from", *files)
+    repeated = cli("create", two, *(word for file in files for word in ("--learn-from", file)))
+    without = cli("create", three, *files)
+
+    assert (behind.code, repeated.code, without.code) == (0, 0, 2)
+    assert behind.record["idf_documents"] == 12
+    assert behind.record["idf"] == repeated.record["idf"]
+    assert "--learn-from" in without.sentence
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("content", ["", '{"id": "a", "text": 5}\n'])
+def test_nothing_to_learn_from_is_a_failure_of_the_input(cli, tmp_path, content):
+    file, url = tmp_path / "a.jsonl", f"file:{tmp_path / 'i'}"
+    file.write_text(content)
+
+    created = cli("create", url, "--learn-from", file)
+    decided = cli("dedup", url, file, "--create")
+
+    assert (created.code, decided.code) == (1, 1)
+    assert created.err.endswith("simhash-hbase: there is no document to learn the idf from\n")
+    assert not (tmp_path / "i").exists()

@@ -8,6 +8,9 @@ import sys
 import time
 
 import pytest
+from corpus import text, write_jsonl
+
+from simhash_hbase.cli.decisions import FileDecisions
 
 DOCUMENTS = 6_000
 # Killed so many times; each at a moment of its own.
@@ -127,9 +130,49 @@ def test_results_of_another_run_are_not_overwritten_without_resume(whole):
     assert "--resume" in done.stderr
 
 
+def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_path, monkeypatch):
+    # Refused for want of features in the first thousand; the same id comes again after it.
+    documents = [{"id": "again", "text": "…"}, *({"id": str(i), "text": text(i, count=9)} for i in range(1_200))]
+    file = write_jsonl(tmp_path / "a.jsonl", [*documents, {"id": "again", "text": text(5_000)}])
+    words = ("--create", "--analyzer", "shingle", "--workers", 1, "--results")
+    whole = cli("dedup", f"file:{tmp_path / 'i'}", file, *words, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        _stop_at_the_second_commit(patch)
+        assert cli("dedup", f"file:{tmp_path / 'j'}", file, *words, tmp_path / "parts").code == 1
+
+    resumed = cli("dedup", f"file:{tmp_path / 'j'}", file, *words, tmp_path / "parts", "--resume")
+
+    assert (whole.code, resumed.code) == (3, 3)
+    assert b'"again"' in (tmp_path / "whole").read_bytes()
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def _stop_at_the_second_commit(patch):
+    commit = FileDecisions.commit
+
+    def stop(self, progress):
+        if progress.records > 1_000:
+            raise OSError("stopped by the test")
+        commit(self, progress)
+
+    patch.setattr(FileDecisions, "commit", stop)
+
+
 @pytest.mark.parametrize("more", [["-"], ["x", "--keep", "longest"], ["x", "--dry-run"]])
 def test_what_cannot_be_resumed_is_refused(cli, tmp_path, more):
-    done = cli("dedup", f"file:{tmp_path / 'i'}", *more, "--create", "--results", str(tmp_path / "r"))
+    done = cli("dedup", f"file:{tmp_path / 'i'}", *more, "--create", "--results", str(tmp_path / "r"), "--resume")
 
     assert done.code == 2
     assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.parametrize("words", [["--keep", "longest"], ["--dry-run"]])
+def test_results_that_nobody_resumes_go_to_a_file_whatever_decides(cli, tmp_path, corpus_file, words):
+    words = ("--create", "--analyzer", "shingle", *words)
+    printed = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, *words)
+
+    done = cli("dedup", f"file:{tmp_path / 'j'}", corpus_file, *words, "--results", tmp_path / "r")
+
+    assert (done.code, done.out) == (0, b"")
+    assert (tmp_path / "r").read_bytes() == printed.out
+    assert cli("dedup", f"file:{tmp_path / 'j'}", corpus_file, "--create", "--results", tmp_path / "r").code == 2

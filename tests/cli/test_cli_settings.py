@@ -88,6 +88,35 @@ def test_a_setting_that_no_command_has_is_refused(cli, tmp_path):
     assert cli("--config", tmp_path / "missing.toml", "plan", "--documents", 5).code == 2
 
 
+def test_a_repeatable_option_may_come_from_a_variable_or_a_file(cli, empty, tmp_path, monkeypatch):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "text": text(1), "src": "web", "lang": "zh"}])
+    config = tmp_path / "settings.toml"
+    kept = []
+    for content in ('metadata-field = "src"', 'metadata-field = ["src", "lang"]'):
+        config.write_text(content)
+        assert cli("--config", config, "add", empty, file).code == 0
+        kept.append(cli("get", empty, "a").record["metadata"])
+    monkeypatch.setenv("SIMHASH_HBASE_METADATA_FIELD", "lang")
+
+    assert cli("add", empty, file).code == 0
+
+    assert kept == [{"src": "web"}, {"src": "web", "lang": "zh"}]
+    assert cli("get", empty, "a").record["metadata"] == {"lang": "zh"}
+
+
+def test_debug_may_come_from_a_variable_or_a_file(cli, tmp_path, monkeypatch):
+    config, missing = tmp_path / "settings.toml", f"file:{tmp_path / 'missing'}"
+    config.write_text("debug = true")
+
+    by_file = cli("--config", config, "stats", missing)
+    without = cli("stats", missing)
+    monkeypatch.setenv("SIMHASH_HBASE_DEBUG", "1")
+    by_variable = cli("stats", missing)
+
+    assert [done.code for done in (by_file, without, by_variable)] == [1, 1, 1]
+    assert ["Traceback" in done.err for done in (by_file, without, by_variable)] == [True, False, True]
+
+
 def table_commands(url, file):
     return {
         "add": [url, file, "--verbose"],

@@ -1,6 +1,8 @@
 """The commands that need no index: ``fingerprint``, ``explain``, ``plan``."""
 
+import gzip
 import json
+import re
 
 import pytest
 from corpus import near_copies, text, write_jsonl
@@ -89,6 +91,26 @@ def test_explain_reads_files_and_stored_documents(cli, filled, tmp_path):
     assert "cosine" not in of_stored
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_explain_reads_files_as_add_does(cli, tmp_path, name):
+    file, data = tmp_path / name, (DRIVER * 3).encode("gb18030")
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+    done = cli("explain", "--analyzer", "shingle", "--encoding", "auto", file, DRIVER * 3)
+    refused = cli("explain", "--analyzer", "shingle", file, DRIVER * 3)
+
+    assert (done.code, done.record["distance"]) == (0, 0)
+    assert refused.code == 1
+    assert refused.sentence.startswith(f"{file}: ")
+
+
+def test_explain_says_what_it_takes_for_a_text(cli, filled):
+    done = cli("explain", filled, "group 0 copy 0", "group 0 copy nothing")
+
+    assert done.code == 0
+    assert done.err == "group 0 copy nothing: neither a file nor a stored id, so it is taken as a text\n"
+
+
 @pytest.mark.parametrize("length", [60, 100, 300, 5_000])
 def test_explain_takes_texts_longer_than_a_file_s_name(cli, length):
     record = cli("explain", "--analyzer", "shingle", "汉字" * length, "汉字" * length + "好").record
@@ -125,13 +147,36 @@ def test_plan_prints_a_table_for_people(cli):
         assert figure in table
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("columns", [80, 200])
+def test_plan_prints_its_figures_whole_whatever_the_width(cli, monkeypatch, columns, terminal):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    sixteen = cli("plan", "--documents", "2^34").out.decode()
+    billion = cli("plan", "--documents", "2^30").out.decode()
+    most = cli("plan", "--documents", "2^64").out.decode()
+
+    for figure in ("4 scans of 262,144", "10 scans of 256", "= 2,560", "exactly 3,584", "171,798,691,840"):
+        assert figure in sixteen
+    assert "= 65,536" in billion
+    assert f"{10 * 2**64:,}" in most
+    assert "…" not in sixteen + billion + most
+    if terminal:
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", sixteen)
+        assert max(map(len, plain.splitlines())) <= columns
+
+
 @pytest.mark.parametrize("number", ["1000000", "1,000,000", "1_000_000", "1e6", "10^6"])
 def test_plan_reads_numbers_as_people_write_them(cli, number):
     assert planned(cli, "--documents", number, "--scheme", "5x2")["5x2"]["rows"] == 10**7
 
 
 @pytest.mark.parametrize("words", [[], ["--documents", "many"], ["--documents", "0"], ["--documents", "-3"],
-                                   ["--documents", "5", "--scheme", "5x5"], ["--documents", "1e999"]])  # fmt: skip
+                                   ["--documents", "5", "--scheme", "5x5"], ["--documents", "1e999"],
+                                   ["--documents", "9999^999"], ["--documents", "1e20"]])  # fmt: skip
 def test_plan_refuses_what_is_no_number_or_scheme(cli, words):
     refused = cli("plan", *words)
 

@@ -1,0 +1,70 @@
+"""The files that a command writes: none of them may be one that it reads, and no two the same."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.inputs import source_files
+
+__all__ = ["check_destinations"]
+
+_Identity = tuple[int, int] | str
+
+
+def check_destinations(sources: Sequence[str], written: Mapping[str, str | None]) -> None:
+    """Refuse to write over the input; called before any file is opened for writing.
+
+    Parameters
+    ----------
+    sources : sequence of str
+        FILE arguments.
+    written : mapping
+        Option to the file that it names, or None.
+
+    Raises
+    ------
+    InvalidArgument
+        When a file to be written is one of the input's, or two options name the same one; links count.
+    InvalidInput
+        When a source is missing.
+    """
+    read = set(_inputs(sources)) if any(written.values()) else set()
+    taken: dict[_Identity, str] = {}
+    for option, path in written.items():
+        identity = _identity(path) if path is not None else None
+        if identity is None:
+            continue
+        if identity in read:
+            raise InvalidArgument(f"{option} {path} is a file of the input: name another one")
+        if identity in taken:
+            raise InvalidArgument(f"{option} {path} is the file of {taken[identity]}, too: name another one")
+        taken[identity] = option
+
+
+def _inputs(sources: Sequence[str]) -> Iterator[_Identity]:
+    for path, _, _ in source_files(sources):
+        if (identity := _identity(path)) is not None:
+            yield identity
+    if "-" in sources:
+        yield from _standard_input()
+
+
+def _standard_input() -> Iterator[_Identity]:
+    """Yield the file that the shell opened as standard input, if it is one."""
+    try:
+        status = os.fstat(sys.stdin.fileno())
+    except (OSError, AttributeError):
+        return
+    if stat.S_ISREG(status.st_mode):
+        yield status.st_dev, status.st_ino
+
+
+def _identity(path: str) -> _Identity | None:
+    """Tell files apart as the system does, by their paths as long as they are not there; devices lose nothing."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,110 @@
+"""What a command writes is never what it reads."""
+
+import gzip
+import io
+import os
+import sys
+
+import pytest
+from corpus import text
+
+SHINGLES = ("--create", "--analyzer", "shingle")
+
+
+@pytest.mark.parametrize("option", ["--output", "--clusters", "--results", "--rejects"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_file_of_the_input_is_not_written_over(cli, tmp_path, corpus_file, option, linked):
+    before, named = corpus_file.read_bytes(), corpus_file
+    if linked:
+        named = tmp_path / "link.jsonl"
+        os.link(corpus_file, named)
+
+    refused = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, *SHINGLES, option, named)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert f"{option} {named} is a file of the input" in refused.sentence
+    assert corpus_file.read_bytes() == before
+    assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.parametrize("command", ["add", "query", "fingerprint"])
+def test_rejects_are_not_written_over_the_input(cli, filled, tmp_path, corpus_file, command):
+    before = corpus_file.read_bytes()
+    words = ["--analyzer", "shingle"] if command == "fingerprint" else [filled]
+
+    refused = cli(command, *words, tmp_path / "corp*.jsonl", "--rejects", corpus_file)
+
+    assert refused.code == 2
+    assert "is a file of the input" in refused.sentence
+    assert corpus_file.read_bytes() == before
+
+
+def test_two_outputs_go_to_two_files(cli, tmp_path, corpus_file):
+    url, one = f"file:{tmp_path / 'i'}", tmp_path / "one"
+
+    refused = cli("dedup", url, corpus_file, *SHINGLES, "--output", one, "--clusters", f"{tmp_path}/./one")
+    checkpoint = cli("dedup", url, corpus_file, *SHINGLES, "--results", one, "--output", f"{one}.checkpoint")
+
+    assert (refused.code, checkpoint.code) == (2, 2)
+    assert "too: name another one" in refused.sentence
+    assert "too: name another one" in checkpoint.sentence
+    assert not one.exists()
+
+
+def test_a_device_may_take_several_outputs(cli, tmp_path, corpus_file):
+    done = cli(
+        "dedup", f"file:{tmp_path / 'i'}", corpus_file, *SHINGLES, "--clusters", "/dev/null", "--rejects", "/dev/null"
+    )
+
+    assert done.code == 0
+    assert len(done.records) == 60
+
+
+ROWS = b"id,text\r\n" + b"".join(b'%d,"%s"\r\n' % (i, text(i // 2, changed=i % 2).encode()) for i in range(6))
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("source", ["file", "standard input"])
+def test_kept_rows_of_csv_have_their_header(cli, empty, tmp_path, monkeypatch, source, create):
+    kept, file = tmp_path / ("kept.csv.gz" if create else "kept.csv"), tmp_path / "a.csv"
+    file.write_bytes(ROWS)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ROWS)))
+    words = [file] if source == "file" else ["-", "--input-format", "csv"]
+    url = f"file:{tmp_path / 'i'}" if create else empty
+
+    done = cli("dedup", url, *words, *(SHINGLES if create else ()), "--output", kept)
+
+    data = gzip.decompress(kept.read_bytes()) if create else kept.read_bytes()
+    lines = ROWS.splitlines()
+    assert done.code == 0
+    assert data.splitlines() == [lines[0], lines[1], lines[3], lines[5]]
+    assert len(cli("fingerprint", "--analyzer", "shingle", kept).records) == 3
+
+
+def test_a_restart_does_not_repeat_the_header(cli, empty, tmp_path):
+    file, kept, results = tmp_path / "a.csv", tmp_path / "kept.csv", tmp_path / "results"
+    file.write_bytes(ROWS)
+    words = ("dedup", empty, file, "--output", kept, "--results", results)
+    cli(*words)
+    before = kept.read_bytes()
+
+    assert cli(*words, "--resume").code == 0
+
+    assert kept.read_bytes() == before
+    assert before.count(b"id,text") == 1
+
+
+def test_documents_that_have_no_line_or_another_header_do_not_go_to_one_file(cli, empty, tmp_path):
+    folder, one, two = tmp_path / "folder", tmp_path / "1.csv", tmp_path / "2.csv"
+    folder.mkdir()
+    (folder / "a.txt").write_text(text(1))
+    one.write_bytes(ROWS)
+    two.write_bytes(ROWS.replace(b"id,text", b"id,text,more"))
+
+    whole = cli("dedup", empty, folder, "--output", tmp_path / "kept")
+    differ = cli("dedup", empty, one, two, "--output", tmp_path / "kept")
+
+    assert (whole.code, differ.code) == (2, 2)
+    assert "as a whole is one" in whole.sentence
+    assert f"those of {one} and {two} differ" in differ.sentence
+    assert not (tmp_path / "kept").exists()

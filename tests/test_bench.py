@@ -1,19 +1,37 @@
 """The benchmark at tiny sizes: contestants agree and tables print; nothing about speed."""
 
+import json
+import subprocess
 from importlib.util import find_spec
 
 import pytest
+from bench.hbase_queries import check_clients
 from bench.parts import DEFAULT_PARTS, PARTS
 from bench.queries import Planted, check
 from bench.sizes import TINY
 
 from simhash_hbase.errors import SimhashError
+from tests.stores.hbase_server import SCRIPT, address
 
 MISSING = [name for name in ("datasketch", "faiss", "simhash") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING} are missing: ./scripts/install dev,bench")
 
 
-@pytest.mark.parametrize("part", sorted(PARTS))
+@pytest.fixture
+def _hbase_of_the_tests(request, monkeypatch):
+    """Let the part ``hbase`` use the server that runs, instead of starting one."""
+    if "hbase" not in request.keywords:
+        return
+    address(2)
+    shown = subprocess.run([SCRIPT, "status", "--json"], capture_output=True, text=True, check=True)
+    status = json.loads(shown.stdout)
+    if "conf" not in status:
+        pytest.skip("the server's files cannot be reached: it was started --with docker")
+    monkeypatch.setenv("SIMHASH_HBASE_HOME", status["folder"])
+
+
+@pytest.mark.usefixtures("_hbase_of_the_tests")
+@pytest.mark.parametrize("part", [*sorted({*PARTS} - {"hbase"}), pytest.param("hbase", marks=pytest.mark.hbase)])
 def test_a_part_prints_tables_whose_rows_are_as_wide_as_their_heads(part):
     tables = PARTS[part](TINY)
 
@@ -44,6 +62,17 @@ class Forgetful:
 def test_an_index_that_misses_neighbours_is_told_of():
     with pytest.raises(SimhashError, match="forgetful does not answer"):
         check([Forgetful()], Planted(TINY), TINY)
+
+
+def test_a_client_of_hbase_that_misses_neighbours_is_told_of():
+    class Absent:
+        name = "absent"
+
+        def one_by_one(self, queries):
+            return [0.0] * len(queries), set()
+
+    with pytest.raises(SimhashError, match="absent does not answer"):
+        check_clients([Absent()], Planted(TINY), TINY)
 
 
 def test_half_of_the_planted_queries_have_a_neighbour():

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from bench.deduping import measure_dedup
 from bench.fingerprints import measure_fingerprints
+from bench.hbase import measure_hbase
 from bench.loading import measure_load
 from bench.lsh import measure_lsh
 from bench.queries import measure_queries
@@ -18,6 +19,7 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "lsh": measure_lsh,
     "load": measure_load,
     "dedup": measure_dedup,
+    "hbase": measure_hbase,
 }
 # A part that needs more than this machine, such as a cluster, goes into PARTS only.
 DEFAULT_PARTS = ("fingerprints", "queries", "lsh", "load", "dedup")

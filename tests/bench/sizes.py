@@ -39,6 +39,25 @@ class Sizes:
     """Documents of a set that ``dedup`` decides."""
     memory_documents: tuple[int, int] = (50_000, 200_000)
     """Between these two, the memory of ``dedup`` is seen to grow."""
+    hbase_singles: int = 300
+    """Single queries that every client of HBase answers in a round."""
+    hbase_rounds: int = 7
+    """Rounds of single queries on HBase: server and clients share the processors, so the best of few is not enough."""
+    hbase_warm: int = 2_000
+    """Queries that each client of HBase answers before: Java compiles what was called ten thousands of times."""
+    hbase_documents: int = 100_000
+    """Documents that are put into HBase, and loaded with all families."""
+    hbase_files: tuple[tuple[str, str], ...] = (
+        ("NONE", "NONE"),
+        ("PREFIX", "NONE"),
+        ("DIFF", "NONE"),
+        ("FAST_DIFF", "NONE"),
+        ("ROW_INDEX_V1", "NONE"),
+        ("FAST_DIFF", "SNAPPY"),
+        ("FAST_DIFF", "LZ4"),
+        ("FAST_DIFF", "ZSTD"),
+    )
+    """Data block encodings and codecs under which HBase writes its files anew."""
 
 
 DEFAULT = Sizes()
@@ -59,4 +78,9 @@ TINY = Sizes(
     load_documents=300,
     dedup_documents=40,
     memory_documents=(2_000, 5_000),
+    hbase_singles=10,
+    hbase_rounds=1,
+    hbase_warm=5,
+    hbase_documents=300,
+    hbase_files=(("NONE", "NONE"), ("FAST_DIFF", "SNAPPY")),
 )

@@ -33,7 +33,8 @@ def addresses():
     if ":" in CHOSEN:
         given = parse_gateways(CHOSEN)
         return {version: there for version in (1, 2) if (there := getattr(given, f"thrift{version}"))}
-    asked = subprocess.run([SCRIPT, "status", "--json"], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    command = [SCRIPT, "status", "--with", CHOSEN or "local", "--json"]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
     status = json.loads(asked.stdout) if asked.stdout else {}
     return {version: status[f"thrift{version}"] for version in (1, 2) if status.get(f"thrift{version}")}
 

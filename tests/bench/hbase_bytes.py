@@ -1,0 +1,35 @@
+"""Bytes on disk in HBase, by data block encoding and codec."""
+
+from bench.hbase_instance import Instance
+from bench.hbase_peer import rewrite
+from bench.hbase_writes import Loads
+from bench.sizes import Sizes
+from bench.tables import Table, count, fixed
+
+__all__ = ["bytes_table"]
+
+
+def bytes_table(instance: Instance, loads: Loads, sizes: Sizes) -> Table:
+    """Have the files of both families rewritten under each setting."""
+    blocks = rewrite(instance, loads.blocks, "b", sizes.hbase_files)
+    documents = rewrite(instance, loads.documents, "d", sizes.hbase_files)
+    rows = [
+        [
+            f"{encoding}, {codec}",
+            fixed(of_blocks / 2**20, " MiB"),
+            fixed(of_blocks / sizes.fingerprints, " B"),
+            fixed(of_documents / sizes.hbase_documents, " B"),
+        ]
+        for (encoding, codec), of_blocks, of_documents in zip(sizes.hbase_files, blocks, documents, strict=True)
+    ]
+    return Table(
+        title="Files in HBase after a major compaction",
+        columns=["encoding, codec", "family `b`", "a document in `b`", "in `d`"],
+        rows=rows,
+        notes=[
+            f"Family `b` of {count(sizes.fingerprints)} uniform fingerprints, ten rows each; the more there are, the "
+            f"more the encoding saves. Family `d` of {count(sizes.hbase_documents)} documents: ids of 40 bytes "
+            "that differ in their numbers, and sketch and text digest at random. Four regions; files with their "
+            "indexes and bloom filters."
+        ],
+    )

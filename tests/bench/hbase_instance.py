@@ -1,0 +1,111 @@
+"""An HBase for the benchmark: one of its own, or the one that ``SIMHASH_HBASE_HOME`` names."""
+
+import json
+import os
+import secrets
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.peers import peer
+from simhash_hbase.bulk import HFileWriter
+from simhash_hbase.bulk.java import Tools, find_tools
+from simhash_hbase.bulk.places import staging_folder
+from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.schema import TableSchema
+from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
+
+__all__ = ["Instance", "running_hbase"]
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "hbase"
+CACHE = ROOT / ".cache" / "hbase"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instance:
+    """A running HBase with both gateways, and the tables that a run made in it."""
+
+    thrift1: str
+    """``host:port``."""
+    thrift2: str
+    """``host:port``."""
+    conf: Path
+    """Folder of ``hbase-site.xml``."""
+    tools: Tools
+    """Java, HBase's jars, and the class that writes HFiles."""
+    made: list[str]
+    """Tables."""
+
+    def options(self, version: int, table: str) -> HBaseOptions:
+        """Address a table by one of the Thrift interfaces."""
+        gateway = self.thrift1 if version == 1 else self.thrift2
+        return parse_url(f"hbase://{gateway}/{table}?version={version}")
+
+    def new_table(self) -> str:
+        """Make a table of the default schema: four regions, FAST_DIFF."""
+        self.made.append(f"simhash_bench_{secrets.token_hex(4)}")
+        HBaseStore.create(self.options(2, self.made[-1]), TableSchema()).close()
+        return self.made[-1]
+
+    def writer(self, table: str) -> HFileWriter:
+        """Make what loads HFiles into a table."""
+        return HFileWriter(self.tools.program(self.conf), table, staging_folder(self.conf, None, table))
+
+    def happybase(self) -> tuple[str, int]:
+        """Return host and port for happybase."""
+        host, _, port = self.thrift1.rpartition(":")
+        return host, int(port)
+
+    def drop(self, table: str) -> None:
+        """Drop a table that this run made."""
+        host, port = self.happybase()
+        connection = peer("happybase").Connection(host, port)
+        connection.delete_table(table, disable=True)
+        connection.close()
+        self.made.remove(table)
+
+
+@contextmanager
+def running_hbase() -> Iterator[Instance]:
+    """Bring up an HBase in ``.cache/hbase/bench`` and remove it with its data; one that runs already stays.
+
+    Raises
+    ------
+    StoreUnavailable
+        When it does not start, or the named one does not answer.
+    """
+    named = os.environ.get("SIMHASH_HBASE_HOME")
+    folder = named or str(CACHE / "bench")
+    try:
+        if not named:
+            _launch("clean", folder)
+            _launch("up", folder)
+        instance = _instance(json.loads(_launch("status", folder, "--json")))
+        try:
+            yield instance
+        finally:
+            for table in list(instance.made):
+                instance.drop(table)
+    finally:
+        if not named:
+            _launch("clean", folder)
+
+
+def _instance(status: dict[str, str]) -> Instance:
+    return Instance(
+        thrift1=status["thrift1"],
+        thrift2=status["thrift2"],
+        conf=Path(status["conf"]),
+        tools=find_tools(jars=Path(status["jars"]), cache=CACHE / "classes", environment=os.environ),
+        made=[],
+    )
+
+
+def _launch(command: str, folder: str, *flags: str) -> str:
+    done = subprocess.run([SCRIPT, command, "--dir", folder, *flags], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StoreUnavailable(f"scripts/hbase {command} --dir {folder} failed: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,112 @@
+"""Near fingerprints in HBase: one query and batches, by all clients in turns."""
+
+from collections.abc import Callable, Sequence
+
+from bench.hbase_clients import IN_FLIGHT, Client, Java, Ours, clients_of
+from bench.hbase_instance import Instance
+from bench.queries import Planted
+from bench.sizes import Sizes
+from bench.tables import Table, count, microseconds, rate, times
+from bench.timing import percentile
+from simhash_hbase.errors import SimhashError
+
+__all__ = ["check_clients", "query_tables"]
+
+
+def query_tables(instance: Instance, table: str, planted: Planted, sizes: Sizes) -> list[Table]:
+    """Check that all clients agree with a comparison with all fingerprints, and time them."""
+    with clients_of(instance, table) as clients:
+        check_clients(clients, planted, sizes)
+        baseline, singles = _singles(clients, planted, sizes)
+        _, _, one, two, java = clients
+        return [singles, _batches(one, two, java, baseline, planted, sizes)]
+
+
+def check_clients(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> None:
+    """Refuse answers that are not those of a comparison with every fingerprint.
+
+    Raises
+    ------
+    SimhashError
+        It names who answers something else.
+    """
+    few = planted.queries[: sizes.flat_queries]
+    wanted = planted.answer(few, sizes.fingerprints)
+    for client in clients:
+        answers = [client.one_by_one(few)[1]]
+        if isinstance(client, Ours | Java):
+            answers.append(client.batch(few)[1])
+        if any(answer != wanted for answer in answers):
+            raise SimhashError(f"{client.name} does not answer what comparing with all of them does")
+
+
+def _singles(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> tuple[float, Table]:
+    """Give the baseline's seconds a query, and the table."""
+    queries = planted.queries[: sizes.hbase_singles]
+    for client in clients:
+        client.one_by_one(planted.queries[-sizes.hbase_warm :])
+    rounds: list[list[list[float]]] = [[] for _ in clients]
+    for _ in range(sizes.hbase_rounds):
+        answers = [client.one_by_one(queries) for client in clients]
+        for mine, (seconds, _) in zip(rounds, answers, strict=True):
+            mine.append(sorted(seconds))
+        if any(pairs != answers[0][1] for _, pairs in answers):
+            raise SimhashError("the answers of two clients differ")
+    best = [min(mine, key=sum) for mine in rounds]
+    means = [sum(seconds) / len(seconds) for seconds in best]
+    rows = [
+        [
+            client.name,
+            microseconds(percentile(seconds, 0.5)),
+            microseconds(percentile(seconds, 0.99)),
+            rate(1, mean),
+            times(mean, means[0]),
+            times(percentile(seconds, 0.5), percentile(best[0], 0.5)),
+        ]
+        for client, seconds, mean in zip(clients, best, means, strict=True)
+    ]
+    return means[0], Table(
+        title=f"One query at a time in HBase, within 3 bits among {count(sizes.fingerprints)} fingerprints",
+        columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians"],
+        rows=rows,
+        notes=[
+            "Uniform fingerprints, half of the queries with a neighbour at 0 to 3 bits. Every client scans the same "
+            "ten prefixes of family `b` a query and keeps what is near; no documents are read. All answers to "
+            f"{count(sizes.flat_queries)} queries were found equal to a comparison with all fingerprints, and those to "
+            "the timed queries equal to each other.",
+            f"{count(len(queries))} queries, the best of {sizes.hbase_rounds} rounds in turns, after "
+            f"{count(sizes.hbase_warm)} by each client that are not timed. One node with its gateways on this machine; "
+            "a table of four regions, FAST_DIFF, no codec. Java has no gateway between, and its prefixes are computed "
+            "before its clock runs.",
+        ],
+    )
+
+
+def _batches(one: Ours, two: Ours, java: Java, baseline: float, planted: Planted, sizes: Sizes) -> Table:
+    small, middle, large = (max(1, sizes.queries // share) for share in (100, 10, 1))
+    plan: list[tuple[str, Callable[..., tuple[float, set[tuple[int, int]]]], int]] = [
+        (f"Java, {IN_FLIGHT} queries in flight", java.batch, small),
+        (one.name, one.batch, small),
+        (two.name, two.batch, small),
+        (two.name, two.batch, middle),
+        (two.name, two.batch, large),
+    ]
+    best = [float("inf")] * len(plan)
+    for _ in range(sizes.repeats):
+        answers = [batch(planted.queries[:number]) for _, batch, number in plan]
+        best = [min(before, seconds) for before, (seconds, _) in zip(best, answers, strict=True)]
+        if any(pairs != answers[0][1] for _, pairs in answers[1:3]):
+            raise SimhashError("the answers of two clients to a batch differ")
+    rows = [
+        [name, count(number), rate(number, seconds), microseconds(seconds / number), times(seconds / number, baseline)]
+        for (name, _, number), seconds in zip(plan, best, strict=True)
+    ]
+    return Table(
+        title="Batches of queries in HBase, the same table",
+        columns=["client", "queries", "queries /s", "a query", "as fast as happybase, one at a time"],
+        rows=rows,
+        notes=[
+            f"The best of {sizes.repeats} rounds in turns. Thrift 2 takes thousands of prefixes in one call, with "
+            "HBase's `MultiRowRangeFilter`; over Thrift 1 each prefix is a scan, many in flight."
+        ],
+    )

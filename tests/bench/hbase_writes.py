@@ -1,0 +1,156 @@
+"""Writing into HBase: puts and loads of family ``b`` from ready fingerprints, then of everything."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.hbase_clients import PROFILE
+from bench.hbase_instance import Instance
+from bench.made import made_entries
+from bench.peers import peer
+from bench.sizes import Sizes
+from bench.tables import Table, count, fixed, rate, times
+from simhash_hbase.bulk import Spool, begin, load
+from simhash_hbase.bulk.manifest import PartNote
+from simhash_hbase.bulk.parts import Part, write_part
+from simhash_hbase.bulk.rows import sorted_block_rows
+from simhash_hbase.bulk.seen import DIGEST
+from simhash_hbase.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.layout import BLOCK_ROW_BYTES
+from simhash_hbase.rowkey import BlockRows, block_rows, distinct, id_digest, pack_rows
+from simhash_hbase.stores.hbase import HBaseStore
+
+__all__ = ["TIMESTAMP", "Loads", "write_tables"]
+
+TIMESTAMP = 1_700_000_000_000
+"""Of block rows that are written without an index's clock."""
+
+HAPPYBASE_BATCH = 1_000
+Simhashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loads:
+    """Tables that were written whole."""
+
+    blocks: str
+    """Family ``b`` of all fingerprints."""
+    documents: str
+    """All families of some documents."""
+
+
+def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tuple[Loads, Table]:
+    """Write in all ways, each into a table of its own, and keep the two loaded ones."""
+    few = simhashes[: sizes.hbase_documents]
+    rows = []
+    puts: list[tuple[str, Callable[[str], None]]] = [
+        ("`b`: happybase, `batch(1000)`", lambda table: _happybase(instance, table, few)),
+        ("`b`: `put_rows`, Thrift 1", lambda table: _put(instance, table, few, 1)),
+        ("`b`: `put_rows`, Thrift 2", lambda table: _put(instance, table, few, 2)),
+    ]
+    done = [(name, len(few), _in_new_table(instance, work)) for name, work in puts]
+    blocks, loaded = _load_blocks(instance, simhashes)
+    done.append(("`b`: `load`, HFiles", len(simhashes), loaded))
+    put = min(seconds / number for _, number, seconds in done[1:3])
+    rows = [_row(*each, put) for each in done]
+    whole = _in_new_table(instance, lambda table: _add(instance, table, few), prepare=_empty_index)
+    documents, everything = _load_documents(instance, few)
+    rows.append(_row("all: `Index.add_entries`, Thrift 2", len(few), whole, whole / len(few)))
+    rows.append(_row("all: `load`, HFiles", len(few), everything, whole / len(few)))
+    return Loads(blocks=blocks, documents=documents), Table(
+        title="Writing into HBase, from ready fingerprints",
+        columns=["what", "documents", "seconds", "documents /s", "as fast as puts"],
+        rows=rows,
+        notes=[
+            "Each into an empty table of four regions, once. “`b`” is the ten block rows a document, compared with the "
+            "faster of the two `put_rows`. `load` includes sorting, the start of Java and the region server's "
+            "take-over of the files.",
+            "“all” adds the document cell and the member with id, sketch and text digest; `Index.add_entries`, "
+            f"{count(BATCH_DOCUMENTS)} at a time, looks first whether the ids are known, and “all: `load`” is compared "
+            "with it. Analysis is not in it: parts are ready on the disk.",
+        ],
+    )
+
+
+def _row(name: str, number: int, seconds: float, put: float) -> list[str]:
+    return [name, count(number), fixed(seconds, " s"), rate(number, seconds), times(seconds / number, put)]
+
+
+def _in_new_table(
+    instance: Instance, work: Callable[[str], None], prepare: Callable[[Instance, str], None] | None = None
+) -> float:
+    table = instance.new_table()
+    if prepare is not None:
+        prepare(instance, table)
+    start = perf_counter()
+    work(table)
+    seconds = perf_counter() - start
+    instance.drop(table)
+    return seconds
+
+
+def _happybase(instance: Instance, table: str, simhashes: Simhashes) -> None:
+    connection = peer("happybase").Connection(*instance.happybase())
+    packed = pack_rows(block_rows(PROFILE.blocks, simhashes))
+    with connection.table(table).batch(timestamp=TIMESTAMP, batch_size=HAPPYBASE_BATCH) as batch:
+        for at in range(0, len(packed), BLOCK_ROW_BYTES):
+            batch.put(packed[at : at + BLOCK_ROW_BYTES], {b"b:": b""})
+    connection.close()
+
+
+def _put(instance: Instance, table: str, simhashes: Simhashes, version: int) -> None:
+    store = HBaseStore.open(instance.options(version, table))
+    for at in range(0, len(simhashes), BATCH_DOCUMENTS):
+        rows: BlockRows = block_rows(PROFILE.blocks, simhashes[at : at + BATCH_DOCUMENTS])
+        store.put_rows(rows, timestamp=TIMESTAMP)
+    store.close()
+
+
+def _load_blocks(instance: Instance, simhashes: Simhashes) -> tuple[str, float]:
+    table = instance.new_table()
+    writer = instance.writer(table)
+    start = perf_counter()
+    writer.write([], sorted_block_rows(PROFILE.blocks, distinct(simhashes)), timestamp=TIMESTAMP)
+    return table, perf_counter() - start
+
+
+def _empty_index(instance: Instance, table: str) -> None:
+    Index.create(HBaseStore.open(instance.options(2, table)), PROFILE).close()
+
+
+def _add(instance: Instance, table: str, simhashes: Simhashes) -> None:
+    with Index(HBaseStore.open(instance.options(2, table))) as index:
+        for entries in made_entries(simhashes):
+            index.add_entries(entries)
+
+
+def _load_documents(instance: Instance, simhashes: Simhashes) -> tuple[str, float]:
+    table = instance.new_table()
+    _empty_index(instance, table)
+    with (
+        Index(HBaseStore.open(instance.options(2, table))) as index,
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+    ):
+        spool = Spool(Path(folder) / "spool", index.store.url, index.profile)
+        _fill(spool, simhashes)
+        start = perf_counter()
+        begin(index, spool)
+        load(index, spool, instance.writer(table))
+        return table, perf_counter() - start
+
+
+def _fill(spool: Spool, simhashes: Simhashes) -> None:
+    """Write parts as `Spool.fill` does, of documents that need no analysis."""
+    for number, entries in enumerate(made_entries(simhashes)):
+        file = f"part-{number:06d}"
+        digests = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
+        checksum = write_part(spool.folder / file, Part(entries=entries, digests=digests, rejects=[]))
+        size = len(entries)
+        note = PartNote(file=file, checksum=checksum, records=size, input=checksum, documents=size)
+        spool.manifest.parts.append(note)
+    spool.save()

@@ -11,7 +11,7 @@ from bench.queries import Planted, check
 from bench.sizes import TINY
 
 from simhash_hbase.errors import SimhashError
-from tests.stores.hbase_server import SCRIPT, address
+from tests.stores.hbase_server import STATUS, address
 
 MISSING = [name for name in ("datasketch", "faiss", "simhash") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING} are missing: ./scripts/install dev,bench")
@@ -23,7 +23,7 @@ def _hbase_of_the_tests(request, monkeypatch):
     if "hbase" not in request.keywords:
         return
     address(2)
-    shown = subprocess.run([SCRIPT, "status", "--json"], capture_output=True, text=True, check=True)
+    shown = subprocess.run(STATUS, capture_output=True, text=True, check=True)
     status = json.loads(shown.stdout)
     if "conf" not in status:
         pytest.skip("the server's files cannot be reached: it was started --with docker")

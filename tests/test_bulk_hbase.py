@@ -19,7 +19,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.hbase_server import SCRIPT, address, hbase_options, tables
+from tests.stores.hbase_server import STATUS, address, hbase_options, tables
 
 pytestmark = pytest.mark.hbase
 
@@ -31,7 +31,7 @@ SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 3_000, dtype=np.uint64)
 def status():
     """Return what the launcher tells of the running server."""
     address(2)
-    shown = subprocess.run([SCRIPT, "status", "--json"], capture_output=True, text=True, check=True)
+    shown = subprocess.run(STATUS, capture_output=True, text=True, check=True)
     found = json.loads(shown.stdout)
     if "conf" not in found:
         pytest.skip("the server's files cannot be reached: it was started --with docker")

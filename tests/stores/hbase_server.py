@@ -24,6 +24,7 @@ MUST_RUN = "SIMHASH_HBASE_TESTS_MUST_RUN"
 # Taken now: some tests hide the caller's settings.
 ENVIRONMENT = dict(os.environ)
 CHOSEN = ENVIRONMENT.get("SIMHASH_HBASE_TEST_SERVER", "")
+STATUS = [SCRIPT, "status", "--with", CHOSEN if CHOSEN and ":" not in CHOSEN else "local", "--json"]
 AT_ONCE = 8
 
 
@@ -33,8 +34,7 @@ def addresses():
     if ":" in CHOSEN:
         given = parse_gateways(CHOSEN)
         return {version: there for version in (1, 2) if (there := getattr(given, f"thrift{version}"))}
-    command = [SCRIPT, "status", "--with", CHOSEN or "local", "--json"]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    asked = subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT)
     status = json.loads(asked.stdout) if asked.stdout else {}
     return {version: status[f"thrift{version}"] for version in (1, 2) if status.get(f"thrift{version}")}
 

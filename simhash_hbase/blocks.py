@@ -189,6 +189,11 @@ class Scheme:
 
     def _prefixes_of(self, simhash: int) -> list[int]:
         """Compute the prefixes of one fingerprint without numpy, whose calls cost more than the bits do."""
+        if self.choose == 2:  # noqa: PLR2004 - the default scheme, written out: a query does not wait for the loop
+            return [
+                (simhash >> right & mask) << left | (simhash >> right2 & mask2) << left2 | flag
+                for flag, ((right, mask, left), (right2, mask2, left2)) in self._moves
+            ]
         prefixes = []
         for flag, parts in self._moves:
             for right, mask, left in parts:

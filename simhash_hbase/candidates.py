@@ -84,13 +84,15 @@ def _candidates_of_one(
     store: Store, scheme: Scheme, simhashes: NDArray[np.uint64], reach: int, limit: int
 ) -> Candidates:
     """Find the candidates of a single query, for which nothing has to be joined."""
-    scan = store.scan(np.sort(scheme.prefixes(simhashes)[0]), limit=limit)
+    prefixes = scheme.prefixes(simhashes)[0]
+    prefixes.sort()
+    scan = store.scan(prefixes, limit=limit)
     found = scan.rows.simhashes
     truncated = np.array([len(scan.truncated) > 0])
-    near = found[distances(found, simhashes) <= reach]
+    near = found[distances(found, simhashes) <= reach] if len(found) else NOTHING
     if not len(near):
         return Candidates(NOTHING.astype(np.intp), NOTHING, NOTHING.astype(np.uint8), truncated, len(found))
-    stored = distinct(near)
+    stored = np.array(sorted(set(near.tolist())), dtype=U64)
     queries = np.zeros(len(stored), np.intp)
     return Candidates(queries, stored, distances(stored, simhashes), truncated, len(found))
 

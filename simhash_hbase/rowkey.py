@@ -197,6 +197,8 @@ def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
     BlockRows
         In the order of the bytes.
     """
+    if not len(packed):
+        return BlockRows.empty()
     keys = np.frombuffer(packed, dtype=np.uint8).reshape(-1, BLOCK_ROW_BYTES)
     wide = np.zeros((len(keys), SIMHASH_BYTES), dtype=np.uint8)
     wide[:, SIMHASH_BYTES - PREFIX_BYTES :] = keys[:, :PREFIX_BYTES]

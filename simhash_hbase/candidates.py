@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.blocks import Scheme
 from simhash_hbase.hamming import distances
-from simhash_hbase.rowkey import distinct, sort_prefixes
+from simhash_hbase.rowkey import drop_repeats, sort_prefixes
 from simhash_hbase.stores.base import Store
 
 __all__ = ["Candidates", "find_candidates", "near_pairs"]
@@ -69,7 +69,7 @@ def find_candidates(
     if len(simhashes) == 1:
         return _candidates_of_one(store, scheme, simhashes, reach, limit)
     ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
-    scan = store.scan(distinct(ascending), limit=limit)
+    scan = store.scan(drop_repeats(ascending), limit=limit)
     truncated = np.zeros(len(simhashes), dtype=np.bool_)
     if len(scan.truncated):
         truncated[owners[np.isin(ascending, scan.truncated)]] = True

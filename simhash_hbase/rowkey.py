@@ -33,6 +33,7 @@ __all__ = [
     "distinct",
     "document_row",
     "document_rows",
+    "drop_repeats",
     "id_digest",
     "index_row",
     "member_row",
@@ -109,7 +110,11 @@ def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     ndarray of uint64
         Ascending.
     """
-    ascending = np.sort(values)
+    return drop_repeats(np.sort(values))
+
+
+def drop_repeats(ascending: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keep each of some sorted integers once."""
     new = np.ones(len(ascending), dtype=np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
     return ascending[new]

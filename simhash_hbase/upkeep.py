@@ -137,7 +137,8 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool) -> Verifie
 def _verify_page(
     store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], *, now: int, repair: bool
 ) -> None:
-    states, damaged = _decode(cells)
+    documents, damaged = _decode(cells)
+    states = [state for _, state in documents]
     result.undecodable += len(damaged)
     if repair and damaged:
         store.delete(FAMILY_DOCUMENTS, damaged)
@@ -198,18 +199,18 @@ def vacuum(store: Store, profile: Profile, *, now: int) -> Vacuumed:
     return result
 
 
-def _decode(cells: Sequence[Cell]) -> tuple[list[DocumentState], list[Cell]]:
+def _decode(cells: Sequence[Cell]) -> tuple[list[tuple[Cell, DocumentState]], list[Cell]]:
     """Decode documents, and try members; return what does not decode apart."""
-    states, damaged = [], []
+    documents, damaged = [], []
     for cell in cells:
         try:
             if row_flag(cell.row) == FLAG_DOCUMENT:
-                states.append(decode_document(cell.value))
+                documents.append((cell, decode_document(cell.value)))
             else:
                 decode_member(cell.value)
         except CorruptIndex:
             damaged.append(cell)
-    return states, damaged
+    return documents, damaged
 
 
 def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], *, repair: bool) -> None:
@@ -312,11 +313,8 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     result = Vacuumed()
     cutoff = now - round(profile.grace_s * 1000)
     doomed: list[Cell] = []
-    _, damaged = _decode(cells)
-    for cell in cells:
-        if row_flag(cell.row) != FLAG_DOCUMENT or cell in damaged:
-            continue
-        state = decode_document(cell.value)
+    documents, _ = _decode(cells)
+    for cell, state in documents:
         written = cell.timestamp or 0
         if state.state in ("removed", "aborted") and written <= cutoff:
             result.removed += 1

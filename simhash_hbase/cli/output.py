@@ -80,10 +80,6 @@ class Output:
         if len(self._buffer) >= FLUSH_BYTES:
             self.flush()
 
-    def raw(self, line: bytes) -> None:
-        """Print one result that is JSON already."""
-        self._buffer += line + b"\n"
-
     def flush(self) -> None:
         """Hand what was printed to the reader."""
         self._stream.write(self._buffer)

@@ -14,7 +14,7 @@ from simhash_hbase.inputs import InputOptions, Record, Reject, read, total_bytes
 from simhash_hbase.inputs import Progress as InputProgress
 from simhash_hbase.pipeline import Chunk, analyse
 
-__all__ = ["Documents", "input_settings", "take_input"]
+__all__ = ["Documents", "input_settings", "take_input", "tell_refusal"]
 
 INPUT_OPTIONS = (
     "input_format",
@@ -27,6 +27,14 @@ INPUT_OPTIONS = (
 )
 # Beyond this many, refused records are counted and kept with --rejects, not printed.
 SHOWN_REJECTS = 20
+
+
+def tell_refusal(output: Output, reject: Reject, number: int) -> None:
+    """Report a refused record, the first ones each and of the others that there are more."""
+    if number <= SHOWN_REJECTS:
+        output.warn(f"{reject.place}: refused: {reject.reason}")
+    elif number == SHOWN_REJECTS + 1:
+        output.warn("more refused records follow; --rejects FILE keeps them all")
 
 
 def take_input(options: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +138,4 @@ class Documents:
         self.refused += 1
         if self._rejects is not None:
             self._rejects(reject)
-        if self.refused <= SHOWN_REJECTS:
-            self._output.warn(f"{reject.place}: refused: {reject.reason}")
-        elif self.refused == SHOWN_REJECTS + 1:
-            self._output.warn("more refused records follow; --rejects FILE keeps them all")
+        tell_refusal(self._output, reject, self.refused)

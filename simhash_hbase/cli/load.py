@@ -13,7 +13,7 @@ from simhash_hbase.bulk import HFileWriter, Loaded, Spool, StoreWriter, Writer, 
 from simhash_hbase.bulk.java import TREE, Tools, find_tools
 from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, local_configuration, staging_folder
 from simhash_hbase.cli.destinations import check_destinations
-from simhash_hbase.cli.documents import SHOWN_REJECTS, input_settings, take_input
+from simhash_hbase.cli.documents import input_settings, take_input, tell_refusal
 from simhash_hbase.cli.options import input_options, output_options
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
@@ -81,10 +81,7 @@ class _Refusals:
         self.count += 1
         if self._keep is not None:
             self._keep(reject)
-        if self.count <= SHOWN_REJECTS:
-            self._output.warn(f"{reject.place}: refused: {reject.reason}")
-        elif self.count == SHOWN_REJECTS + 1:
-            self._output.warn("more refused records follow; --rejects FILE keeps them all")
+        tell_refusal(self._output, reject, self.count)
 
 
 @contextmanager

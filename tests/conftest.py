@@ -3,6 +3,7 @@
 import pytest
 from places import PLACES, Clock, IndexMaker
 
+from tests.chromium import launch
 from tests.stores.hbase_server import drop_tables
 
 
@@ -31,3 +32,16 @@ def _no_table_stays():
     """Drop the tables that this run made in an HBase."""
     yield
     drop_tables()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Return the system's Chromium, headless."""
+    with launch() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="session")
+def screenshots(tmp_path_factory):
+    """Return the folder that takes pictures of pages; pytest keeps those of the last three runs."""
+    return tmp_path_factory.getbasetemp() / "screenshots"

@@ -4,12 +4,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = ["SKETCH_WORDS", "Entries", "Metadata"]
+__all__ = [
+    "MAX_ID_BYTES",
+    "MAX_METADATA_BYTES",
+    "SKETCH_WORDS",
+    "Entries",
+    "Metadata",
+    "check_storable",
+    "metadata_problem",
+]
+
+MAX_ID_BYTES = 64 << 10
+"""Bytes of an id in UTF-8, at most."""
+
+MAX_METADATA_BYTES = 1 << 10
+"""Bytes of a document's metadata as JSON, at most."""
 
 SKETCH_WORDS = 8
 """A sketch is eight 64-bit words, 64 bytes."""
@@ -93,3 +108,55 @@ class Entries:
             digests=[self.digests[i] for i in at],
             metadata=[self.metadata[i] for i in at],
         )
+
+
+def check_storable(entries: Entries) -> None:
+    """Refuse documents that an index cannot keep; a query may have them.
+
+    Parameters
+    ----------
+    entries : Entries
+        To be written.
+
+    Raises
+    ------
+    InvalidArgument
+        When an id is empty or too long, or metadata is too long or cannot be stored.
+    """
+    for name, metadata in zip(entries.ids, entries.metadata, strict=True):
+        _check_id(name)
+        problem = metadata_problem(metadata) if metadata else None
+        if problem:
+            raise InvalidArgument(f"the metadata of {name!r} {problem}")
+
+
+def _check_id(name: str) -> None:
+    # The empty id is that of a query without one.
+    if not name:
+        raise InvalidArgument("the id of a document is empty")
+    if len(name) * 4 > MAX_ID_BYTES and len(name.encode(errors="replace")) > MAX_ID_BYTES:
+        raise InvalidArgument(f"the id {name[:40]}… is longer than {MAX_ID_BYTES} bytes")
+
+
+def metadata_problem(metadata: Metadata) -> str | None:
+    """Say why metadata cannot be kept.
+
+    Parameters
+    ----------
+    metadata : mapping
+        What a caller wants to be kept with a document.
+
+    Returns
+    -------
+    str or None
+        The rest of a sentence that names the metadata; None when it can be kept.
+    """
+    if not all(isinstance(key, str) for key in metadata):
+        return "has a key that is not a string"
+    try:
+        size = len(msgspec.json.encode(metadata))
+        # What is stored is MessagePack, whose integers have 64 bits.
+        msgspec.msgpack.encode(metadata)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        return f"cannot be stored: {error}"
+    return f"takes more than {MAX_METADATA_BYTES} bytes as JSON" if size > MAX_METADATA_BYTES else None

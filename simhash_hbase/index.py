@@ -130,6 +130,8 @@ class Index:
         ------
         EmptyDocument
             When the text leaves no feature.
+        InvalidArgument
+            When the id is empty or above 64 KB, or the metadata is above 1 KB or cannot be stored.
         """
         entries = _whole(self.analysis.texts([document_id], [text], [metadata]), [document_id])
         self.add_entries(entries)
@@ -239,7 +241,7 @@ class Index:
         rule : MatchRule, optional
             Another rule than the index's; see `Index.rule`.
         limit : int, optional
-            Matches at most; an answer that it cuts says ``truncated``.
+            Matches at most, 1 or more; an answer that it cuts says ``truncated``.
 
         Returns
         -------
@@ -281,6 +283,8 @@ class Index:
         self, entries: Entries, *, rule: MatchRule | None = None, limit: int | None = None
     ) -> list[Answer]:
         """Find the near-duplicates of analysed documents; see `query_many`."""
+        if limit is not None and limit < 1:
+            raise InvalidArgument(f"limit {limit}: wanted at least 1")
         asked = rule or self.profile.rule
         found = find_neighbours(self.store, self.profile, entries, rule=asked, now=self._clock())
         return make_answers(found, entries, self.profile, asked, limit=limit)

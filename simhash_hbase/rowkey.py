@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.blocks import Scheme
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.layout import (
     BLOCK_ROW_BYTES,
     FLAG_BITS,
@@ -244,8 +245,17 @@ def id_digest(document_id: str) -> bytes:
     -------
     bytes
         The qualifier of its member cell, and the rest of its document row.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is not Unicode text: a surrogate alone has no UTF-8.
     """
-    return blake2b(document_id.encode(), digest_size=ID_DIGEST_BYTES).digest()
+    try:
+        encoded = document_id.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"the id {document_id!r} is not Unicode text: {error.reason}") from error
+    return blake2b(encoded, digest_size=ID_DIGEST_BYTES).digest()
 
 
 def document_row(digest: bytes) -> bytes:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from simhash_hbase.entries import Entries
+from simhash_hbase.entries import Entries, check_storable
 from simhash_hbase.errors import CorruptIndex, StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.profile import Profile
@@ -127,6 +127,8 @@ def write_documents(
 
     Raises
     ------
+    InvalidArgument
+        When an id or metadata cannot be kept; see `check_storable`. Nothing is written then.
     StoreBusy
         When other writers kept changing the same documents.
 
@@ -135,6 +137,7 @@ def write_documents(
     At most six calls of the store, whatever the size of the batch; more where other writers change the same documents
     meanwhile. In a store with transactions all of it is one.
     """
+    check_storable(entries)
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))

@@ -6,13 +6,12 @@ from typing import Literal
 
 import msgspec
 
+from simhash_hbase.entries import MAX_ID_BYTES, metadata_problem
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
 from simhash_hbase.inputs.simhashes import parse_simhash
 
-MAX_ID_BYTES = 64 << 10
-MAX_METADATA_BYTES = 1 << 10
 _PAIR = 2
 _INTEGER_FEATURES = 1 << 64
 _MISSING = object()
@@ -91,8 +90,9 @@ class Builder:
 
     def _metadata_of(self, record: Mapping[str, object]) -> dict[str, object] | None:
         found = {name: record[name] for name in self._metadata if name in record}
-        if found and len(msgspec.json.encode(found)) > MAX_METADATA_BYTES:
-            raise InvalidInput(f"the metadata takes more than {MAX_METADATA_BYTES} bytes as JSON")
+        problem = metadata_problem(found) if found else None
+        if problem:
+            raise InvalidInput(f"the metadata {problem}")
         return found or None
 
 

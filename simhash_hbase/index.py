@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
+from threading import Lock
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from simhash_hbase.stores.base import Backup, CellCounts, Store, atomically
 from simhash_hbase.upkeep import Vacuumed, Verified, scan_documents, vacuum, verify
 from simhash_hbase.write import Written, read_states, remove_documents, write_documents
 
-__all__ = ["BATCH_DOCUMENTS", "Index", "clock_ms"]
+__all__ = ["BATCH_DOCUMENTS", "Index", "Searched", "clock_ms"]
 
 T = TypeVar("T")
 
@@ -37,6 +38,20 @@ BATCH_DOCUMENTS = 2_000
 def clock_ms() -> int:
     """Read the wall clock, milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+class Searched(NamedTuple):
+    """What one search cost and found, over all its queries."""
+
+    queries: int
+    rows: int
+    """Block rows that were read."""
+    candidates: int
+    """Pairs of a query and a stored fingerprint within reach."""
+    matches: int
+    """Documents that the rule accepted, and the answers tell."""
+    truncated: int
+    """Answers that a limit cut."""
 
 
 class Index:
@@ -56,15 +71,18 @@ class Index:
 
     Notes
     -----
-    Several processes may use one index at a time, each with its own `Index`. One `Index` is not to be shared between
-    threads.
+    Several processes may use one index at a time, each with its own `Index`. Threads may share one: they take turns
+    where texts are analysed.
     """
 
     def __init__(self, store: Store, *, clock: Callable[[], int] = clock_ms) -> None:
         self.store = store
         self.profile: Profile = read_profile(store)
+        self.on_search: Callable[[Searched], None] | None = None
+        """Called after each search of a query, in the thread that made it."""
         self._clock = clock
         self._last = 0
+        self._ticking = Lock()
 
     @classmethod
     def create(
@@ -287,7 +305,11 @@ class Index:
             raise InvalidArgument(f"limit {limit}: wanted at least 1")
         asked = rule or self.profile.rule
         found = find_neighbours(self.store, self.profile, entries, rule=asked, now=self._clock())
-        return make_answers(found, entries, self.profile, asked, limit=limit)
+        answers = make_answers(found, entries, self.profile, asked, limit=limit)
+        if self.on_search is not None:
+            matches, cut = sum(len(answer.matches) for answer in answers), sum(answer.truncated for answer in answers)
+            self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
+        return answers
 
     def query_simhash(self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
         """Find the documents near a ready fingerprint, by distance: it has no sketch."""
@@ -383,8 +405,9 @@ class Index:
 
     def _now(self) -> int:
         """Read the clock; each batch of this process gets a later time than the one before."""
-        self._last = max(self._clock(), self._last + 1)
-        return self._last
+        with self._ticking:
+            self._last = max(self._clock(), self._last + 1)
+            return self._last
 
     def _analyse(self, chunk: Sequence[tuple[str, str]]) -> Analysed:
         return self.analysis.texts([name for name, _ in chunk], [text for _, text in chunk])

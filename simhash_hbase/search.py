@@ -69,6 +69,8 @@ class Neighbours(NamedTuple):
     """For each query: whether a limit kept something from being looked at."""
     rows: int
     """Block rows that were read."""
+    candidates: int
+    """Pairs of a query and a stored fingerprint within reach, before the rule was asked."""
 
 
 def sketch_integers(entries: Entries) -> list[int | None]:
@@ -135,7 +137,7 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
     hits: list[list[Hit]] = [[] for _ in range(len(entries))]
     for query, hit in accepted_hits(reached, entries, rule):
         hits[query].append(hit)
-    return Neighbours(hits, reached.near.truncated, reached.near.rows)
+    return Neighbours(hits, reached.near.truncated, reached.near.rows, len(reached.near.queries))
 
 
 def reach(  # noqa: PLR0913

@@ -6,8 +6,9 @@ import click
 
 from simhash_hbase.cli.documents import Documents, take_input
 from simhash_hbase.cli.options import input_options, output_options
-from simhash_hbase.cli.output import Output, hex_simhash
+from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
+from simhash_hbase.results import hex_simhash
 
 
 @click.command("add", epilog="Example: simhash-hbase add file:news.index today.jsonl.gz --encoding auto")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from simhash_hbase.cli.output import json_line
+from simhash_hbase.results import json_line
 
 __all__ = ["write_clusters"]
 

@@ -9,9 +9,10 @@ from typing import BinaryIO, Protocol, Self
 
 import msgspec
 
-from simhash_hbase.cli.output import Output, json_line
+from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs import source_files
+from simhash_hbase.results import json_line
 
 __all__ = ["Checkpoint", "Decisions", "FileDecisions", "PrintedDecisions", "checkpoint_path", "new_checkpoint"]
 

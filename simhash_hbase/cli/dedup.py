@@ -39,6 +39,7 @@ from simhash_hbase.errors import IndexMissing, InvalidArgument
 from simhash_hbase.index import Index
 from simhash_hbase.inputs import Document, Reject
 from simhash_hbase.pipeline import Chunk
+from simhash_hbase.results import decision_record
 from simhash_hbase.rowkey import id_digest
 
 
@@ -200,21 +201,9 @@ class _Run:
 
     def _tell(self, raw: bytes | None, decision: Decision) -> None:
         self.progress.originals += decision.is_original
-        self._decisions.line(_record(decision))
+        self._decisions.line(decision_record(decision))
         if self._kept is not None and decision.is_original and raw is not None:
             self._kept.write(raw)
-
-
-def _record(decision: Decision) -> dict[str, object]:
-    record: dict[str, object] = {
-        "id": decision.id,
-        "status": "original" if decision.is_original else "duplicate",
-        "of": decision.of,
-        "distance": decision.distance,
-        "similarity": decision.similarity,
-        "short": decision.short,
-    }
-    return {**record, "of_removed": True} if decision.of_removed else record
 
 
 def _open(url: str, sources: tuple[str, ...], given: dict[str, Any], options: dict[str, Any], output: Output) -> Index:

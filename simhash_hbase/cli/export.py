@@ -1,14 +1,13 @@
 """``simhash-hbase export``."""
 
-from dataclasses import asdict
 from typing import Any
 
 import click
 
-from simhash_hbase.answers import Stored
 from simhash_hbase.cli.options import output_options
-from simhash_hbase.cli.output import Output, hex_simhash
+from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
+from simhash_hbase.results import stored_record
 
 
 @click.command("export", epilog="Example: simhash-hbase export file:news.index | gzip > news.jsonl.gz")
@@ -23,9 +22,3 @@ def command(url: str, **options: Any) -> None:  # noqa: ANN401
             output.line(stored_record(stored))
             count += 1
     output.summary("export", count)
-
-
-def stored_record(stored: Stored) -> dict[str, object]:
-    """Make the JSON form of a stored document; what is unknown is left out."""
-    record = {**asdict(stored), "simhash": hex_simhash(stored.simhash)}
-    return {name: value for name, value in record.items() if value is not None}

@@ -7,10 +7,11 @@ import click
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
 from simhash_hbase.cli.options import input_options, output_options, profile_fields, profile_options
-from simhash_hbase.cli.output import Output, hex_simhash
+from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.sample import texts_of
 from simhash_hbase.config import open_index, resolve_profile
 from simhash_hbase.errors import EmptyDocument, InvalidArgument
+from simhash_hbase.results import hex_simhash
 
 
 @click.command(

@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.export import stored_record
 from simhash_hbase.cli.options import output_options
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
+from simhash_hbase.results import stored_record
 
 
 @click.command("get", epilog="Example: simhash-hbase get file:news.index https://example.org/a")

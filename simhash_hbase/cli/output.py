@@ -1,9 +1,9 @@
 """What a command prints: JSON lines or tables on standard output, everything else on standard error."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from time import monotonic
 from typing import BinaryIO, Self
 
@@ -14,37 +14,15 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from simhash_hbase.inputs import Progress as InputProgress
+from simhash_hbase.results import plain
 
-__all__ = ["Output", "hex_simhash", "json_line", "plain"]
+__all__ = ["Output"]
 
 FLUSH_BYTES = 1 << 16
 CELL_CHARACTERS = 100
 # A line of a cell up to this length is not broken if it holds a figure.
 WHOLE_CHARACTERS = 32
 PIPE_COLUMNS = 160
-
-
-def hex_simhash(simhash: int) -> str:
-    """Write a fingerprint the way it is read: 16 lower-case hex digits."""
-    return f"{simhash:016x}"
-
-
-def plain(value: object) -> object:
-    """Turn results into what JSON knows; similarities to four decimals."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, float):
-        return round(value, 4)
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return [plain(item) for item in value]
-    return value
-
-
-def json_line(record: Mapping[str, object]) -> bytes:
-    """Encode one result, with its line end."""
-    return msgspec.json.encode(plain(record)) + b"\n"
 
 
 @dataclass(kw_only=True)

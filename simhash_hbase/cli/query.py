@@ -8,12 +8,13 @@ import click
 from simhash_hbase.answers import Answer
 from simhash_hbase.cli.documents import Documents, take_input
 from simhash_hbase.cli.options import input_options, match_options, output_options
-from simhash_hbase.cli.output import Output, hex_simhash, plain
+from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import DocumentMissing, InvalidArgument
 from simhash_hbase.index import Index
 from simhash_hbase.inputs import parse_simhash
 from simhash_hbase.profile import MatchRule
+from simhash_hbase.results import answer_record, hex_simhash
 
 
 @click.command("query", epilog="Example: simhash-hbase query file:news.index --text '今天…' --limit 5")
@@ -36,7 +37,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         wanted = {name: options[name] for name in ("match", "distance", "similarity")}
         rule = index.rule(**wanted)
         for name, answer in _named(index, options, rule):
-            output.line(_record(name, answer))
+            output.line(answer_record(name, answer))
         if files:
             code = _query_files(index, files, given, output, rule, limit)
     return code
@@ -65,16 +66,7 @@ def _query_files(
             answers = index.query_entries(chunk.entries, rule=rule, limit=limit)
             for name, answer in zip(chunk.entries.ids, answers, strict=True):
                 found += bool(answer.matches)
-                output.line(_record(name, answer))
+                output.line(answer_record(name, answer))
             output.flush()
     output.summary("query", documents.read, with_matches=found, refused=documents.refused)
     return documents.exit_code
-
-
-def _record(name: str, answer: Answer) -> dict[str, object]:
-    return {"query": name, **_fields(answer)}
-
-
-def _fields(answer: Answer) -> dict[str, object]:
-    fields = plain(answer)
-    return fields if isinstance(fields, dict) else {}

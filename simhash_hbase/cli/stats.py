@@ -5,8 +5,9 @@ from typing import Any
 import click
 
 from simhash_hbase.cli.options import output_options
-from simhash_hbase.cli.output import Output, plain
+from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
+from simhash_hbase.results import plain
 
 
 @click.command("stats", epilog="Example: simhash-hbase stats file:news.index --exact --format table")

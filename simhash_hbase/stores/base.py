@@ -22,10 +22,12 @@ __all__ = [
     "Cell",
     "CellCounts",
     "CompareAndSet",
+    "Networked",
     "PrefixScan",
     "Store",
     "StoreSize",
     "Swap",
+    "Traffic",
     "Transactional",
     "atomically",
 ]
@@ -77,6 +79,19 @@ class StoreSize(NamedTuple):
     """Bytes on disk, or None."""
     rows: dict[str, int] | None
     """Block rows of ``b``, cells of ``d`` and ``m``; None where counting means scanning."""
+
+
+class Traffic(NamedTuple):
+    """How a store that is reached over a network is doing."""
+
+    connections: int
+    """Connections that are open, in use or waiting for it."""
+    in_use: int
+    """Connections that calls hold at this moment."""
+    most: int
+    """Connections that there may be."""
+    retries: int
+    """Calls that were made again since the store was opened."""
 
 
 class Store(Protocol):
@@ -236,6 +251,14 @@ class Backup(Protocol):
         InvalidArgument
             When there is something at the destination.
         """
+
+
+@runtime_checkable
+class Networked(Protocol):
+    """A store that is reached over a network and counts how that goes."""
+
+    def traffic(self) -> Traffic:
+        """Tell how many connections there are, and how often calls had to be repeated."""
 
 
 @runtime_checkable

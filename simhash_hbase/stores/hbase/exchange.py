@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 from simhash_hbase.errors import Retryable, StoreBusy
+from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase.options import HBaseOptions
 from simhash_hbase.stores.hbase.pool import Pool
 from simhash_hbase.stores.hbase.translate import after_tries, translated
@@ -39,6 +40,12 @@ class Exchange:
     def __init__(self, pool: Pool, options: HBaseOptions) -> None:
         self._pool = pool
         self._options = options
+        self._retries = 0
+
+    def traffic(self) -> Traffic:
+        """Tell how the connections are used; see `Networked.traffic`."""
+        idle, lent = self._pool.counts()
+        return Traffic(idle + lent, lent, self._options.max_connections, self._retries)
 
     def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
         """Hold one conversation; see `hold`."""
@@ -96,6 +103,8 @@ class Exchange:
                 if isinstance(error, StoreBusy) or (work.begun and not repeat):
                     raise
                 patience.wait(error, progress=len(work.results) > answered)
+                # Threads share the count; one that is lost between them is no harm.
+                self._retries += 1
         return [work.results[number] for number in range(len(tasks))]
 
 

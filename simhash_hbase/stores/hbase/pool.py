@@ -71,6 +71,11 @@ class Pool:
         finally:
             self._take_back(lent)
 
+    def counts(self) -> tuple[int, int]:
+        """Count the connections that wait and those that are lent."""
+        with self._changed:
+            return len(self._idle), self._lent
+
     def close(self) -> None:
         """Close the connections that are not lent."""
         with self._changed:

@@ -11,7 +11,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rowkey import BlockRows, pack_prefixes, unpack_rows
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
+from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap, Traffic
 from simhash_hbase.stores.hbase.cells import cell_pages, read_rows
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.grouping import cut, group_cells, group_rows, latest_writes, swap_waves
@@ -224,6 +224,10 @@ class HBaseStore:
     def size(self) -> StoreSize:
         """Tell nothing: a gateway knows no sizes, and counting means scanning."""
         return StoreSize(None, None)
+
+    def traffic(self) -> Traffic:
+        """Tell how connections are used; see `Networked.traffic`."""
+        return self._exchange.traffic()
 
     def close(self) -> None:
         """Close all connections."""

@@ -6,6 +6,7 @@ Nothing below this module reads the environment or knows which stores there are.
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from simhash_hbase.analysis import learn_idf
@@ -87,7 +88,7 @@ def create_store(
     return EmbeddedStore.create(rest)
 
 
-def open_store(url: str, *, readonly: bool = False) -> Store:
+def open_store(url: str, *, readonly: bool = False, patience_s: float | None = None) -> Store:
     """Open a store that is there.
 
     Parameters
@@ -96,6 +97,8 @@ def open_store(url: str, *, readonly: bool = False) -> Store:
         As for `create_store`.
     readonly : bool
         Nothing will be written: a folder without write permission can be read.
+    patience_s : float, optional
+        Seconds after which a call that a server does not answer is given up; a store has a default of its own.
 
     Returns
     -------
@@ -115,11 +118,17 @@ def open_store(url: str, *, readonly: bool = False) -> Store:
         case "redis":
             from simhash_hbase.stores import redis
 
-            return redis.RedisStore.open(redis.parse_url(url), readonly=readonly)
+            place = redis.parse_url(url)
+            if patience_s is not None:
+                place = replace(place, timeout_s=patience_s)
+            return redis.RedisStore.open(place, readonly=readonly)
         case "hbase":
             from simhash_hbase.stores import hbase
 
-            return hbase.HBaseStore.open(hbase.parse_url(url))
+            gateways = hbase.parse_url(url)
+            if patience_s is not None:
+                gateways = replace(gateways, timeout_s=patience_s, deadline_s=patience_s)
+            return hbase.HBaseStore.open(gateways)
     from simhash_hbase.stores.embedded import EmbeddedStore
 
     return EmbeddedStore.open(rest, readonly=readonly)
@@ -140,7 +149,9 @@ def table_of(url: str) -> str:
     return hbase.parse_url(url).table
 
 
-def open_index(url: str, *, profile: Profile | None = None, readonly: bool = False) -> Index:
+def open_index(
+    url: str, *, profile: Profile | None = None, readonly: bool = False, patience_s: float | None = None
+) -> Index:
     """Open an index.
 
     Parameters
@@ -151,6 +162,8 @@ def open_index(url: str, *, profile: Profile | None = None, readonly: bool = Fal
         What the caller expects of it.
     readonly : bool
         Nothing will be written.
+    patience_s : float, optional
+        As for `open_store`.
 
     Returns
     -------
@@ -163,7 +176,7 @@ def open_index(url: str, *, profile: Profile | None = None, readonly: bool = Fal
     ProfileMismatch
         When it was made with another profile, another dictionary or a segmenter that is not installed.
     """
-    store = open_store(url, readonly=readonly)
+    store = open_store(url, readonly=readonly, patience_s=patience_s)
     try:
         index = Index(store)
         if profile is not None:

@@ -92,6 +92,32 @@ class Entries:
             metadata=[None] * n,
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence["Entries"]) -> "Entries":
+        """Put entries one behind the other.
+
+        Parameters
+        ----------
+        parts : sequence of Entries
+            At least one.
+
+        Returns
+        -------
+        Entries
+        """
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            ids=[name for part in parts for name in part.ids],
+            simhashes=np.concatenate([part.simhashes for part in parts]),
+            sketches=np.concatenate([part.sketches for part in parts]),
+            sketched=np.concatenate([part.sketched for part in parts]),
+            features=np.concatenate([part.features for part in parts]),
+            lengths=np.concatenate([part.lengths for part in parts]),
+            digests=[digest for part in parts for digest in part.digests],
+            metadata=[metadata for part in parts for metadata in part.metadata],
+        )
+
     def __len__(self) -> int:
         return len(self.ids)
 

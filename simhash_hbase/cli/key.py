@@ -1,0 +1,24 @@
+"""``simhash-hbase key``."""
+
+import click
+
+
+@click.command("key", epilog="Example: simhash-hbase key keys.txt --name crawler-1 --scope read --scope write")
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--name", required=True, help="Who will use it; logs show the name, never the key.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    type=click.Choice(["read", "write", "metrics"]),
+    help="Queries and look-ups; changes and claims; the metrics. Repeatable.",
+)
+def command(file: str, name: str, scopes: tuple[str, ...]) -> None:
+    """Make a key for the service and print it, this once: FILE takes only its SHA-256.
+
+    A key ends when its line is taken out of FILE; a running service reads that by itself.
+    """
+    from simhash_hbase.service import make_key
+
+    click.echo(make_key(file, name, scopes))

@@ -1,0 +1,120 @@
+"""The application: routes, what surrounds them, and what starts and ends with it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import Response
+
+from simhash_hbase.index import Index
+from simhash_hbase.service.core import Service
+from simhash_hbase.service.engine import Engine
+from simhash_hbase.service.keys import Keyring
+from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.metrics import Metrics
+from simhash_hbase.service.middleware import Surround
+from simhash_hbase.service.problems import Problem
+from simhash_hbase.service.routes import ROUTERS
+from simhash_hbase.service.schemas import SCHEMAS
+
+__all__ = ["create_app"]
+
+THREADS = 16
+UNPROCESSABLE = 422
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+# With no keys, whoever can make this machine's browser open a page could make it ask the service under another name.
+_LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]", "testserver"]
+
+
+def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = None, workers: int = 1) -> FastAPI:
+    """Make the service of an index.
+
+    Parameters
+    ----------
+    index : Index
+        Open; it is not closed with the service.
+    keys : Keyring or None
+        Who may do what; None lets everybody do everything, for a service that only this machine can reach.
+    limits : Limits, optional
+        The defaults where none are given.
+    workers : int
+        Processes that analyse the documents of streams; with 1 a thread does.
+
+    Returns
+    -------
+    FastAPI
+        It starts threads and processes when it is started, and ends them with it. ``app.state.service`` is its
+        `Service`.
+    """
+    limits = limits or Limits()
+    metrics = Metrics(index.store)
+    index.on_search = metrics.searched
+    engine = Engine(index, threads=THREADS, workers=workers)
+    app = FastAPI(
+        title="simhash-hbase",
+        summary="A near-duplicate index for documents.",
+        version=version("simhash-hbase"),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        lifespan=_lifespan,
+    )
+    app.openapi = partial(_describe, app)  # type: ignore[method-assign]
+    app.state.service = Service(engine=engine, limits=limits, metrics=metrics, keys=keys)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(Problem, _tell)
+    app.add_exception_handler(HTTPException, _tell_http)
+    app.add_exception_handler(RequestValidationError, _tell_invalid)
+    if keys is None:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK_NAMES)
+    app.add_middleware(Surround, metrics=metrics, most=limits.requests)
+    return app
+
+
+def _describe(app: FastAPI) -> dict[str, Any]:
+    """Make the OpenAPI description: the framework's, with the forms that it does not know."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        made.setdefault("components", {})["schemas"] = SCHEMAS
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    engine = app.state.service.engine
+    try:
+        await engine.start()
+        yield
+    finally:
+        engine.close()
+
+
+async def _tell(request: Request, error: Exception) -> Response:
+    if not isinstance(error, Problem):
+        raise error
+    return error.response(request.state.trail.request_id)
+
+
+async def _tell_http(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    code = _CODES.get(error.status_code, "http_error")
+    problem = Problem(error.status_code, code, str(error.detail), headers=error.headers)
+    return problem.response(request.state.trail.request_id)
+
+
+async def _tell_invalid(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    first = error.errors()[0]
+    detail = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    return Problem(UNPROCESSABLE, "invalid_argument", detail).response(request.state.trail.request_id)

@@ -1,0 +1,151 @@
+"""What the routes share: one request's way from its body to its answer."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+from fastapi import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from simhash_hbase.errors import SimhashError
+from simhash_hbase.index import Index
+from simhash_hbase.service.engine import Engine
+from simhash_hbase.service.items import Item, decode
+from simhash_hbase.service.keys import Keyring
+from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.lines import Lines
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.metrics import Metrics
+from simhash_hbase.service.operations import Operation, run_one
+from simhash_hbase.service.problems import Problem, of_error
+from simhash_hbase.service.streams import Stream
+from simhash_hbase.service.trail import Trail
+
+__all__ = ["JSON", "NDJSON", "Service"]
+
+T = TypeVar("T")
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+_NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
+
+TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA, BUSY = 408, 413, 415, 503
+
+
+@dataclass(kw_only=True)
+class Service:
+    """One index and what its clients may ask of it; `create_app` puts it into ``app.state.service``."""
+
+    engine: Engine
+    limits: Limits
+    metrics: Metrics
+    keys: Keyring | None
+    """None: everybody may do everything."""
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the service is to end: streams end behind a document then."""
+
+    async def respond(self, request: Request, operation: Operation, *, one: bool = True) -> Response:
+        """Answer a body: JSON at once, lines of JSON as they come.
+
+        Parameters
+        ----------
+        request : Request
+            Its body is not read yet.
+        operation : Operation
+            What is done with it.
+        one : bool
+            Whether a single JSON object is something to answer.
+        """
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", "a compressed body is not read: send it plain")
+        trail: Trail = request.state.trail
+        if media in _NDJSON_NAMES:
+            trail.media = "ndjson"
+            return _StreamResponse(self, operation, trail)
+        if media != JSON or not one:
+            wanted = f"{JSON} for one document, {NDJSON} for lines" if one else NDJSON
+            raise Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", f"the content type is to be {wanted}")
+        trail.media = "json"
+        try:
+            async with asyncio.timeout(self.limits.request_s):
+                raw = await self._body(request)
+        except TimeoutError as error:
+            raise Problem(TIMEOUT, "request_timeout", "the body did not arrive in time") from error
+        return await self.answer(request, operation, operation.item(decode(raw)))
+
+    async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
+        """Answer for one document or id."""
+        trail: Trail = request.state.trail
+        try:
+            record = await self.call(request, lambda index: run_one(index, operation, item))
+        except Problem as problem:
+            record = problem
+        trail.outcomes[operation.outcome_of(record)] += 1
+        self.metrics.count(operation.name, trail.outcomes)
+        if isinstance(record, Problem):
+            raise record
+        return Response(msgspec.json.encode(record), media_type=JSON)
+
+    async def call(self, request: Request, work: Callable[[Index], T]) -> T:
+        """Call a function with the index in a thread, within the time that a request may take.
+
+        Raises
+        ------
+        Problem
+            For each error of the library, and when the time is over; what was begun then goes on.
+        """
+        trail: Trail = request.state.trail
+        try:
+            async with asyncio.timeout(self.limits.request_s - min(trail.seconds(), self.limits.request_s)):
+                return await self.engine.run(work)
+        except SimhashError as error:
+            problem = of_error(error)
+            if problem.status >= BUSY - 3:
+                logger.warning("store failed", extra=trail.extra(reason=str(error)))
+            raise problem from error
+        except TimeoutError as error:
+            late = "this took too long; what was to be written may have taken effect"
+            raise Problem(BUSY, "timeout", late, retryable=True) from error
+
+    async def _body(self, request: Request) -> bytes:
+        most = self.limits.body_bytes
+        too_large = Problem(TOO_LARGE, "body_too_large", f"a body has {most} bytes at most; more documents go as lines")
+        declared = request.headers.get("content-length", "0")
+        if declared.isdigit() and int(declared) > most:
+            raise too_large
+        body = bytearray()
+        async for piece in request.stream():
+            body += piece
+            if len(body) > most:
+                raise too_large
+        return bytes(body)
+
+
+class _StreamResponse(Response):
+    """Answers lines while they are read; the framework's own would read the body itself, waiting for its end."""
+
+    def __init__(self, service: Service, operation: Operation, trail: Trail) -> None:
+        super().__init__(media_type=NDJSON)
+        del self.headers["content-length"]
+        self._service = service
+        self._operation = operation
+        self._trail = trail
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        service, limits = self._service, self._service.limits
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        lines = Lines(
+            receive,
+            longest=limits.body_bytes,
+            idle_s=limits.idle_s,
+            stream_s=limits.stream_s,
+            stop=service.stopping,
+        )
+        stream = Stream(service.engine, self._operation, limits, self._trail, service.metrics)
+        async for piece in stream.answers(lines):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

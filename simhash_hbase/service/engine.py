@@ -1,0 +1,117 @@
+"""Where work is done: threads that call the index, processes that fingerprint.
+
+The event loop never waits for a store or a text. One document is analysed by the thread that then asks the index; the
+documents of streams, in processes of their own where there are several, so that a single query does not wait behind a
+batch.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from simhash_hbase.analysis import Analysed, Analysis
+from simhash_hbase.errors import StoreUnavailable, WorkerLost
+from simhash_hbase.index import Index
+from simhash_hbase.ownrows import read_idf, read_profile
+from simhash_hbase.workers import Payload, Workers, translated, work
+
+__all__ = ["Engine"]
+
+T = TypeVar("T")
+
+PROBE_S = 3.0
+WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)
+
+
+class Engine:
+    """Runs work on an index.
+
+    Parameters
+    ----------
+    index : Index
+        Shared by all threads.
+    threads : int
+        Calls of the index at a time.
+    workers : int
+        Processes that analyse the documents of streams; with 1, one thread of this process does.
+    """
+
+    def __init__(self, index: Index, *, threads: int, workers: int) -> None:
+        self.index = index
+        self._workers = workers
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="index")
+        # Its own thread: it must tell that the store is gone also when all others wait for it.
+        self._probes = ThreadPoolExecutor(1, thread_name_prefix="probe")
+        self._probe: Future[object] | None = None
+        self._pool: Workers | None = None
+        self._analysis: Analysis | None = None
+        self._analysing = ThreadPoolExecutor(1, thread_name_prefix="analysis")
+
+    async def start(self) -> None:
+        """Load dictionaries and start the processes, so that the first request does not wait for them."""
+        await self.run(lambda index: index.analysis)
+        if self.index.profile.analyzer != "weighted":
+            await self.run(lambda index: work(index.analysis, *WARM_UP))
+            await asyncio.gather(*(self.analyse(WARM_UP) for _ in range(self._workers)))
+
+    async def run(self, call: Callable[[Index], T]) -> T:
+        """Call a function with the index in a thread; when the caller is cancelled, one that has begun goes on."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, self.index)
+
+    async def analyse(self, what: Payload) -> Analysed:
+        """Fingerprint and sketch documents; processes that were ended from outside are replaced once.
+
+        Raises
+        ------
+        WorkerLost
+            When they are ended again.
+        """
+        if self._workers <= 1:
+            return await asyncio.get_running_loop().run_in_executor(self._analysing, self._analyse_here, what)
+        try:
+            return await self._analyse_there(what)
+        except WorkerLost:
+            return await self._analyse_there(what)
+
+    async def probe(self) -> None:
+        """Ask the store something small.
+
+        Raises
+        ------
+        StoreUnavailable
+            When it does not answer soon.
+        """
+        if self._probe is None or self._probe.done():
+            self._probe = self._probes.submit(read_profile, self.index.store)
+        answer = asyncio.ensure_future(asyncio.wrap_future(self._probe))
+        done, _ = await asyncio.wait({answer}, timeout=PROBE_S)
+        if not done:
+            # It goes on, and the next probe waits for it, too; what it says in the end is read, and left.
+            answer.add_done_callback(lambda late: late.cancelled() or late.exception())
+            raise StoreUnavailable(f"the store has not answered for {PROBE_S:g} s")
+        answer.result()
+
+    def close(self) -> None:
+        """Wait for what was begun, and end threads and processes."""
+        for pool in (self._threads, self._probes, self._analysing):
+            pool.shutdown(cancel_futures=True)
+        if self._pool is not None:
+            self._pool.close()
+
+    async def _analyse_there(self, what: Payload) -> Analysed:
+        pool = self._pool = self._pool or Workers(self.index.analysis, self._workers)
+        try:
+            with translated():
+                return await asyncio.wrap_future(pool.submit(what))
+        except WorkerLost:
+            if self._pool is pool:
+                self._pool = None
+                self._analysing.submit(pool.close)
+            raise
+
+    def _analyse_here(self, what: Payload) -> Analysed:
+        # Not the index's own: the threads that look at one document would wait for whole batches.
+        if self._analysis is None:
+            self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
+        return work(self._analysis, *what)

@@ -1,0 +1,107 @@
+"""From the JSON of a request, or of a line of a stream, to a document or an id."""
+
+from dataclasses import replace
+
+import msgspec
+
+from simhash_hbase.entries import metadata_problem
+from simhash_hbase.inputs import Document, InputOptions, Place
+from simhash_hbase.inputs.fields import Builder
+from simhash_hbase.service.problems import Problem
+
+__all__ = ["Item", "decode", "document_or_id"]
+
+Item = Document | str
+"""What is worked on: a document that has a text, features or a fingerprint; or the id of a stored one."""
+
+MALFORMED = 400
+UNPROCESSABLE = 422
+
+_BUILDERS = {
+    "text": Builder(InputOptions()),
+    "simhash": Builder(InputOptions(simhash_field="simhash")),
+    "features": Builder(InputOptions(features_field="features")),
+}
+_CONTENTS = ", ".join(_BUILDERS)
+_decode = msgspec.json.Decoder(dict[str, object]).decode
+
+
+def decode(raw: bytes) -> dict[str, object]:
+    """Read one JSON object.
+
+    Raises
+    ------
+    Problem
+        When it is none; nothing of it is repeated.
+    """
+    try:
+        return _decode(raw)
+    except msgspec.ValidationError as error:
+        raise Problem(UNPROCESSABLE, "invalid_document", "a JSON object is wanted") from error
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise Problem(MALFORMED, "malformed_json", f"this is not JSON: {_shown(error)}") from error
+    except RecursionError as error:
+        raise Problem(MALFORMED, "malformed_json", "this is nested too deeply") from error
+
+
+def document_or_id(value: dict[str, object], *, documents: bool, ids: bool, needs_id: bool) -> Item:
+    """Make what is worked on.
+
+    Parameters
+    ----------
+    value : dict
+        ``id``; ``text``, ``simhash`` or ``features``; ``metadata``. Other fields are passed over.
+    documents, ids : bool
+        Whether a document, and whether an id alone, is something to work on.
+    needs_id : bool
+        Whether a document must have one; else it is empty where there is none.
+
+    Returns
+    -------
+    Document or str
+
+    Raises
+    ------
+    Problem
+        Naming the field that is not as it should be.
+    """
+    contents = [name for name in _BUILDERS if name in value] if documents else []
+    if len(contents) > 1:
+        raise _invalid(f"of {_CONTENTS} one is wanted, not {' and '.join(contents)}")
+    if not contents:
+        if not ids:
+            raise _invalid(f"one of the fields {_CONTENTS} is missing")
+        # The id is checked by the same rules as a document's.
+        contents, value = ["simhash"], {**value, "simhash": 0}
+        return _built(value, contents[0], needs_id=True).id
+    return _built(value, contents[0], needs_id=needs_id)
+
+
+def _built(value: dict[str, object], content: str, *, needs_id: bool) -> Document:
+    named = "id" in value
+    if needs_id and not named:
+        raise _invalid("the field 'id' is missing")
+    record = _BUILDERS[content].build(value, Place("", 0), b"")
+    if not isinstance(record, Document):
+        raise _invalid(record.reason)
+    return replace(record, id=record.id if named else "", metadata=_metadata(value))
+
+
+def _metadata(value: dict[str, object]) -> dict[str, object] | None:
+    metadata = value.get("metadata")
+    if metadata is None:
+        return None
+    if not isinstance(metadata, dict):
+        raise _invalid("the metadata is not a JSON object")
+    if problem := metadata_problem(metadata):
+        raise _invalid(f"the metadata {problem}")
+    return metadata or None
+
+
+def _invalid(detail: str) -> Problem:
+    return Problem(UNPROCESSABLE, "invalid_document", detail)
+
+
+def _shown(error: Exception) -> str:
+    """Say what is wrong; the text of a decoding error would quote the bytes."""
+    return str(error) if isinstance(error, msgspec.DecodeError) else "it is not UTF-8"

@@ -1,0 +1,40 @@
+"""How much a client may ask for, and how long it may take."""
+
+from dataclasses import dataclass, fields
+
+from simhash_hbase.errors import InvalidArgument
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The service's limits; checked on construction.
+
+    Raises
+    ------
+    InvalidArgument
+        When one is not above 0.
+    """
+
+    requests: int = 64
+    """Requests under way at a time; one more is told to come back."""
+    body_bytes: int = 4 << 20
+    """Bytes of a JSON body, and of a line of a stream."""
+    batch: int = 2_000
+    """Documents of a stream that are worked on at a time: one commit each."""
+    matches: int = 10_000
+    """Matches that one answer may be asked for."""
+    request_s: float = 30.0
+    """Seconds until a request that is no stream must be answered, its body's arrival included."""
+    idle_s: float = 30.0
+    """Seconds for which a stream may send nothing, a started line may stay without its end, or an answer unread."""
+    stream_s: float = 3600.0
+    """Seconds after which a stream is ended behind a document, to be gone on with in another request."""
+    header_s: float = 10.0
+    """Seconds until the header of a request must have arrived."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not getattr(self, field.name) > 0:
+                raise InvalidArgument(f"{field.name} is {getattr(self, field.name)}: wanted more than 0")

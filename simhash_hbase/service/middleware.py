@@ -1,0 +1,143 @@
+"""What surrounds every request: its id, the limit on how many there are at once, its log line and its figures."""
+
+import asyncio
+from contextlib import suppress
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.metrics import Metrics
+from simhash_hbase.service.problems import Problem, internal
+from simhash_hbase.service.trail import Trail, request_id_of
+
+__all__ = ["FREE_PATHS", "HANG_UP", "Surround"]
+
+FREE_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Answered however many requests there are: who operates a busy service needs them most."""
+HANG_UP = "simhash_hbase.hang_up"
+"""Key of the scope under which the server puts a function that has the connection closed behind the answer."""
+
+BUSY = 503
+CLOSED_BY_CLIENT = 499
+# Whoever gets an answer before the end of what it sends may read it late: closing at once could destroy it on the way.
+DRAIN_S = 2.0
+DRAIN_BYTES = 16 << 20
+
+
+class Surround:
+    """Middleware around the whole application.
+
+    Parameters
+    ----------
+    app : ASGIApp
+        The rest.
+    metrics : Metrics
+        Counts requests.
+    most : int
+        Requests at a time.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, most: int) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._most = most
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        client = scope.get("client")
+        trail = Trail(request_id_of(headers.get("x-request-id")), scope["method"], client[0] if client else None)
+        scope.setdefault("state", {})["trail"] = trail
+        exchange = _Exchange(scope, receive, send, trail)
+        self._under_way += 1
+        self._metrics.under_way.inc()
+        try:
+            if self._under_way > self._most and scope["path"] not in FREE_PATHS:
+                self._metrics.turned_away.inc()
+                many = Problem(BUSY, "too_many_requests", "too many requests are under way", retryable=True)
+                await many.response(trail.request_id)(scope, exchange.receive, exchange.send)
+            else:
+                await self._app(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            trail.status = CLOSED_BY_CLIENT
+        except Exception:
+            logger.exception("request failed", extra=trail.extra())
+            if exchange.is_begun:
+                raise
+            await internal().response(trail.request_id)(scope, exchange.receive, exchange.send)
+        finally:
+            self._under_way -= 1
+            self._metrics.under_way.dec()
+            self._finish(scope, trail)
+
+    def _finish(self, scope: Scope, trail: Trail) -> None:
+        route = scope.get("route")
+        trail.route = getattr(route, "path", "none")
+        self._metrics.requests.labels(trail.route, _known(trail.method), str(trail.status)).inc()
+        self._metrics.seconds.labels(trail.route, trail.media).observe(trail.seconds())
+        if scope["path"] not in FREE_PATHS:
+            logger.info("request", extra={"fields": trail.fields()})
+
+
+class _Exchange:
+    """The messages of one request, watched."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, trail: Trail) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._trail = trail
+        headers = Headers(scope=scope)
+        self._awaits = headers.get("expect", "").lower() == "100-continue"
+        self._has_more = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+        self.is_begun = False
+
+    async def receive(self) -> Message:
+        """Pass a piece of the body on."""
+        self._awaits = False
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._trail.bytes_in += len(message.get("body", b""))
+            self._has_more = message.get("more_body", False)
+        else:
+            self._has_more = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Pass a piece of the answer on."""
+        if message["type"] == "http.response.start":
+            self.is_begun = True
+            self._trail.status = message["status"]
+            MutableHeaders(scope=message)["X-Request-ID"] = self._trail.request_id
+            MutableHeaders(scope=message)["Cache-Control"] = "no-store"
+        elif message["type"] == "http.response.body":
+            self._trail.bytes_out += len(message.get("body", b""))
+            if not message.get("more_body", False) and self._has_more:
+                await self._send({**message, "more_body": True})
+                await self._drain()
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self._send(message)
+
+    async def _drain(self) -> None:
+        """Take what the client still sends for a moment, then have the connection closed."""
+        if HANG_UP in self._scope:
+            self._scope[HANG_UP]()
+        if self._awaits:
+            # It sends nothing before it is told to, and it will not be.
+            return
+        most = self._trail.bytes_in + DRAIN_BYTES
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                while self._has_more and self._trail.bytes_in < most:
+                    await self.receive()
+
+
+def _known(method: str) -> str:
+    """Keep what clients make up out of the labels."""
+    return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "other"

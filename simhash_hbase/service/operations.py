@@ -1,0 +1,121 @@
+"""What a client can ask for a document or an id: the one place that calls the index."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import EmptyDocument
+from simhash_hbase.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.profile import MatchRule
+from simhash_hbase.results import answer_record, hex_simhash, stored_record
+from simhash_hbase.service.items import Item, document_or_id
+from simhash_hbase.service.problems import Problem
+from simhash_hbase.workers import payload, work
+
+__all__ = ["ADD", "GET", "REMOVE", "Operation", "Record", "query", "run_one"]
+
+Record = dict[str, object] | Problem
+"""What a document or an id is answered with."""
+
+MISSING = 404
+# Answers to queries can be long, and all of a batch are in memory at a time.
+QUERIES = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """What is done with documents, with ids, or with either; lists in, lists of the same length out."""
+
+    name: str
+    """As metrics call it."""
+    on_entries: Callable[[Index, Entries], Sequence[Record]] | None = None
+    on_ids: Callable[[Index, Sequence[str]], Sequence[Record]] | None = None
+    needs_id: bool = True
+    """Whether a document must have an id."""
+    batch: int = BATCH_DOCUMENTS
+    """Of a stream, so many at a time."""
+    outcome: Callable[[dict[str, object]], str]
+    """What became of it, as metrics call it."""
+
+    def item(self, value: dict[str, object]) -> Item:
+        """Make what is worked on of a JSON object; see `document_or_id`."""
+        documents, ids = self.on_entries is not None, self.on_ids is not None
+        return document_or_id(value, documents=documents, ids=ids, needs_id=self.needs_id)
+
+    def outcome_of(self, record: Record) -> str:
+        """Say what became of a document or an id, refused ones by the code of their error."""
+        return record.code if isinstance(record, Problem) else self.outcome(record)
+
+
+def run_one(index: Index, operation: Operation, item: Item) -> Record:
+    """Do one thing, in this thread.
+
+    Raises
+    ------
+    EmptyDocument
+        When the document leaves no feature.
+    """
+    if isinstance(item, str):
+        if operation.on_ids is None:
+            raise TypeError(f"{operation.name} takes documents")
+        return operation.on_ids(index, [item])[0]
+    if operation.on_entries is None:
+        raise TypeError(f"{operation.name} takes ids")
+    analysed = work(index.analysis, *payload([item]))
+    for reason in analysed.refused.values():
+        raise EmptyDocument(reason)
+    return operation.on_entries(index, analysed.entries)[0]
+
+
+def _add(index: Index, entries: Entries) -> list[Record]:
+    index.add_entries(entries)
+    named = zip(entries.ids, entries.simhashes.tolist(), strict=True)
+    return [{"id": name, "simhash": hex_simhash(simhash)} for name, simhash in named]
+
+
+def _remove(index: Index, ids: Sequence[str]) -> list[Record]:
+    return [{"id": name, "removed": removed} for name, removed in index.remove_many(ids)]
+
+
+def _get(index: Index, ids: Sequence[str]) -> list[Record]:
+    return [_missing() if stored is None else stored_record(stored) for stored in index.get_many(ids)]
+
+
+def _missing() -> Problem:
+    return Problem(MISSING, "document_missing", "the index does not hold a document of this id")
+
+
+ADD = Operation(name="add", on_entries=_add, outcome=lambda record: "added")
+REMOVE = Operation(name="remove", on_ids=_remove, outcome=lambda record: "removed" if record["removed"] else "absent")
+GET = Operation(name="get", on_ids=_get, outcome=lambda record: "found")
+
+
+def query(rule: MatchRule, limit: int) -> Operation:
+    """Make the operation that finds near-duplicates, of documents or of stored ones.
+
+    Parameters
+    ----------
+    rule : MatchRule
+        What counts as one.
+    limit : int
+        Matches an answer at most.
+    """
+    return Operation(
+        name="query",
+        on_entries=partial(_query, rule=rule, limit=limit),
+        on_ids=partial(_query_stored, rule=rule, limit=limit),
+        needs_id=False,
+        batch=QUERIES,
+        outcome=lambda record: "matched" if record["matches"] else "unmatched",
+    )
+
+
+def _query(index: Index, entries: Entries, *, rule: MatchRule, limit: int) -> list[Record]:
+    answers = index.query_entries(entries, rule=rule, limit=limit)
+    return [answer_record(name or None, answer) for name, answer in zip(entries.ids, answers, strict=True)]
+
+
+def _query_stored(index: Index, ids: Sequence[str], *, rule: MatchRule, limit: int) -> list[Record]:
+    answers = ((name, index.query_id(name, rule=rule, limit=limit)) for name in ids)
+    return [_missing() if answer is None else answer_record(name, answer) for name, answer in answers]

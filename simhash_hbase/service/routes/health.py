@@ -1,0 +1,56 @@
+"""Whether the service lives, whether its store answers, and its metrics."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from simhash_hbase.errors import SimhashError
+from simhash_hbase.service.access import Metering
+from simhash_hbase.service.core import Service
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.problems import Problem
+from simhash_hbase.service.schemas import problems
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["operation"])
+
+BUSY = 503
+PLAIN = "text/plain"
+_TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Text.", "content": {PLAIN: {"schema": {"type": "string"}}}}
+}
+
+
+@router.get("/healthz", summary="Is the service alive?", responses={**_TEXT, 500: problems()[500]})
+async def alive() -> Response:
+    """Answer, whatever the store does."""
+    return Response("alive\n", media_type=PLAIN)
+
+
+@router.get("/readyz", summary="Does the store answer?", responses={**_TEXT, **problems(body=False)})
+async def ready(request: Request) -> Response:
+    """Read something small from the store."""
+    service: Service = request.app.state.service
+    if service.stopping.is_set():
+        raise Problem(BUSY, "stopping", "the service is being stopped", retryable=True)
+    try:
+        await service.engine.probe()
+    except SimhashError as error:
+        logger.warning("not ready", extra=request.state.trail.extra(reason=str(error)))
+        raise Problem(BUSY, "store_unavailable", "the store does not answer", retryable=True) from error
+    return Response("ready\n", media_type=PLAIN)
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    responses={
+        200: {"description": "All of them.", "content": {PLAIN: {"schema": {"type": "string"}}}},
+        **problems(body=False),
+    },
+)
+async def metrics(service: Metering) -> Response:
+    """Write all counters in Prometheus' text format; needs a key with the scope metrics."""
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,30 @@
+"""Figures of the index."""
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from simhash_hbase.results import plain
+from simhash_hbase.service.access import Reading
+from simhash_hbase.service.core import JSON
+from simhash_hbase.service.schemas import problems
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["index"])
+
+
+@router.get(
+    "/v1/stats",
+    summary="Figures of the index",
+    responses={
+        200: {
+            "description": "As `simhash-hbase stats` prints them.",
+            "content": {JSON: {"schema": {"type": "object"}}},
+        },
+        **problems(body=False),
+    },
+)
+async def stats(request: Request, service: Reading) -> Response:
+    """Count documents, rows and bytes, by a sample where the index is large."""
+    figures = await service.call(request, lambda index: plain(index.stats()))
+    return Response(msgspec.json.encode(figures), media_type=JSON)

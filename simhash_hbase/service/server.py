@@ -1,0 +1,103 @@
+"""The server process: sockets, time-outs below HTTP, signals."""
+
+import asyncio
+import signal
+import socket
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.service.access import is_loopback
+from simhash_hbase.service.core import Service
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.protocol import GuardedProtocol
+
+__all__ = ["listen", "serve"]
+
+HEADER_BYTES = 64 << 10
+KEEP_ALIVE_S = 30
+
+
+def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
+    """Open the socket, which must not be reachable from outside when no keys are asked for.
+
+    Parameters
+    ----------
+    host, port
+        Port 0 takes a free one.
+    has_keys : bool
+        Whether keys are asked for.
+
+    Returns
+    -------
+    socket
+
+    Raises
+    ------
+    InvalidArgument
+        When the address cannot be had, or could be reached from outside without a key.
+    """
+    if not has_keys and not is_loopback(host):
+        raise InvalidArgument(f"without keys the service is for this machine alone: --host 127.0.0.1, not {host}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise InvalidArgument(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> None:
+    """Serve until SIGTERM or SIGINT; then finish what was accepted.
+
+    Parameters
+    ----------
+    app : FastAPI
+        As `create_app` makes it.
+    listener : socket
+        As `listen` opens it.
+    grace_s : float
+        Seconds for requests to finish.
+    """
+    service: Service = app.state.service
+    config = uvicorn.Config(
+        app,
+        http=GuardedProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=round(grace_s),
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )
+    _Server(config, service.stopping).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Ends with exit code 0 when told to, and lets streams know."""
+
+    def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or []:
+            host, port = listener.getsockname()[:2]
+            logger.info("listening", extra={"fields": {"host": host, "port": port}})
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logger.info("stopping", extra={"fields": {"requests": len(self.server_state.tasks)}})
+        self._stopping.set()
+        await super().shutdown(sockets)
+        logger.info("stopped")
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # The server's own raises the signal once more behind the end, so the process would not end with 0.
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True

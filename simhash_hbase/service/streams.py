@@ -1,0 +1,198 @@
+"""Streams of lines: answered in order while they arrive, in batches, in bounded memory.
+
+One task reads lines and cuts them into chunks, which are analysed several at a time; another one takes those that are
+ready, joins them to a batch, asks the index and hands out the answers. The reader waits while too much is under way,
+and with it the client.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from simhash_hbase.errors import EmptyDocument, Retryable, SimhashError
+from simhash_hbase.service.batches import answer_batch
+from simhash_hbase.service.chunks import Chunk, Ready
+from simhash_hbase.service.engine import Engine
+from simhash_hbase.service.items import Item, decode
+from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.lines import End, Line, Lines
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.metrics import Metrics
+from simhash_hbase.service.operations import Operation
+from simhash_hbase.service.problems import Problem, internal, of_error
+from simhash_hbase.service.trail import Trail
+from simhash_hbase.workers import payload
+
+__all__ = ["Stream"]
+
+# A chunk is closed when the client pauses for so long: who waits for an answer before the next line gets it.
+PAUSE_S = 0.005
+# What one stream may have under way; and at least one chunk, however long its lines are.
+WINDOW_BYTES = 8 << 20
+
+TOO_LONG = 413
+BUSY = 503
+_encode = msgspec.json.Encoder().encode
+_ENDS = {
+    End.STOPPING: "the service is being stopped: send the lines behind this one again, to one that is not",
+    End.IDLE: "no line was ended for too long: send the lines behind this one in another request",
+    End.TIME: "the time for one stream is over: send the lines behind this one in another request",
+}
+
+
+class Stream:
+    """Answers the lines of one request.
+
+    Parameters
+    ----------
+    engine : Engine
+        Does the work.
+    operation : Operation
+        What is done with each line.
+    limits : Limits
+        How large a batch and a line may be.
+    trail : Trail
+        Takes what became of all lines.
+    metrics : Metrics
+        Takes it batch by batch.
+    """
+
+    def __init__(self, engine: Engine, operation: Operation, limits: Limits, trail: Trail, metrics: Metrics) -> None:
+        self._engine = engine
+        self._metrics = metrics
+        self._operation = operation
+        self._limits = limits
+        self._trail = trail
+        self._waiting: deque[asyncio.Task[Ready]] = deque()
+        self._last_line = 0
+        self._under_way = 0
+        self._is_read = False
+        self._changed = asyncio.Event()
+
+    async def answers(self, lines: Lines) -> AsyncIterator[bytes]:
+        """Answer line by line, and say at the end how far that went.
+
+        Yields
+        ------
+        bytes
+            Whole lines; when they are handed out, what they say is durable.
+        """
+        reader = asyncio.create_task(self._read(lines))
+        failure = None
+        try:
+            while batch := await self._next_batch():
+                yield await self._answer(batch)
+            await reader
+        except SimhashError as error:
+            failure = of_error(error)
+            logger.warning("stream failed", extra=self._trail.extra(reason=str(error)))
+        except Exception:
+            failure = internal()
+            logger.exception("stream failed", extra=self._trail.extra())
+        finally:
+            reader.cancel()
+            lines.close()
+            for task in self._waiting:
+                task.cancel()
+        if lines.end is not End.DISCONNECTED:
+            yield self._summary(lines, failure)
+
+    async def _read(self, lines: Lines) -> None:
+        try:
+            chunk = Chunk()
+            while lines.end is None:
+                found = await lines.more(PAUSE_S if chunk.items else None)
+                for line in found:
+                    item = self._item(line)
+                    if not chunk.takes(item):
+                        await self._hand_over(chunk)
+                        chunk = Chunk()
+                    chunk.add(line.number, item, len(line.raw or b""))
+                if chunk.items and not found:
+                    await self._hand_over(chunk)
+                    chunk = Chunk()
+            if chunk.items:
+                await self._hand_over(chunk)
+        finally:
+            self._is_read = True
+            self._changed.set()
+
+    def _item(self, line: Line) -> Item | Problem:
+        if line.raw is None:
+            most = self._limits.body_bytes
+            return Problem(TOO_LONG, "line_too_long", f"the line is longer than {most} bytes")
+        try:
+            return self._operation.item(decode(line.raw))
+        except Problem as problem:
+            return problem
+
+    async def _hand_over(self, chunk: Chunk) -> None:
+        self._under_way += chunk.size
+        self._waiting.append(asyncio.create_task(self._prepare(chunk)))
+        self._changed.set()
+        while self._under_way > WINDOW_BYTES:
+            await self._change()
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    async def _prepare(self, chunk: Chunk) -> Ready:
+        documents = chunk.documents
+        if not documents:
+            return Ready(chunk, None, {})
+        try:
+            analysed = await self._engine.analyse(payload(documents))
+        except Retryable:
+            raise
+        except SimhashError as error:
+            # Texts for an index that takes features, for one.
+            return Ready(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
+        refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
+        return Ready(chunk, analysed.entries, refused)
+
+    async def _next_batch(self) -> list[Ready]:
+        """Wait for the next chunk, and take with it those behind it that are ready."""
+        while not self._waiting:
+            if self._is_read:
+                return []
+            await self._change()
+        batch = [await self._waiting[0]]
+        self._waiting.popleft()
+        count = len(batch[0].chunk.items)
+        while self._waiting and self._waiting[0].done():
+            ready = self._waiting[0].result()
+            count += len(ready.chunk.items)
+            if count > min(self._limits.batch, self._operation.batch):
+                break
+            batch.append(ready)
+            self._waiting.popleft()
+        return batch
+
+    async def _answer(self, batch: list[Ready]) -> bytes:
+        outcomes: Counter[str] = Counter()
+        name = self._operation.name
+        with self._metrics.batch_seconds.labels(name).time():
+            answers = await self._engine.run(lambda index: answer_batch(index, self._operation, batch, outcomes))
+        self._trail.outcomes += outcomes
+        self._metrics.count(name, outcomes)
+        self._last_line = batch[-1].chunk.numbers[-1]
+        self._under_way -= sum(ready.chunk.size for ready in batch)
+        self._changed.set()
+        return answers
+
+    def _summary(self, lines: Lines, failure: Problem | None) -> bytes:
+        """Make the last line; a client that does not get one knows that the connection broke."""
+        complete = failure is None and lines.end is End.COMPLETE
+        self._trail.end = failure.code if failure else str(lines.end)
+        summary: dict[str, object] = {
+            "complete": complete,
+            "last_line": lines.read if complete else self._last_line,
+            "outcomes": dict(self._trail.outcomes),
+        }
+        if not complete:
+            detail = _ENDS.get(lines.end, "") if lines.end else ""
+            summary["error"] = (failure or Problem(BUSY, str(lines.end), detail, retryable=True)).record()
+        return _encode({"summary": summary}) + b"\n"

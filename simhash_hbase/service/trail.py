@@ -1,0 +1,66 @@
+"""What one request leaves behind in the log and the metrics."""
+
+import re
+import secrets
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+__all__ = ["Trail", "request_id_of"]
+
+# Whatever else a client sends as an id could forge lines of a log, or hold what must not be in one.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+ID_BYTES = 8
+
+
+@dataclass(slots=True)
+class Trail:
+    """One request; filled in by whoever learns something of it."""
+
+    request_id: str
+    method: str
+    client: str | None = None
+    route: str = "none"
+    """The route's pattern, never the address itself: that may hold ids."""
+    key: str | None = None
+    """Name of the key that was presented."""
+    media: str = "none"
+    """``json`` or ``ndjson``."""
+    status: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Documents by what became of them."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    end: str | None = None
+    """Of a stream: why there was no next line."""
+    started: float = field(default_factory=time.monotonic)
+
+    def seconds(self) -> float:
+        """Tell how long ago the request's header arrived."""
+        return time.monotonic() - self.started
+
+    def extra(self, **more: object) -> dict[str, dict[str, object]]:
+        """Make what a log line about something within this request is given."""
+        return {"fields": {"request_id": self.request_id, "route": self.route, **more}}
+
+    def fields(self) -> dict[str, object]:
+        """Make the fields of the log line."""
+        line: dict[str, object] = {
+            "request_id": self.request_id,
+            "method": self.method,
+            "route": self.route,
+            "status": self.status,
+            "ms": round(1000 * self.seconds(), 2),
+            "bytes_in": self.bytes_in,
+            "bytes_out": self.bytes_out,
+            "client": self.client,
+            "key": self.key,
+            "documents": dict(self.outcomes) or None,
+            "end": self.end,
+        }
+        return {name: value for name, value in line.items() if value is not None}
+
+
+def request_id_of(sent: str | None) -> str:
+    """Take the id that a client sent, if it is a harmless one, or make one."""
+    return sent if sent is not None and _REQUEST_ID.fullmatch(sent) else secrets.token_hex(ID_BYTES)

@@ -1,0 +1,27 @@
+"""An index that is served, by a real server process."""
+
+import pytest
+from serving import serving
+
+from simhash_hbase import create_index
+
+
+@pytest.fixture
+def url(tmp_path):
+    """Return the address of an empty index that cuts no words, so that tests start fast."""
+    address = f"file:{tmp_path / 'some.index'}"
+    create_index(address, analyzer="shingle").close()
+    return address
+
+
+@pytest.fixture
+def server(url, tmp_path):
+    with serving(url, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server):
+    """Return a client that may do everything."""
+    with server.client() as made:
+        yield made

@@ -1,0 +1,88 @@
+"""The service in a process of its own, on a free port of this machine."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+
+from simhash_hbase.service.keys import make_key
+
+__all__ = ["JSON", "NDJSON", "Server", "lines", "serving"]
+
+JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
+END_S = 60
+
+
+class Server:
+    """A running service."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, keys: dict[str, str]):
+        self.process = process
+        self.keys = keys
+        self._log = log
+        self.port = self._wait_for("listening")["port"]
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def client(self, key: str | None = "all", **options) -> httpx.Client:
+        """Return a client that presents a key."""
+        headers = {} if key is None or key not in self.keys else {"Authorization": f"Bearer {self.keys[key]}"}
+        return httpx.Client(base_url=self.address, headers=headers, timeout=END_S, **options)
+
+    def log_text(self) -> str:
+        return self._log.read_text(encoding="utf-8")
+
+    def log(self) -> list[dict]:
+        """Return what was logged, whole lines."""
+        return [json.loads(line) for line in self.log_text().splitlines(keepends=True) if line.endswith("\n")]
+
+    def stop(self) -> int:
+        """End it as an operator would, and return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(END_S)
+
+    def _wait_for(self, event: str) -> dict:
+        while True:
+            found = [line for line in self.log() if line["event"] == event]
+            if found:
+                return found[0]
+            if self.process.poll() is not None:
+                raise AssertionError(f"the service ended with {self.process.returncode}: {self.log_text()}")
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.02)
+
+
+@contextmanager
+def serving(url: str, folder: Path, *options: str, auth: bool = True) -> Iterator[Server]:
+    """Serve an index; a server that still runs at the end is stopped, and must end with exit code 0.
+
+    There are keys of the names ``all``, ``read``, ``write`` and ``metrics``.
+    """
+    keys = {}
+    words = ["--no-auth"]
+    if auth:
+        path = folder / "keys"
+        keys = {scope: make_key(path, scope, [scope]) for scope in ("read", "write", "metrics")}
+        keys["all"] = make_key(path, "all", ["read", "write", "metrics"])
+        words = ["--keys", str(path)]
+    log = folder / "log"
+    command = [sys.executable, "-m", "simhash_hbase", "serve", url, "--port", "0", "--workers", "1", *words, *options]
+    with log.open("wb") as stream, subprocess.Popen(command, stderr=stream, stdin=subprocess.DEVNULL) as process:
+        try:
+            server = Server(process, log, keys)
+            yield server
+            if process.poll() is None:
+                assert server.stop() == 0, server.log_text()
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def lines(response: httpx.Response) -> list[dict]:
+    """Return the objects of an answer in JSON lines."""
+    return [json.loads(line) for line in response.text.splitlines()]

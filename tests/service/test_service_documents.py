@@ -1,0 +1,82 @@
+"""Documents over HTTP: the answers are the library's."""
+
+import json
+
+from corpus import near_copies
+from serving import JSON, NDJSON, lines
+
+from simhash_hbase import open_index
+from simhash_hbase.results import answer_record, hex_simhash, stored_record
+
+
+def ndjson(records):
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client, url):
+    name = "https://example.org/a/../b?c=%2F&d#e f/文"
+    text = near_copies(1, 1)[0]["text"]
+
+    added = client.post("/v1/documents", json={"id": name, "text": text, "metadata": {"n": 1}})
+    found = client.post("/v1/queries", json={"text": text})
+    told = client.get("/v1/documents", params={"id": name})
+
+    with open_index(url) as index:
+        stored = index.get(name)
+        assert added.json() == {"id": name, "simhash": hex_simhash(stored.simhash)}
+        assert found.json() == json.loads(json.dumps(answer_record(None, index.query(text))))
+        assert told.json() == stored_record(stored)
+    assert client.delete("/v1/documents", params={"id": name}).json() == {"id": name, "removed": True}
+    assert client.delete("/v1/documents", params={"id": name}).json() == {"id": name, "removed": False}
+    missing = client.get("/v1/documents", params={"id": name})
+    assert (missing.status_code, missing.json()["code"]) == (404, "document_missing")
+
+
+def test_a_stream_answers_each_line_in_its_place_and_says_at_the_end_how_far_it_went(client):
+    text = near_copies(1, 1)[0]["text"]
+    sent = (
+        b'{"id":"a","simhash":"00000000000000ff"}\nbroken\n\n{"id":"b","text":%s}\n{"text":"x"}\n{"id":"c","text":"."}'
+    )
+
+    answers = lines(client.post("/v1/documents", content=sent % json.dumps(text).encode(), headers=NDJSON))
+
+    assert [answer.get("id") for answer in answers] == ["a", None, "b", None, "c", None]
+    assert [answer.get("line") for answer in answers] == [None, 2, None, 5, 6, None]
+    codes = [answer["error"]["code"] for answer in answers if "error" in answer]
+    assert codes == ["malformed_json", "invalid_document", "empty_document"]
+    outcomes = {"added": 2, "malformed_json": 1, "invalid_document": 1, "empty_document": 1}
+    assert answers[-1] == {"summary": {"complete": True, "last_line": 6, "outcomes": outcomes}}
+
+
+def test_streams_of_queries_look_ups_and_removals_answer_as_the_library_does(client, url):
+    documents = near_copies(20, 3)
+    client.post("/v1/documents", content=ndjson(documents), headers=NDJSON)
+    ids = [{"id": document["id"]} for document in documents]
+
+    *answers, _ = lines(client.post("/v1/queries?limit=1000", content=ndjson(documents), headers=NDJSON))
+    *by_id, _ = lines(client.post("/v1/queries?limit=1000", content=ndjson(ids), headers=NDJSON))
+    *stored, end = lines(client.post("/v1/lookups", content=ndjson([*ids, {"id": "none"}]), headers=NDJSON))
+
+    with open_index(url) as index:
+        expected = [answer_record(n, a) for n, a in index.query_many((d["id"], d["text"]) for d in documents)]
+        assert answers == json.loads(json.dumps(expected))
+        assert [answer["matches"] for answer in by_id] == [answer["matches"] for answer in answers]
+        assert stored[:-1] == [stored_record(item) for item in index.get_many([d["id"] for d in documents])]
+    assert stored[-1]["error"]["code"] == "document_missing"
+    assert end["summary"]["outcomes"] == {"found": len(documents), "document_missing": 1}
+    *gone, _ = lines(client.post("/v1/removals", content=ndjson([*ids, ids[0]]), headers=NDJSON))
+    assert [answer["removed"] for answer in gone] == [True] * len(ids) + [False]
+
+
+def test_a_rule_of_the_callers_own_decides_what_is_found(client, url):
+    text = near_copies(1, 2)
+    client.post("/v1/documents", content=ndjson(text), headers=NDJSON)
+    wanted = {"distance": 30, "limit": 1}
+
+    found = client.post("/v1/queries", json={"text": text[0]["text"]}, params=wanted).json()
+
+    with open_index(url) as index:
+        answer = index.query(text[0]["text"], rule=index.rule(distance=30), limit=1)
+    assert found == json.loads(json.dumps(answer_record(None, answer)))
+    refused = client.post("/v1/queries", content=b"{}", headers=JSON, params={"match": "distance", "similarity": 0.5})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_argument")

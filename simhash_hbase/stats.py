@@ -1,37 +1,21 @@
-"""Figures of an index: how many documents, rows and bytes, and how crowded its prefixes are."""
+"""Figures of an index: how many documents, rows and bytes, how crowded its prefixes and how alike its regions are."""
 
-import random
-from collections import Counter
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-import numpy as np
-from numpy.typing import NDArray
-
-from simhash_hbase.layout import (
-    FAMILY_BLOCKS,
-    FAMILY_DOCUMENTS,
-    FLAG_BITS,
-    FLAG_DOCUMENT,
-    FLAG_MEMBERS,
-    PREFIX_BITS,
-    SEGMENT_BITS,
-    SEGMENT_BYTES,
-)
+from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
 from simhash_hbase.profile import Profile
-from simhash_hbase.records import decode_document
-from simhash_hbase.rowkey import row_flag
-from simhash_hbase.stores.base import CellCounts, Store
+from simhash_hbase.sampling import region_bounds, sampled_slices, whole_slices
+from simhash_hbase.stores.base import CellCounts, Regional, RegionPlace, Store
+from simhash_hbase.tally import DAY_MS, Tally
 
-__all__ = ["HotPrefix", "Stats", "read_stats"]
+__all__ = ["Day", "HotPrefix", "RegionShare", "Stats", "read_stats"]
 
-PAGE = 10_000
-HOTTEST = 10
-# A sample reads this many of 4,096 equal slices of the key space.
-SLICES = 4096
-SAMPLED = 64
-# An index of fewer block rows is read whole: that takes about a second.
+# An index of fewer block rows is read whole: in a folder that takes about a second, through a gateway some seconds.
 READ_WHOLE = 1_000_000
+READ_WHOLE_REMOTELY = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +27,34 @@ class HotPrefix:
     segment: str
     """Eight hex digits."""
     rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegionShare:
+    """What one region holds."""
+
+    start: str
+    """Its first key in hex digits; empty for the first region."""
+    server: str
+    """The region server that serves it, ``host:port``."""
+    rows: int
+    """Block rows."""
+    cells: int
+    """Member and document cells."""
+    share: float
+    """Its part of all rows and cells, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What was added on one day, UTC."""
+
+    date: str
+    """As in ``2026-11-21``."""
+    documents: int
+    """Documents that queries find."""
+    duplicates: int
+    """Ids with a decision that they duplicate another one."""
 
 
 @dataclass(slots=True)
@@ -64,6 +76,18 @@ class Stats:
     """Prefixes by the number of their rows: 1, 2, 3-4, 5-8, …"""
     hottest: list[HotPrefix] = field(default_factory=list)
     """The most crowded prefixes of those that were read."""
+    truncated_prefixes: int | None = 0
+    """Prefixes with more rows than a query reads: answers that ask for one say ``truncated``."""
+    truncated_fingerprints: int | None = 0
+    """Fingerprints with more documents than a query reads: likewise."""
+    regions: list[RegionShare] | None = None
+    """The regions in the order of their keys; None where the store has none."""
+    imbalance: float | None = None
+    """The largest region's share of rows and cells by the mean share; None where the store has no regions."""
+    days: list[Day] = field(default_factory=list)
+    """Days on which documents were added that are still there."""
+    distances: dict[int, int] = field(default_factory=dict)
+    """Duplicates by their distance to the original."""
 
 
 def read_stats(store: Store, profile: Profile, *, exact: bool) -> Stats:
@@ -74,7 +98,7 @@ def read_stats(store: Store, profile: Profile, *, exact: bool) -> Stats:
     store, profile
         The index.
     exact : bool
-        Read everything; else 1/64 of the key space, unless the index is small.
+        Read everything; else 1/64 of each region, unless the index is small.
 
     Returns
     -------
@@ -83,76 +107,84 @@ def read_stats(store: Store, profile: Profile, *, exact: bool) -> Stats:
 
     Notes
     -----
-    A sample is of slices of the key space chosen at random anew each time. A store that reads no ranges tells
-    documents, rows and bytes only, from its own counters.
+    A sample is chosen at random anew each time. A store that reads no ranges tells documents, rows and bytes only, from
+    its own counters.
     """
     size = store.size()
     if isinstance(store, CellCounts):
-        # A document that queries find has one member; what a crash or a race left over is counted with them.
-        documents = store.count_cells(FAMILY_DOCUMENTS, FLAG_MEMBERS)
-        rows = (size.rows or {}).get(FAMILY_BLOCKS, 0)
-        return Stats(exact=False, documents=documents, rows=rows, bytes=size.bytes, prefixes=None)
-    small = size.rows is not None and size.rows["b"] <= READ_WHOLE
-    whole = exact or small
-    slices = [(0, 1 << SEGMENT_BITS)] if whole else _sample()
-    scale = 1 if whole else SLICES / SAMPLED
-    counts, hottest = _count_prefixes(store, slices)
-    states = _count_states(store, slices)
-    result = Stats(exact=whole, bytes=size.bytes)
-    result.states = {state: round(n * scale) for state, n in sorted(states.items())}
-    result.documents = result.states.get("added", 0) + result.states.get("original", 0)
-    result.prefixes = round(sum(counts.values()) * scale)
-    result.rows = round(sum(rows * n for rows, n in counts.items()) * scale)
+        return _counted(store, (size.rows or {}).get(FAMILY_BLOCKS, 0), size.bytes)
+    places = store.regions() if isinstance(store, Regional) else None
+    bounds = region_bounds([place.start for place in places] if places else [b""])
+    whole = exact or (size.rows is not None and size.rows[FAMILY_BLOCKS] <= READ_WHOLE)
+    tally = Tally(profile)
+    if not whole:
+        tally.read(store, sampled_slices(bounds))
+        # A sample says little about an index that could have been read whole.
+        whole = size.rows is None and tally.rows <= READ_WHOLE_REMOTELY
+    if whole:
+        tally = Tally(profile)
+        tally.read(store, whole_slices(bounds))
+    result = _figures(tally, exact=whole)
+    result.bytes = size.bytes
     if size.rows is not None:
-        result.rows = size.rows["b"]
-    result.rows_per_prefix = {name: round(n * scale) for name, n in _histogram(counts).items()}
-    result.hottest = hottest
+        result.rows = size.rows[FAMILY_BLOCKS]
+    if places is not None:
+        result.regions = _shares(tally, places)
+        result.imbalance = round(max(region.share for region in result.regions) * len(places), 3)
     return result
 
 
-def _sample() -> list[tuple[int, int]]:
-    width = (1 << SEGMENT_BITS) // SLICES
-    return [(i * width, (i + 1) * width) for i in sorted(random.sample(range(SLICES), SAMPLED))]
+def _counted(store: CellCounts, rows: int, octets: int | None) -> Stats:
+    # A document that queries find has one member; what a crash or a race left over is counted with them.
+    result = Stats(exact=False, documents=store.count_cells(FAMILY_DOCUMENTS, FLAG_MEMBERS), rows=rows, bytes=octets)
+    result.prefixes = result.truncated_prefixes = result.truncated_fingerprints = None
+    return result
 
 
-def _count_prefixes(store: Store, slices: list[tuple[int, int]]) -> tuple[Counter[int], list[HotPrefix]]:
-    counts: Counter[int] = Counter()
-    top: list[tuple[int, int]] = []
-    for prefixes, rows in _runs(store, slices):
-        sizes, n = np.unique(rows, return_counts=True)
-        counts.update(dict(zip(sizes.tolist(), n.tolist(), strict=True)))
-        hot = np.argsort(rows)[-HOTTEST:]
-        top = sorted([*top, *zip(rows[hot].tolist(), prefixes[hot].tolist(), strict=True)], reverse=True)[:HOTTEST]
+def _figures(tally: Tally, *, exact: bool) -> Stats:
+    states = {state: round(n) for state, n in sorted(tally.states.items())}
     mask = (1 << FLAG_BITS) - 1
-    return counts, [HotPrefix(prefix & mask, f"{prefix >> FLAG_BITS:08x}", n) for n, prefix in top]
+    return Stats(
+        exact=exact,
+        documents=states.get("added", 0) + states.get("original", 0),
+        states=states,
+        rows=round(tally.rows),
+        prefixes=round(sum(tally.prefixes.values())),
+        rows_per_prefix={name: round(n) for name, n in _histogram(tally.prefixes).items()},
+        hottest=[HotPrefix(prefix & mask, f"{prefix >> FLAG_BITS:08x}", rows) for rows, prefix in tally.hottest],
+        truncated_prefixes=round(tally.truncated_prefixes),
+        truncated_fingerprints=round(tally.truncated_fingerprints),
+        days=[
+            Day(_date(day), round(tally.added[day]), round(tally.duplicates[day]))
+            for day in sorted(tally.added | tally.duplicates)
+        ],
+        distances={distance: round(n) for distance, n in sorted(tally.distances.items())},
+    )
 
 
-def _runs(store: Store, slices: list[tuple[int, int]]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
-    """Count rows a prefix; a prefix that a page cuts is carried over to the next."""
-    for start, stop in slices:
-        carried, carry = np.empty(0, np.uint64), 0
-        for page in store.scan_range(start << FLAG_BITS, min(stop << FLAG_BITS, 1 << PREFIX_BITS), page=PAGE):
-            prefixes, rows = np.unique(np.concatenate([carried, page.prefixes]), return_counts=True)
-            rows[0] += carry - len(carried) if len(carried) and prefixes[0] == carried[0] else 0
-            carried, carry = prefixes[-1:], int(rows[-1])
-            yield prefixes[:-1], rows[:-1]
-        if carry:
-            yield carried, np.array([carry])
+def _shares(tally: Tally, places: Sequence[RegionPlace]) -> list[RegionShare]:
+    both = [tally.rows_in[at] + tally.cells_in[at] for at in range(len(places))]
+    # An empty index is in balance.
+    total, equal = sum(both), 1 / len(places)
+    return [
+        RegionShare(
+            start=place.start.hex(),
+            server=place.server,
+            rows=round(tally.rows_in[at]),
+            cells=round(tally.cells_in[at]),
+            share=round(both[at] / total if total else equal, 4),
+        )
+        for at, place in enumerate(places)
+    ]
 
 
-def _count_states(store: Store, slices: list[tuple[int, int]]) -> Counter[str]:
-    states: Counter[str] = Counter()
-    for start, stop in slices:
-        first = start.to_bytes(SEGMENT_BYTES, "big")
-        last = None if stop >> SEGMENT_BITS else stop.to_bytes(SEGMENT_BYTES, "big")
-        for cells in store.scan_cells(FAMILY_DOCUMENTS, first, last, page=PAGE):
-            states.update(decode_document(c.value).state for c in cells if row_flag(c.row) == FLAG_DOCUMENT)
-    return states
+def _date(day: int) -> str:
+    return datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
 
 
-def _histogram(counts: Counter[int]) -> dict[str, int]:
+def _histogram(counts: Mapping[int, float]) -> dict[str, float]:
     """Group by powers of two."""
-    groups: Counter[int] = Counter()
+    groups: defaultdict[int, float] = defaultdict(float)
     for rows, n in counts.items():
         groups[(rows - 1).bit_length()] += n
     return {_label(power): groups[power] for power in sorted(groups)}

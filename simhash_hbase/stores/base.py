@@ -24,6 +24,8 @@ __all__ = [
     "CompareAndSet",
     "Networked",
     "PrefixScan",
+    "RegionPlace",
+    "Regional",
     "Store",
     "StoreSize",
     "Swap",
@@ -79,6 +81,15 @@ class StoreSize(NamedTuple):
     """Bytes on disk, or None."""
     rows: dict[str, int] | None
     """Block rows of ``b``, cells of ``d`` and ``m``; None where counting means scanning."""
+
+
+class RegionPlace(NamedTuple):
+    """One region: a range of rows that one server serves."""
+
+    start: bytes
+    """Its first row key; empty for the first region."""
+    server: str
+    """``host:port``; empty while no server serves it."""
 
 
 class Traffic(NamedTuple):
@@ -259,6 +270,14 @@ class Networked(Protocol):
 
     def traffic(self) -> Traffic:
         """Tell how many connections there are, and how often calls had to be repeated."""
+
+
+@runtime_checkable
+class Regional(Protocol):
+    """A store whose rows are spread over regions."""
+
+    def regions(self) -> list[RegionPlace]:
+        """Tell the regions as they are now, in the order of their keys."""
 
 
 @runtime_checkable

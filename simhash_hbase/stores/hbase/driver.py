@@ -6,10 +6,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.base import Cell, RegionPlace, Swap
 from simhash_hbase.stores.hbase.exchange import Conversation
 
-__all__ = ["Driver", "Key", "after_qualifier"]
+__all__ = ["Driver", "Key", "after_qualifier", "region_place"]
 
 Key = tuple[bytes, bytes]
 
@@ -70,8 +70,8 @@ class Driver(Protocol):
     def swap(self, swap: Swap) -> Conversation[bool]:
         """Change one cell if it holds what is expected."""
 
-    def region_starts(self) -> Conversation[list[bytes]]:
-        """Read the first keys of the table's regions."""
+    def regions(self) -> Conversation[list[RegionPlace]]:
+        """Read where the table's regions begin and who serves them, sorted."""
 
 
 def after_qualifier(qualifier: bytes) -> bytes:
@@ -92,3 +92,14 @@ def after_qualifier(qualifier: bytes) -> bytes:
     b"ColumnRangeFilter ('it''s', false, '', false)"
     """
     return b"ColumnRangeFilter ('" + qualifier.replace(b"'", b"''") + b"', false, '', false)"
+
+
+def region_place(start: bytes | None, host: bytes | None, port: int | None) -> RegionPlace:
+    """Make a region's place of what either interface tells of it.
+
+    Examples
+    --------
+    >>> region_place(None, b"node7", 16020)
+    RegionPlace(start=b'', server='node7:16020')
+    """
+    return RegionPlace(start or b"", f"{host.decode()}:{port}" if host else "")

@@ -11,7 +11,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rowkey import BlockRows, pack_prefixes, unpack_rows
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap, Traffic
+from simhash_hbase.stores.base import Cell, PrefixScan, RegionPlace, StoreSize, Swap, Traffic
 from simhash_hbase.stores.hbase.cells import cell_pages, read_rows
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.grouping import cut, group_cells, group_rows, latest_writes, swap_waves
@@ -44,11 +44,11 @@ class HBaseStore:
 
     Notes
     -----
-    Implements `Store` and `CompareAndSet`. Threads may share it; a fork starts with connections of its own. What was
-    acknowledged is in HBase's write-ahead log. Cells without a timestamp and compare-and-set are stamped by the region
-    server. A write that may not be repeated and gets no answer raises `StoreTimeout` or `StoreUnavailable`: it may
-    have taken effect. HBase does not tell an empty value from an absent one in a compare-and-set, so those with an
-    empty value are refused.
+    Implements `Store`, `CompareAndSet`, `Networked` and `Regional`. Threads may share it; a fork starts with
+    connections of its own. What was acknowledged is in HBase's write-ahead log. Cells without a timestamp and
+    compare-and-set are stamped by the region server. A write that may not be repeated and gets no answer raises
+    `StoreTimeout` or `StoreUnavailable`: it may have taken effect. HBase does not tell an empty value from an absent
+    one in a compare- and-set, so those with an empty value are refused.
     """
 
     def __init__(self, gateways: Gateways, options: HBaseOptions) -> None:
@@ -56,7 +56,7 @@ class HBaseStore:
         self._gateways = gateways
         self._driver = gateways.driver
         self._exchange = gateways.exchange
-        self._regions = Regions(lambda: self._exchange.one(self._driver.region_starts))
+        self._regions = Regions(lambda: [region.start for region in self.regions()])
         self.shortfalls: tuple[str, ...] = ()
 
     @classmethod
@@ -220,6 +220,10 @@ class HBaseStore:
             answers = self._exchange.hold(tasks, sockets=SWAP_SOCKETS, window=SWAP_WINDOW, repeat=False)
             done.update(zip(wave, answers, strict=True))
         return [done[number] for number in range(len(swaps))]
+
+    def regions(self) -> list[RegionPlace]:
+        """Tell the regions; see `Regional.regions`."""
+        return self._exchange.one(self._driver.regions)
 
     def size(self) -> StoreSize:
         """Tell nothing: a gateway knows no sizes, and counting means scanning."""

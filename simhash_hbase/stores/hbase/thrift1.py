@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase.driver import Key, after_qualifier
+from simhash_hbase.stores.base import Cell, RegionPlace, Swap
+from simhash_hbase.stores.hbase.driver import Key, after_qualifier, region_place
 from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.idl import Interface, thrift1
 from simhash_hbase.stores.hbase.wire import Answer, Call
@@ -109,10 +109,10 @@ class Thrift1:
         [done] = yield [call]
         return bool(done)
 
-    def region_starts(self) -> Conversation[list[bytes]]:
-        """See `Driver.region_starts`."""
+    def regions(self) -> Conversation[list[RegionPlace]]:
+        """See `Driver.regions`."""
         [found] = yield [self._call("getTableRegions")]
-        return sorted(region.startKey for region in found)
+        return sorted(region_place(region.startKey, region.serverName, region.port) for region in found)
 
     def _call(self, method: str, **arguments: object) -> Call:
         return Call(self._idl.Hbase, method, {"tableName": self._table, **arguments})

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase.driver import Key, after_qualifier
+from simhash_hbase.stores.base import Cell, RegionPlace, Swap
+from simhash_hbase.stores.hbase.driver import Key, after_qualifier, region_place
 from simhash_hbase.stores.hbase.exchange import Conversation
 from simhash_hbase.stores.hbase.idl import Interface, thrift2
 from simhash_hbase.stores.hbase.ranges import ranges_filter
@@ -132,10 +132,10 @@ class Thrift2:
         [done] = yield [call]
         return bool(done)
 
-    def region_starts(self) -> Conversation[list[bytes]]:
-        """See `Driver.region_starts`."""
+    def regions(self) -> Conversation[list[RegionPlace]]:
+        """See `Driver.regions`."""
         [found] = yield [self._call("getAllRegionLocations")]
-        return sorted(location.regionInfo.startKey or b"" for location in found)
+        return sorted(region_place(at.regionInfo.startKey, at.serverName.hostName, at.serverName.port) for at in found)
 
     def _call(self, method: str, **arguments: object) -> Call:
         return Call(self._idl.Cells, method, {"table": self._table, **arguments})

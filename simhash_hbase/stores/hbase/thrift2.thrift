@@ -44,7 +44,8 @@ struct Family {
 }
 struct Table { 1: TableName tableName, 2: optional list<Family> columns, 3: optional map<binary, binary> attributes }
 struct RegionInfo { 1: i64 regionId, 2: binary tableName, 3: optional binary startKey, 4: optional binary endKey }
-struct RegionLocation { 2: RegionInfo regionInfo }
+struct ServerName { 1: string hostName, 2: optional i32 port }
+struct RegionLocation { 1: ServerName serverName, 2: RegionInfo regionInfo }
 
 exception IOFailure { 1: optional binary message, 2: optional bool canRetry }
 

@@ -64,6 +64,26 @@ def test_every_command_prints_the_same_lines_as_on_one_machine(demo, tmp_path, v
     assert there == list(conversation(f"file:{tmp_path / 'index'}", demo, more))
 
 
+@pytest.mark.parametrize("command", [["create"], ["dedup", "--create", "--simhash-field", "h"]])
+def test_what_thrift_1_could_not_make_is_said(tmp_path, command):
+    documents = tmp_path / "own.jsonl"
+    documents.write_text('{"id": "a", "h": "1"}\n')
+    files = [documents] if command[0] == "dedup" else []
+    told = {}
+
+    for version in (1, 2):
+        words = [*command[:1], f"hbase://{address(version)}/{tables().name()}", *files, *command[1:]]
+        done = subprocess.run(
+            [sys.executable, "-m", "simhash_hbase", *words, "--analyzer", "shingle"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        told[version] = done.stderr
+
+    assert "warning: the table is not all that it should be" in told[1]
+    assert "\n  the table has 1 regions instead of 4, or at other keys\n" in told[1]
+    assert "warning" not in told[2]
+
+
 @pytest.mark.slow
 def test_a_shared_corpus_is_decided_the_same(tmp_path):
     corpus = corpus_path("graph_zh_v1_beta")

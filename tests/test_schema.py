@@ -95,6 +95,16 @@ def test_thrift_1_makes_what_it_can_and_says_what_it_could_not(fresh):
 
 
 @pytest.mark.hbase
+def test_thrift_1_does_not_doubt_what_it_cannot_see_of_an_operators_table(fresh):
+    HBaseStore.create(hbase_options(2, fresh), TableSchema(regions=2)).close()
+
+    store = HBaseStore.create(hbase_options(1, fresh), TableSchema(regions=3))
+
+    assert store.shortfalls == ("the table has 2 regions instead of 3, or at other keys",)
+    store.close()
+
+
+@pytest.mark.hbase
 def test_the_script_in_the_folder_makes_a_table_that_create_takes_over(fresh):
     subprocess.run([sys.executable, FOLDER / "create_table.py", address(2), fresh], check=True)
 

@@ -8,6 +8,7 @@ import msgspec
 from simhash_hbase.cli.options import index_options, output_options, profile_fields, profile_options, store_fields
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.sample import sample_options, sample_texts
+from simhash_hbase.cli.shortfalls import warn_of_shortfalls
 from simhash_hbase.config import create_index
 from simhash_hbase.errors import InvalidArgument
 
@@ -31,4 +32,5 @@ def command(url: str, files: tuple[str, ...], if_not_exists: bool, **options: An
     fields = {**profile_fields(options), **store_fields(options)}
     with create_index(url, learn_from=texts, if_not_exists=if_not_exists, **fields) as index:
         output.line(msgspec.to_builtins(index.profile))
+        warn_of_shortfalls(index.store, output)
     output.close()

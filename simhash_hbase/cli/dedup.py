@@ -31,6 +31,7 @@ from simhash_hbase.cli.options import (
 )
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.sample import texts_of
+from simhash_hbase.cli.shortfalls import warn_of_shortfalls
 from simhash_hbase.cli.spool import spooled
 from simhash_hbase.config import create_index, create_store, open_index
 from simhash_hbase.dedup import Decision, Deduplicator
@@ -217,7 +218,9 @@ def _open(url: str, sources: tuple[str, ...], given: dict[str, Any], options: di
             raise
         target = "memory:" if options["dry_run"] else url
         stored = {} if options["dry_run"] else store_fields(options)
-        return _create(target, sources, given, {**fields, **stored}, output)
+        made = _create(target, sources, given, {**fields, **stored}, output)
+        warn_of_shortfalls(made.store, output)
+        return made
     if fields:
         # Asked for as False, stored as None.
         wanted = {name: None if value is False and name == "sketch" else value for name, value in fields.items()}

@@ -26,6 +26,7 @@ __all__ = [
     "PrefixScan",
     "RegionPlace",
     "Regional",
+    "Shortfalls",
     "Store",
     "StoreSize",
     "Swap",
@@ -278,6 +279,15 @@ class Regional(Protocol):
 
     def regions(self) -> list[RegionPlace]:
         """Tell the regions as they are now, in the order of their keys."""
+
+
+@runtime_checkable
+class Shortfalls(Protocol):
+    """A store whose place may not be made just as asked."""
+
+    @property
+    def shortfalls(self) -> Sequence[str]:
+        """What is not as it should be, a clause each; empty but after making it."""
 
 
 @runtime_checkable

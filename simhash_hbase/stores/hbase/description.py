@@ -19,7 +19,7 @@ class Description(NamedTuple):
     """First keys of the regions but the first."""
 
 
-def differences(schema: TableSchema, found: Description) -> tuple[str, ...]:
+def differences(schema: TableSchema, found: Description, *, unknown: bool = True) -> tuple[str, ...]:
     """List where a table is not as it should be.
 
     Parameters
@@ -28,23 +28,27 @@ def differences(schema: TableSchema, found: Description) -> tuple[str, ...]:
         As it should be.
     found : Description
         As it is.
+    unknown : bool
+        Count what the gateway does not tell.
 
     Returns
     -------
     tuple of str
         A clause each.
     """
-    return tuple(_differences(schema, found))
+    return tuple(_differences(schema, found, unknown))
 
 
-def _differences(schema: TableSchema, found: Description) -> Iterator[str]:
+def _differences(schema: TableSchema, found: Description, unknown: bool) -> Iterator[str]:
     for family in schema.families:
-        held = found.families.get(family.name, {})
-        for name, value in {**family.settings, **family.configuration}.items():
-            if held.get(name) != value:
-                yield f"family {family.name} has {name} {held.get(name, 'not known')} instead of {value}"
-    for name, value in TABLE_ATTRIBUTES.items():
-        if found.attributes.get(name) != value:
-            yield f"the table has {name} {found.attributes.get(name, 'not known')} instead of {value}"
+        wanted = {**family.settings, **family.configuration}
+        yield from _wrong(f"family {family.name}", wanted, found.families.get(family.name, {}), unknown)
+    yield from _wrong("the table", TABLE_ATTRIBUTES, found.attributes, unknown)
     if found.split_keys != schema.split_keys:
         yield f"the table has {len(found.split_keys) + 1} regions instead of {schema.regions}, or at other keys"
+
+
+def _wrong(what: str, wanted: Mapping[str, str], held: Mapping[str, str], unknown: bool) -> Iterator[str]:
+    for name, value in wanted.items():
+        if held.get(name) != value and (unknown or name in held):
+            yield f"{what} has {name} {held.get(name, 'not known')} instead of {value}"

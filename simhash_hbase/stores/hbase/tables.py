@@ -40,7 +40,7 @@ def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
     if found is not None:
         _check_families(gateways, found)
         _check_unused(gateways)
-        return differences(schema, found)
+        return differences(schema, found, unknown=admin.makes_everything)
     _make(gateways, admin, schema)
     made = _describe(gateways)
     if made is None:

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simhash_hbase.analysis import Analysis
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import EmptyDocument
-from simhash_hbase.fingerprint import cosine
+from simhash_hbase.fingerprint import cosine, hash_signs
 from simhash_hbase.hamming import hamming
-from simhash_hbase.sketch import similarity
+from simhash_hbase.layout import SIMHASH_BITS
+from simhash_hbase.profile import Profile
+from simhash_hbase.search import accept, sketch_integers
 
-__all__ = ["Side", "compare"]
+__all__ = ["Side", "compare", "pulls"]
 
 SHOWN_FEATURES = 20
 
@@ -52,40 +56,95 @@ class Side:
         return int(self.entries.simhashes[0])
 
 
-def compare(a: Side, b: Side, scheme: Scheme) -> dict[str, object]:
+def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
     """Compare two documents.
 
     Parameters
     ----------
     a, b : Side
         The documents.
-    scheme : Scheme
-        The blocks to look at.
+    profile : Profile
+        Its blocks, hash and rule.
 
     Returns
     -------
     dict
-        Distance, the blocks in which they differ, the flags of the tables that join them, similarity; from texts
-        also the cosine of the weighted features, and the heaviest that both or just one of them has.
+        Distance, the bits and blocks in which they differ, the flags of the tables that join them, similarity, and
+        whether a query for one finds the other; from texts also the cosine of the weighted features, the heaviest
+        that both or just one of them has, and those that pull the fingerprints apart.
     """
+    scheme = profile.blocks
+    distance = hamming(a.simhash, b.simhash)
+    accepted, similarity = accept(profile.rule, distance, *sketch_integers(a.entries), *sketch_integers(b.entries))
+    tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]
     record: dict[str, object] = {
         "a": {"id": a.name, "simhash": f"{a.simhash:016x}"},
         "b": {"id": b.name, "simhash": f"{b.simhash:016x}"},
-        "distance": hamming(a.simhash, b.simhash),
+        "distance": distance,
         "bits": f"{a.simhash ^ b.simhash:064b}",
         "differing_blocks": list(scheme.differing_blocks(a.simhash, b.simhash)),
-        "tables": [table.flag for table in scheme.agreeing(a.simhash, b.simhash)],
-        "similarity": _similarity(a.entries, b.entries),
+        "tables": tables,
+        "similarity": similarity,
+        "found": accepted and bool(tables),
     }
     if a.features is None or b.features is None:
         return record
-    return {**record, "cosine": cosine(a.features, b.features), **_features(a.features, b.features)}
+    apart = pulls(a.features, b.features, a.simhash ^ b.simhash, hash=profile.hash, seed=profile.seed)
+    return {
+        **record,
+        "cosine": cosine(a.features, b.features),
+        **_features(a.features, b.features),
+        "pulls": [list(pull) for pull in apart[:SHOWN_FEATURES]],
+    }
 
 
-def _similarity(a: Entries, b: Entries) -> float | None:
-    if not (a.sketched[0] and b.sketched[0]):
-        return None
-    return float(similarity(a.sketches[0], b.sketches[0]))
+def pulls(
+    a: Features, b: Features, differing: int, *, hash: str = "murmur3", seed: int = 0
+) -> list[tuple[str, float, float, float]]:
+    """Say which features pull two fingerprints apart.
+
+    Parameters
+    ----------
+    a, b : sequence of (feature, weight)
+        What the fingerprints were made of.
+    differing : int
+        The XOR of the fingerprints.
+    hash, seed
+        As for `simhash_hbase.fingerprint.fingerprint`.
+
+    Returns
+    -------
+    list of (feature, weight in a, weight in b, share)
+        The heaviest pull first, only features that pull apart. Shares of all features add up to 1; those that hold
+        the fingerprints together have negative ones.
+
+    Notes
+    -----
+    The gap at a differing bit is the sum of the features' weights there, with the signs of their hashes, in `a` less
+    that in `b`; both sides are scaled to length 1, since a fingerprint does not change with the scale. A feature's
+    share is its part in the gaps of all differing bits.
+
+    Examples
+    --------
+    >>> pulls([("a", 1.0), ("b", 3.0)], [("a", 1.0), ("c", 3.0)], 0)
+    []
+    """
+    left, right = dict(a), dict(b)
+    names = list(dict.fromkeys([*left, *right]))
+    if not differing:
+        return []
+    gaps = (_unit(names, left) - _unit(names, right))[:, None] * hash_signs(names, hash=hash, seed=seed)
+    here = np.array([differing >> bit & 1 for bit in reversed(range(SIMHASH_BITS))], dtype=np.bool_)
+    total = gaps.sum(axis=0)[here]
+    shares = gaps[:, here] @ np.sign(total) / np.abs(total).sum()
+    order = [at for at in np.argsort(-shares, kind="stable").tolist() if shares[at] > 0]
+    return [(names[at], left.get(names[at], 0.0), right.get(names[at], 0.0), float(shares[at])) for at in order]
+
+
+def _unit(names: Sequence[str], weights: dict[str, float]) -> NDArray[np.float64]:
+    vector = np.array([weights.get(name, 0.0) for name in names])
+    scaled: NDArray[np.float64] = vector / np.linalg.norm(vector)
+    return scaled
 
 
 def _features(a: Features, b: Features) -> dict[str, object]:

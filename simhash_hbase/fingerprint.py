@@ -15,7 +15,7 @@ from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
 from simhash_hbase.hashes import check_hash, hash_features
 from simhash_hbase.wordsums import MAX_TOTAL, MAX_WEIGHT, SCALE, WordSums
 
-__all__ = ["SCALE", "Feature", "Fingerprinter", "bit_sums", "cosine", "fingerprint"]
+__all__ = ["SCALE", "Feature", "Fingerprinter", "bit_sums", "cosine", "fingerprint", "hash_signs"]
 
 Feature = str | int | tuple[str | int, float]
 """A feature, which weighs 1, or a pair of feature and weight."""
@@ -74,11 +74,27 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
         raise EmptyDocument("The text leaves no feature, so it has no fingerprint.")
     if sum(map(abs, weights)) >= MAX_TOTAL:
         raise InvalidArgument("The weights of one document add up to more than 64 bits hold.")
-    hashes = hash_features(names, hash=hash, seed=seed)
-    bits = np.unpackbits(hashes.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
-    signs = 2 * bits.astype(np.int64) - 1
-    sums: NDArray[np.int64] = np.array(weights, np.int64) @ signs
+    sums: NDArray[np.int64] = np.array(weights, np.int64) @ hash_signs(names, hash=hash, seed=seed)
     return sums
+
+
+def hash_signs(features: Sequence[str | int], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
+    """Tell for each bit of each feature's hash whether its weight is added or subtracted there.
+
+    Parameters
+    ----------
+    features : sequence of str or int
+        Plain features.
+    hash, seed
+        As for `bit_sums`.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, 64)
+        1 or -1, the most significant bit first.
+    """
+    octets = hash_features(features, hash=hash, seed=seed).astype(">u8").view(np.uint8)
+    return 2 * np.unpackbits(octets.reshape(len(features), -1), axis=1).astype(np.int64) - 1
 
 
 def fingerprint(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 0) -> int:

@@ -25,6 +25,7 @@ from simhash_hbase.search import find_neighbours
 from simhash_hbase.stats import Stats, read_stats
 from simhash_hbase.stores.base import Backup, CellCounts, Store, atomically
 from simhash_hbase.upkeep import Vacuumed, Verified, scan_documents, vacuum, verify
+from simhash_hbase.walk import Watch
 from simhash_hbase.write import Written, read_states, remove_documents, write_documents
 
 __all__ = ["BATCH_DOCUMENTS", "Index", "Searched", "clock_ms"]
@@ -346,29 +347,29 @@ class Index:
         self._check_whole("get")
         return [None if held is None else stored_document(*held) for held in self._read(ids)]
 
-    def export(self) -> Iterator[Stored]:
+    def export(self, *, watch: Watch | None = None) -> Iterator[Stored]:
         """Read all documents in the order of their ids' digests, a page at a time."""
         self._check_whole("export")
-        for states in scan_documents(self.store):
+        for states in scan_documents(self.store, watch):
             live = [state for state in states if self._is_live(state)]
             members = self._members(live)
             yield from (stored_document(state, member) for state, member in zip(live, members, strict=True))
 
     # -- operating
 
-    def stats(self, *, exact: bool = False) -> Stats:
+    def stats(self, *, exact: bool = False, watch: Watch | None = None) -> Stats:
         """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
-        return read_stats(self.store, self.profile, exact=exact)
+        return read_stats(self.store, self.profile, exact=exact, watch=watch)
 
-    def verify(self, *, repair: bool = False) -> Verified:
+    def verify(self, *, repair: bool = False, watch: Watch | None = None) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
         self._check_whole("verify")
-        return verify(self.store, self.profile, now=self._now(), repair=repair)
+        return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
 
-    def vacuum(self) -> Vacuumed:
+    def vacuum(self, *, watch: Watch | None = None) -> Vacuumed:
         """Delete what no answer needs any more."""
         self._check_whole("vacuum")
-        return vacuum(self.store, self.profile, now=self._now())
+        return vacuum(self.store, self.profile, now=self._now(), watch=watch)
 
     def backup(self, destination: str) -> None:
         """Copy the index while it is in use.

@@ -11,7 +11,7 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.inputs import Document, Record, Reject
 from simhash_hbase.workers import Workers, payload, translated, work
 
-__all__ = ["Chunk", "analyse"]
+__all__ = ["CHUNK_DOCUMENTS", "Chunk", "analyse"]
 
 CHUNK_DOCUMENTS = 1_000
 # Long texts make short chunks: what is in flight between processes stays below some 30 MB a worker.

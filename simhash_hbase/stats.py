@@ -10,6 +10,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.sampling import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.stores.base import CellCounts, Regional, RegionPlace, Store
 from simhash_hbase.tally import DAY_MS, Tally
+from simhash_hbase.walk import Watch
 
 __all__ = ["Day", "HotPrefix", "RegionShare", "Stats", "read_stats"]
 
@@ -90,7 +91,7 @@ class Stats:
     """Duplicates by their distance to the original."""
 
 
-def read_stats(store: Store, profile: Profile, *, exact: bool) -> Stats:
+def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | None = None) -> Stats:
     """Count documents, rows and bytes.
 
     Parameters
@@ -99,6 +100,8 @@ def read_stats(store: Store, profile: Profile, *, exact: bool) -> Stats:
         The index.
     exact : bool
         Read everything; else 1/64 of each region, unless the index is small.
+    watch : callable, optional
+        Told how far it is where everything is read; see `Watch`.
 
     Returns
     -------
@@ -122,7 +125,7 @@ def read_stats(store: Store, profile: Profile, *, exact: bool) -> Stats:
         # A sample says little about an index that could have been read whole.
         whole = size.rows is None and tally.rows <= READ_WHOLE_REMOTELY
     if whole:
-        tally = Tally(profile)
+        tally = Tally(profile, watch)
         tally.read(store, whole_slices(bounds))
     result = _figures(tally, exact=whole)
     result.bytes = size.bytes

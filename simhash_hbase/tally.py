@@ -12,6 +12,7 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, decode_document
 from simhash_hbase.rowkey import row_flag
 from simhash_hbase.sampling import Slice
 from simhash_hbase.stores.base import Cell, Store
+from simhash_hbase.walk import Walk, Watch
 
 __all__ = ["DAY_MS", "Tally"]
 
@@ -29,10 +30,13 @@ class Tally:
     ----------
     profile : Profile
         Of the index; its limits say what is too much.
+    watch : callable, optional
+        Told how far reading is; see `Watch`.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, watch: Watch | None = None) -> None:
         self._profile = profile
+        self._walk = Walk(watch)
         self.rows_in: Counts = defaultdict(float)
         """Block rows by region."""
         self.cells_in: Counts = defaultdict(float)
@@ -65,7 +69,7 @@ class Tally:
     def read(self, store: Store, slices: Sequence[Slice]) -> None:
         """Count what is in slices; memory is bounded by a page."""
         for part in slices:
-            for prefixes, rows in _runs(store, part):
+            for prefixes, rows in _runs(store, part, self._walk):
                 self._count_prefixes(prefixes, rows, part)
         for part in slices:
             self._count_cells(store, part)
@@ -80,7 +84,7 @@ class Tally:
 
     def _count_cells(self, store: Store, part: Slice) -> None:
         row, members = b"", 0
-        for cell in _cells(store, part):
+        for cell in _cells(store, part, self._walk):
             self.cells_in[part.region] += part.weight
             flag = row_flag(cell.row)
             if flag == FLAG_DOCUMENT:
@@ -101,10 +105,10 @@ class Tally:
                 self.distances[state.distance] += weight
 
 
-def _runs(store: Store, part: Slice) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
+def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
     """Count rows a prefix; a prefix that a page cuts is carried over to the next."""
     carried, carry = np.empty(0, np.uint64), 0
-    for page in store.scan_range(part.start, part.stop, page=PAGE):
+    for page in walk.rows(store.scan_range(part.start, part.stop, page=PAGE)):
         prefixes, rows = np.unique(np.concatenate([carried, page.prefixes]), return_counts=True)
         rows[0] += carry - len(carried) if len(carried) and prefixes[0] == carried[0] else 0
         carried, carry = prefixes[-1:], int(rows[-1])
@@ -113,8 +117,8 @@ def _runs(store: Store, part: Slice) -> Iterator[tuple[NDArray[np.uint64], NDArr
         yield carried, np.array([carry])
 
 
-def _cells(store: Store, part: Slice) -> Iterable[Cell]:
+def _cells(store: Store, part: Slice, walk: Walk) -> Iterable[Cell]:
     first = part.start.to_bytes(PREFIX_BYTES, "big")
     last = None if part.stop >> PREFIX_BITS else part.stop.to_bytes(PREFIX_BYTES, "big")
-    for page in store.scan_cells(FAMILY_DOCUMENTS, first, last, page=PAGE):
+    for page in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, first, last, page=PAGE), before=1):
         yield from page

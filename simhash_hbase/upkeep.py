@@ -33,6 +33,7 @@ from simhash_hbase.rowkey import (
     row_simhash,
 )
 from simhash_hbase.stores.base import UNLIMITED, Cell, Store, Transactional, atomically
+from simhash_hbase.walk import Walk, Watch
 
 __all__ = ["Vacuumed", "Verified", "scan_documents", "vacuum", "verify"]
 
@@ -91,7 +92,7 @@ class Vacuumed:
         return self
 
 
-def scan_documents(store: Store) -> Iterator[list[DocumentState]]:
+def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[DocumentState]]:
     """Read all document cells, a page at a time, in the order of the ids' digests.
 
     Raises
@@ -99,12 +100,13 @@ def scan_documents(store: Store) -> Iterator[list[DocumentState]]:
     CorruptIndex
         When one does not decode.
     """
-    for cells in store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE):
+    walk = Walk(watch, passes=1)
+    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
             yield states
 
 
-def verify(store: Store, profile: Profile, *, now: int, repair: bool) -> Verified:
+def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Watch | None = None) -> Verified:
     """Check that rows, members and document cells agree.
 
     Parameters
@@ -116,6 +118,8 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool) -> Verifie
     repair : bool
         Complete or remove what does not agree. A document whose member is lost gets one without sketch and
         metadata, so it is judged by distance from then on.
+    watch : callable, optional
+        Told how far it is; see `Watch`.
 
     Returns
     -------
@@ -126,10 +130,11 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool) -> Verifie
     Memory is bounded by a page. While others write, what they are in the middle of may be counted.
     """
     result = Verified()
-    for cells in store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE):
+    walk = Walk(watch)
+    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store) if repair else nullcontext():
             _verify_page(store, profile, result, _fresh(store, cells) if repair else cells, now=now, repair=repair)
-    for rows in store.scan_range(0, ALL_PREFIXES, page=PAGE):
+    for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
         _check_block_rows(store, profile.blocks, result, rows, now=now, repair=repair)
     return result
 
@@ -169,12 +174,12 @@ def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentSt
     return [state for state, cell in zip(states, again, strict=True) if cell and cell.value == encode(state)]
 
 
-def vacuum(store: Store, profile: Profile, *, now: int) -> Vacuumed:
+def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = None) -> Vacuumed:
     """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
 
     Parameters
     ----------
-    store, profile, now
+    store, profile, now, watch
         As for `verify`.
 
     Returns
@@ -190,10 +195,11 @@ def vacuum(store: Store, profile: Profile, *, now: int) -> Vacuumed:
     if read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
     result = Vacuumed()
-    for cells in store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE):
+    walk = Walk(watch)
+    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store):
             result += _vacuum_cells(store, profile, _fresh(store, cells), now)
-    for rows in store.scan_range(0, ALL_PREFIXES, page=PAGE):
+    for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
         with atomically(store):
             result.rows += _vacuum_rows(store, profile, rows, now)
     return result

@@ -51,7 +51,7 @@ class Workers:
             When the system, or somebody, ended a worker.
         """
         try:
-            with translated():
+            with translated(), _without_ctrl_c():
                 return self._pool.submit(_work_there, *what)
         except OSError as error:
             # A worker that ends while the pool starts one leaves a closed pipe, which has no number of the system's.
@@ -71,6 +71,16 @@ def translated() -> Iterator[None]:
         yield
     except BrokenExecutor as error:
         raise WorkerLost(WORKER_LOST) from error
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Let a worker that is started for a payload hear of no Ctrl-C, which is this process's business, even at first."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def payload(documents: Sequence[Document]) -> Payload:

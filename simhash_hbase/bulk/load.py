@@ -18,6 +18,7 @@ from simhash_hbase.layout import FAMILY_DOCUMENTS
 from simhash_hbase.openload import begin_load, end_load
 from simhash_hbase.records import DocumentState
 from simhash_hbase.rowkey import BlockRows, distinct
+from simhash_hbase.walk import Walk, Watch
 from simhash_hbase.write import read_states
 
 __all__ = ["MARGIN_MS", "Loaded", "Writer", "begin", "load"]
@@ -92,7 +93,9 @@ def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over:
         spool.save()
 
 
-def load(index: Index, spool: Spool, writer: Writer, *, into_existing: bool = False) -> Loaded:
+def load(
+    index: Index, spool: Spool, writer: Writer, *, into_existing: bool = False, watch: Watch | None = None
+) -> Loaded:
     """Write all finished parts into an index.
 
     Parameters
@@ -105,6 +108,8 @@ def load(index: Index, spool: Spool, writer: Writer, *, into_existing: bool = Fa
         How what is new is written.
     into_existing : bool
         The index may hold documents: ids that it knows are added as `Index.add_entries` does it.
+    watch : callable, optional
+        Told how much of what is new was written; see `Watch`.
 
     Returns
     -------
@@ -127,7 +132,7 @@ def load(index: Index, spool: Spool, writer: Writer, *, into_existing: bool = Fa
         _check_empty(index)
     manifest.writing = True
     spool.save()
-    work = _Work(index, spool, manifest.stamp)
+    work = _Work(index, spool, manifest.stamp, watch)
     if into_existing:
         work.add_known()
     work.write(writer)
@@ -138,11 +143,12 @@ def load(index: Index, spool: Spool, writer: Writer, *, into_existing: bool = Fa
 class _Work:
     """One pass of a load over its parts."""
 
-    def __init__(self, index: Index, spool: Spool, stamp: int) -> None:
+    def __init__(self, index: Index, spool: Spool, stamp: int, watch: Watch | None) -> None:
         self.known = self.moved = 0
         self._index = index
         self._spool = spool
         self._stamp = stamp
+        self._walk = Walk(watch)
         # For each part with known ids the places of all others; most parts have none.
         self._fresh: dict[int, NDArray[np.intp]] = {}
 
@@ -165,7 +171,8 @@ class _Work:
         if not len(simhashes):
             return
         rows = sorted_block_rows(self._index.profile.blocks, simhashes)
-        writer.write(self._sorted_cells(bounds), rows, timestamp=self._stamp)
+        cells = self._walk.pages(self._sorted_cells(bounds), _last_key)
+        writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
 
     def _sorted_cells(self, bounds: NDArray[np.bytes_]) -> Iterator[CellBlock]:
         """Sort when the first cell is asked for: a writer that is a process of its own starts meanwhile."""
@@ -207,6 +214,10 @@ class _Work:
     def _is_ours(self, state: DocumentState) -> bool:
         """Tell whether an earlier attempt of this very load wrote the cell: its block rows may still be missing."""
         return state.stamp == self._stamp and state.order[0] == self._stamp
+
+
+def _last_key(block: CellBlock) -> tuple[int, bytes]:
+    return len(block.values), block.keys[-1:].tobytes()
 
 
 def _check_empty(index: Index) -> None:

@@ -24,7 +24,7 @@ def command(url: str, files: tuple[str, ...], verbose: bool, **options: Any) -> 
     printed, or counted in the summary, is durable.
     """
     given = take_input(options)
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     known = moved = 0
     with output, open_index(url) as index, Documents("add", files, given, output) as documents:
         for chunk in documents.chunks(index.analysis):

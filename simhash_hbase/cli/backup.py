@@ -15,9 +15,9 @@ from simhash_hbase.config import open_index
 @output_options
 def command(url: str, destination: str, **options: Any) -> None:  # noqa: ANN401
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     destination = destination.removeprefix("file:")
     with open_index(url) as index:
         index.backup(destination)
-    output.line({"backup": f"file:{destination}"})
+    output.record({"backup": f"file:{destination}"})
     output.close()

@@ -27,10 +27,10 @@ def command(url: str, files: tuple[str, ...], if_not_exists: bool, **options: An
         raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
     # A pattern that the shell expanded leaves all but the first behind the option.
     options["learn_from"] = (*options["learn_from"], *files)
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     texts = sample_texts(options, output)
     fields = {**profile_fields(options), **store_fields(options)}
     with create_index(url, learn_from=texts, if_not_exists=if_not_exists, **fields) as index:
-        output.line(msgspec.to_builtins(index.profile))
+        output.record(msgspec.to_builtins(index.profile))
         warn_of_shortfalls(index.store, output)
     output.close()

@@ -73,7 +73,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     _check_results(options)
     given = take_input(options)
     check_destinations(files, _written(options, given))
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     with output, ExitStack() as stack:
         new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint([], "")
         decisions = stack.enter_context(_decisions(options, new, output))
@@ -85,8 +85,10 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         kept = stack.enter_context(open_kept(options["kept"], keep=kept_bytes, header=header))
         documents = stack.enter_context(Documents("dedup", files, given, output, keep_raw=kept is not None))
         run = _Run(index, deduplicator, documents, decisions, kept, new)
-        decide = run.longest if options["keep"] == "longest" else run.first
-        decide()
+        if options["keep"] == "longest":
+            run.longest(output)
+        else:
+            run.first()
         if options["clusters"]:
             write_clusters(decisions.lines(), options["clusters"])
     progress = run.progress
@@ -166,10 +168,10 @@ class _Run:
         self.progress.finished = True
         self._commit()
 
-    def longest(self) -> None:
+    def longest(self, output: Output) -> None:
         """Decide by length downwards, print in the order of the input."""
         parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis))
-        for raw, decision in decide_longest(parts, self._decide):
+        for raw, decision in decide_longest(parts, self._decide, output):
             self._tell(raw, decision)
         self._commit()
 

@@ -125,13 +125,13 @@ class Documents:
         if self._path:
             self._rejects = self._stack.enter_context(write_rejects(self._path, keep=self.refused))
         records = self._records()
-        with self._output.progress(self._name, self._total, self._consumed) as ticker:
+        with self._output.meter(self._name, self._total, count=self.read) as meter:
             for chunk in analyse(records, analysis, workers=self._workers):
                 self.read += len(chunk.kept)
                 for reject in chunk.rejects:
                     self.refuse(reject)
                 yield chunk
-                ticker.move()
+                meter.show(self.read, self._consumed.bytes_read)
 
     def refuse(self, reject: Reject) -> None:
         """Count, report and keep a refused record."""

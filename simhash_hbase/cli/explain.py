@@ -6,10 +6,12 @@ from typing import Any
 import click
 
 from simhash_hbase.analysis import Analysis
+from simhash_hbase.cli.comparison import comparison
 from simhash_hbase.cli.documents import take_input
 from simhash_hbase.cli.fingerprint import analysis_for
 from simhash_hbase.cli.options import input_options, output_options, profile_options
 from simhash_hbase.cli.output import Output
+from simhash_hbase.cli.tables import print_wide
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.explain import Side, compare
@@ -33,22 +35,19 @@ def command(words: tuple[str, ...], scheme: str, **options: Any) -> None:  # noq
     A and B are each the name of a file, the id of a stored document (with URL), or else a text.
     """
     given = take_input(options)
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     if words[0].startswith(ADDRESSES):
         with open_index(words[0], readonly=True) as index:
-            a, b = _pair(words[1:])
-            sides = [_side(word, index.analysis, given["encoding"], index, output) for word in (a, b)]
-            record = compare(sides[0], sides[1], index.profile.blocks)
+            profile = index.profile
+            a, b = (_side(word, index.analysis, given["encoding"], index, output) for word in _pair(words[1:]))
     else:
-        a, b = _pair(words)
         options["profile_of"] = None
         analysis = analysis_for(options, given, output)
         profile = analysis.profile.replace(scheme=scheme)
-        sides = [_side(word, analysis, given["encoding"], None, output) for word in (a, b)]
-        record = compare(sides[0], sides[1], profile.blocks)
+        a, b = (_side(word, analysis, given["encoding"], None, output) for word in _pair(words))
+    record = compare(a, b, profile)
     if output.format == "table":
-        for name, value in record.items():
-            output.line({"what": name, "value": value})
+        print_wide(lambda width: comparison(a, b, record, profile, width))
     else:
         output.line(record)
     output.close()

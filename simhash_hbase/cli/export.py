@@ -15,10 +15,10 @@ from simhash_hbase.results import stored_record
 @output_options
 def command(url: str, **options: Any) -> None:  # noqa: ANN401
     """Print all documents as JSON lines, in an order of the store's own; no text is kept, so none is printed."""
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     count = 0
-    with output, open_index(url, readonly=True) as index:
-        for stored in index.export():
+    with output, open_index(url, readonly=True) as index, output.walk("export") as watch:
+        for stored in index.export(watch=watch):
             output.line(stored_record(stored))
             count += 1
     output.summary("export", count)

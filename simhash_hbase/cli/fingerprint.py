@@ -28,7 +28,7 @@ from simhash_hbase.results import hex_simhash
 def command(files: tuple[str, ...], texts: tuple[str, ...], explain: bool, **options: Any) -> int:  # noqa: ANN401
     """Print ids and fingerprints; no index is needed."""
     given = take_input(options)
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     if not (files or texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
     analysis = analysis_for(options, given, output)

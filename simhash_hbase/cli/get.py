@@ -16,7 +16,7 @@ from simhash_hbase.results import stored_record
 @output_options
 def command(url: str, ids: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
     """Print what the index holds of documents; an id that it does not hold is told, and exit code 1."""
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     with open_index(url, readonly=True) as index:
         found = index.get_many(ids)
     for stored in found:

@@ -20,6 +20,7 @@ from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.index import Index
 from simhash_hbase.inputs import InputOptions, Progress, Record, Reject, read, total_bytes, write_rejects
+from simhash_hbase.pipeline import CHUNK_DOCUMENTS
 from simhash_hbase.stores.hbase.options import HBaseOptions, parse_url
 
 KEY_BYTES = 8
@@ -51,7 +52,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     """
     given = take_input(options)
     check_destinations(files, {"--rejects": given["rejects"]})
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     into_existing = options["into_existing"]
     with open_index(url) as index, _refusals(given["rejects"], output) as refused:
         spool = Spool(_work_folder(index, options["work"]), index.store.url, index.profile)
@@ -63,7 +64,8 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         for part in spool.fill(records, index.analysis, workers=workers):
             for reject in part.rejects:
                 refused.add(reject)
-        done = load(index, spool, writer, into_existing=into_existing)
+        with output.walk("load: write") as watch:
+            done = load(index, spool, writer, into_existing=into_existing, watch=watch)
         spool.remove()
     _tell(output, done, spool.resumed, refused.count, writer)
     return SOME_REFUSED if refused.count else 0
@@ -103,7 +105,7 @@ def _begin(index: Index, spool: Spool, **options: bool) -> None:
 
 def _tell(output: Output, done: Loaded, resumed: int, refused: int, writer: Writer) -> None:
     record = {"documents": done.documents, "known": done.known, "with_another_text": done.moved}
-    output.line({**record, "refused": refused, "resumed": resumed, "way": writer.way})
+    output.record({**record, "refused": refused, "resumed": resumed, "way": writer.way})
     output.close()
     counts = {"known": done.known, "with_another_text": done.moved, "refused": refused}
     output.summary("load", done.documents, analysed_before=resumed, **counts)
@@ -112,10 +114,12 @@ def _tell(output: Output, done: Loaded, resumed: int, refused: int, writer: Writ
 def _records(files: tuple[str, ...], settings: InputOptions, output: Output) -> Iterator[Record]:
     """Read the input and show how far it is."""
     consumed = Progress()
-    with output.progress("load", total_bytes(files), consumed) as ticker:
-        for record in read(files, settings, consumed):
+    with output.meter("load: read", total_bytes(files), noun="records") as meter:
+        for count, record in enumerate(read(files, settings, consumed), 1):
             yield record
-            ticker.move()
+            # Records are read ahead of what is done with them, so many at a time.
+            if count % CHUNK_DOCUMENTS == 0:
+                meter.show(count, consumed.bytes_read)
 
 
 def _work_folder(index: Index, given: str | None) -> Path:

@@ -7,6 +7,7 @@ from typing import IO
 import msgspec
 import numpy as np
 
+from simhash_hbase.cli.output import Output
 from simhash_hbase.dedup import Decision
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.inputs import Document
@@ -55,7 +56,7 @@ class _Spool:
 
 
 def decide_longest(
-    parts: Iterable[tuple[Entries, list[Document]]], decide: Callable[[Entries], list[Decision]]
+    parts: Iterable[tuple[Entries, list[Document]]], decide: Callable[[Entries], list[Decision]], output: Output
 ) -> Iterator[tuple[bytes | None, Decision]]:
     """Decide documents by length downwards, ties by input order.
 
@@ -65,6 +66,8 @@ def decide_longest(
         The corpus in its order.
     decide : callable
         Decides a batch.
+    output : Output
+        Shows how far the second pass is.
 
     Yields
     ------
@@ -86,10 +89,12 @@ def decide_longest(
         order = np.argsort(-np.concatenate([np.empty(0, np.int32), *lengths]), kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        for start in range(0, len(order), BATCH):
-            some = [decoder.decode(rows.read(number)) for number in order[start : start + BATCH].tolist()]
-            for decision in decide(_entries(some)):
-                decided.append(encoder.encode(decision))
+        with output.meter("dedup: decide", len(order)) as meter:
+            for start in range(0, len(order), BATCH):
+                some = [decoder.decode(rows.read(number)) for number in order[start : start + BATCH].tolist()]
+                for decision in decide(_entries(some)):
+                    decided.append(encoder.encode(decision))
+                meter.show(len(decided), len(decided))
         as_decision = msgspec.msgpack.Decoder(Decision)
         for number in range(len(order)):
             yield decoder.decode(rows.read(number)).raw, as_decision.decode(decided.read(int(place[number])))

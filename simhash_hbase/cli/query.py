@@ -29,7 +29,7 @@ from simhash_hbase.results import answer_record, hex_simhash
 def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
     """Find the near-duplicates of documents, nearest first."""
     given = take_input(options)
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     if not (files or options["texts"] or options["ids"] or options["simhashes"]):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
     limit, code = options["limit"], 0

@@ -11,6 +11,7 @@ from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index import BATCH_DOCUMENTS
+from simhash_hbase.inputs import Progress, total_bytes
 
 
 @click.command("remove", epilog="Example: simhash-hbase remove file:news.index --from gone.txt")
@@ -22,25 +23,30 @@ def command(url: str, ids: tuple[str, ...], source: str | None, **options: Any) 
     """Remove documents by id."""
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     asked = removed = 0
     with output, open_index(url) as index:
-        names = _ids(ids, source)
-        while some := list(islice(names, BATCH_DOCUMENTS)):
-            for name, done in index.remove_many(some):
-                asked += 1
-                removed += done
-                output.line({"id": name, "removed": done})
-            output.flush()
+        consumed = Progress()
+        names = _ids(ids, source, consumed)
+        total = total_bytes([source]) if source else None
+        with output.meter("remove", total, noun="ids") as meter:
+            while some := list(islice(names, BATCH_DOCUMENTS)):
+                for name, done in index.remove_many(some):
+                    asked += 1
+                    removed += done
+                    output.line({"id": name, "removed": done})
+                output.flush()
+                meter.show(asked, consumed.bytes_read)
     output.summary("remove", asked, removed=removed)
 
 
-def _ids(ids: tuple[str, ...], source: str | None) -> Iterator[str]:
+def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterator[str]:
     yield from ids
     if source is None:
         return
     with click.open_file(source, "rb") as file:
         for number, line in enumerate(file, 1):
+            consumed.bytes_read += len(line)
             if name := _decoded(line, source, number):
                 yield name
 

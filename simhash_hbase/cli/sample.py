@@ -7,7 +7,7 @@ import click
 
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs import Document, InputOptions, read
+from simhash_hbase.inputs import Document, InputOptions, Progress, read, total_bytes
 
 __all__ = ["sample_options", "sample_texts", "texts_of"]
 
@@ -47,12 +47,15 @@ def texts_of(sources: Sequence[str], settings: InputOptions, output: Output) -> 
         At the end, when there was none.
     """
     found = refused = 0
-    for record in read(sources, settings):
-        if isinstance(record, Document):
-            found += 1
-            yield record.text or ""
-        else:
-            refused += 1
+    consumed = Progress()
+    with output.meter("learn the idf", total_bytes(sources)) as meter:
+        for record in read(sources, settings, consumed):
+            if isinstance(record, Document):
+                found += 1
+                yield record.text or ""
+            else:
+                refused += 1
+            meter.show(found, consumed.bytes_read)
     if refused:
         output.warn(f"{refused:,} records of the sample were refused")
     if not found:

@@ -1,5 +1,6 @@
 """``simhash-hbase stats``."""
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -7,7 +8,6 @@ import click
 from simhash_hbase.cli.options import output_options
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
-from simhash_hbase.results import plain
 
 
 @click.command("stats", epilog="Example: simhash-hbase stats file:news.index --exact --format table")
@@ -16,14 +16,8 @@ from simhash_hbase.results import plain
 @output_options
 def command(url: str, exact: bool, **options: Any) -> None:  # noqa: ANN401
     """Count documents, rows and bytes; show how crowded the prefixes are."""
-    output = Output(format=options["format_"], quiet=options["quiet"])
-    with open_index(url, readonly=True) as index:
-        figures = plain(index.stats(exact=exact))
-    if not isinstance(figures, dict):
-        raise TypeError("statistics are named figures")
-    if output.format == "table":
-        for name, value in figures.items():
-            output.line({"figure": name, "value": value})
-    else:
-        output.line(figures)
+    output = Output.of(options)
+    with open_index(url, readonly=True) as index, output.walk("stats") as watch:
+        figures = index.stats(exact=exact, watch=watch)
+    output.record(asdict(figures))
     output.close()

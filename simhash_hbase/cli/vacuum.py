@@ -15,7 +15,8 @@ from simhash_hbase.config import open_index
 @output_options
 def command(url: str, **options: Any) -> None:  # noqa: ANN401
     """Delete what no answer needs: expired documents, old removals, rows without a document."""
-    output = Output(format=options["format_"], quiet=options["quiet"])
-    with open_index(url) as index:
-        output.line(asdict(index.vacuum()))
+    output = Output.of(options)
+    with open_index(url) as index, output.walk("vacuum") as watch:
+        swept = index.vacuum(watch=watch)
+    output.record(asdict(swept))
     output.close()

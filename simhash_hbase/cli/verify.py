@@ -16,10 +16,10 @@ from simhash_hbase.config import open_index
 @output_options
 def command(url: str, repair: bool, **options: Any) -> int:  # noqa: ANN401
     """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
-    output = Output(format=options["format_"], quiet=options["quiet"])
-    with open_index(url, readonly=not repair) as index:
-        result = index.verify(repair=repair)
-    output.line(asdict(result))
+    output = Output.of(options)
+    with open_index(url, readonly=not repair) as index, output.walk("verify") as watch:
+        result = index.verify(repair=repair, watch=watch)
+    output.record(asdict(result))
     output.close()
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
     return 1 if result.wrong else 0

@@ -1,0 +1,139 @@
+"""`explain --format table`: two documents side by side, for people."""
+
+import re
+
+import pytest
+from corpus import text
+
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture(params=[80, 100, 200])
+def columns(request, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(request.param))
+    return request.param
+
+
+def explain(cli, a, b, *words):
+    return cli("explain", "--analyzer", "shingle", a, b, "--format", "table", *words).out.decode()
+
+
+def record(cli, a, b, *words):
+    return cli("explain", "--analyzer", "shingle", a, b, *words).record
+
+
+def bits_of(shown, label):
+    """Put the blocks of one document together again."""
+    rows = [line[3:].split() for line in shown.splitlines() if re.fullmatch(rf"{label}  [01 ]+", line)]
+    return "".join(bits for row in rows for bits in row)
+
+
+PAIR = (text(1, count=60), text(1, count=60, changed=3))
+
+
+@pytest.mark.parametrize("scheme", ["5x2", "4x1", "8x5", "10x7"])
+def test_both_fingerprints_are_drawn_block_by_block_and_differing_bits_marked(cli, columns, monkeypatch, scheme):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    drawn = STYLE.sub("", explain(cli, *PAIR, "--scheme", scheme))
+
+    found = record(cli, *PAIR, "--scheme", scheme)
+    assert bits_of(drawn, "a") == f"{int(found['a']['simhash'], 16):064b}"
+    assert bits_of(drawn, "b") == f"{int(found['b']['simhash'], 16):064b}"
+    assert drawn.count("^") == found["distance"] > 0
+    assert max(map(len, drawn.splitlines())) <= columns
+
+
+def test_a_mark_stands_below_each_bit_that_differs_and_a_line_below_each_block_that_agrees(cli):
+    lines = explain(cli, *PAIR).splitlines()
+
+    at = next(number for number, line in enumerate(lines) if line.startswith("a  ") and number > 2)
+    a, b, marks = (lines[at + row].ljust(80) for row in range(3))
+    columns = range(3, len(a.rstrip()))
+    assert [x for x in columns if marks[x] == "^"] == [x for x in columns if a[x] != b[x]]
+    agreeing = [a[match.start() : match.end()] for match in re.finditer("=+", marks)]
+    assert agreeing
+    assert all(len(block) in (12, 13) for block in agreeing)
+
+
+def test_the_tables_that_join_them_are_named_with_their_blocks(cli):
+    drawn = explain(cli, *PAIR)
+
+    found = record(cli, *PAIR)
+    assert re.search(r"Joined by (\d+) of 10 tables", drawn)[1] == str(len(found["tables"]))
+    assert [int(flag) for flag in re.findall(r"(\d+) \(blocks", drawn)] == found["tables"]
+
+
+def test_unrelated_texts_are_said_not_to_find_each_other_and_why(cli):
+    drawn = " ".join(explain(cli, text(1), text(2)).split())
+
+    assert "No table joins them" in drawn
+    assert "does not find the other: no table joins them, more than 7 bits differ, the similarity is below" in drawn
+
+
+def test_near_copies_are_said_to_find_each_other(cli):
+    assert record(cli, text(1), text(1, changed=1))["found"] is True
+    assert "A query for one finds the other." in explain(cli, text(1), text(1, changed=1))
+
+
+def test_what_explain_says_is_what_a_query_does(cli, filled):
+    for a, b in (("group 0 copy 0", "group 0 copy 2"), ("group 0 copy 0", "group 1 copy 0")):
+        found = cli("explain", filled, a, b).record["found"]
+        assert found is (b in {match["id"] for match in cli("query", filled, "--id", a).record["matches"]})
+
+
+def test_the_feature_that_was_exchanged_pulls_most(cli):
+    a, b = "kanora " * 3 + text(1, count=60), "vitelo " * 3 + text(1, count=60)
+
+    found = record(cli, a, b, "--shingle", "6")
+
+    names = [name for name, *_ in found["pulls"][:6]]
+    assert {"kanora", "vitelo"} & set(names)
+    assert all(share > 0 for *_, share in found["pulls"])
+    drawn = explain(cli, a, b, "--shingle", "6")
+    assert "What pulls them apart" in drawn
+    assert all(name in drawn for name in names)
+
+
+def test_stored_documents_have_no_features_and_the_table_says_so(cli, filled):
+    drawn = cli("explain", filled, "group 0 copy 0", "group 0 copy 1", "--format", "table").out.decode()
+
+    assert "The index keeps no texts" in drawn
+    assert "pulls them apart." in drawn
+
+
+def test_without_colours_the_marks_are_left(cli, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = explain(cli, *PAIR)
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = explain(cli, *PAIR)
+
+    assert "\x1b[32m" in coloured
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", plain)
+    assert STYLE.sub("", plain) == STYLE.sub("", coloured)
+    monkeypatch.delenv("FORCE_COLOR")
+    assert "\x1b" not in explain(cli, *PAIR)
+
+
+def test_a_name_cannot_move_the_terminal_s_cursor(cli, tmp_path):
+    file = tmp_path / "a\x1b[2Jb.txt"
+    file.write_text(text(1))
+
+    drawn = explain(cli, file, text(1))
+
+    assert "\x1b" not in drawn
+    assert "a\\x1b[2Jb.txt" in drawn
+
+
+def test_a_name_that_is_too_long_is_cut_not_broken(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    folder = tmp_path / ("long" * 20)
+    folder.mkdir()
+    file = folder / "a.txt"
+    file.write_text(text(1))
+
+    heads = STYLE.sub("", explain(cli, file, text(1))).splitlines()[:2]
+
+    assert heads[0].endswith("…")
+    assert len(heads[0]) <= 80

@@ -1,0 +1,136 @@
+"""How fast and how long: the figures that a bar and a line show, by a clock that the test moves."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simhash_hbase.cli.progress import LINE_EVERY_S, WINDOW_S, Lines, Pace
+from simhash_hbase.walk import Walk
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def ticking():
+    return Clock()
+
+
+def test_share_rate_and_time_left_are_told(ticking):
+    pace = Pace(1_000.0, "documents", clock=ticking)
+
+    ticking.now = 10
+    pace.add(5_000, 250.0)
+
+    assert pace.said() == "25%, 5,000 documents, 500 a second, 0:00:30 left"
+
+
+def test_without_a_total_there_is_no_time_left(ticking):
+    pace = Pace(None, "documents", clock=ticking)
+
+    ticking.now = 10
+    pace.add(5_000, 250.0)
+
+    assert pace.said() == "5,000 documents, 500 a second"
+
+
+def test_nothing_is_claimed_before_anything_was_done(ticking):
+    pace = Pace(1_000.0, "ids", clock=ticking)
+
+    assert pace.said() == "0%, 0 ids"
+    ticking.now = 0.5
+    pace.add(10, 500.0)
+    assert pace.left_s() is None
+
+
+def test_what_an_earlier_run_did_does_not_count_for_the_rate(ticking):
+    pace = Pace(None, "documents", count=1_000_000, clock=ticking)
+
+    ticking.now = 10
+    pace.add(1_000_100, 0.0)
+
+    assert pace.said() == "1,000,100 documents, 10 a second"
+
+
+def test_the_rate_is_that_of_the_last_half_minute(ticking):
+    pace = Pace(10_000.0, "documents", clock=ticking)
+    for second in range(1, 1_001):
+        ticking.now = second
+        pace.add(100 * second if second <= 500 else 50_000 + (second - 500), float(second))
+
+    assert pace.rate() == pytest.approx(1)
+    assert pace.left_s() == pytest.approx(9_000)
+
+
+@given(st.lists(st.tuples(st.floats(0.001, 20), st.integers(0, 1_000)), min_size=1, max_size=200))
+def test_few_points_are_kept_and_the_last_one_always(steps):
+    ticking = Clock()
+    pace = Pace(None, "documents", clock=ticking)
+    count = 0
+    for seconds, more in steps:
+        ticking.now += seconds
+        count += more
+        pace.add(count, None)
+
+    assert pace.said().startswith(f"{count:,} documents")
+    assert len(pace._seen) <= 2 * WINDOW_S / 0.1 + 3
+
+
+def test_a_line_is_said_once_a_minute(ticking):
+    said = []
+    lines = Lines("add", Pace(600.0, "documents", clock=ticking), said.append, clock=ticking)
+    for second in range(1, 301):
+        ticking.now = second
+        lines.show(second * 10, float(second))
+
+    assert LINE_EVERY_S == 60
+    assert said == [
+        f"add: {share}, {n:,} documents, 10 a second, {left} left"
+        for share, n, left in [
+            ("10%", 600, "0:09:00"),
+            ("20%", 1_200, "0:08:00"),
+            ("30%", 1_800, "0:07:00"),
+            ("40%", 2_400, "0:06:00"),
+            ("50%", 3_000, "0:05:00"),
+        ]
+    ]
+
+
+def test_short_work_says_no_line(ticking):
+    said = []
+    lines = Lines("add", Pace(100.0, "documents", clock=ticking), said.append, clock=ticking)
+
+    ticking.now = 59
+    lines.show(100, 100.0)
+
+    assert said == []
+
+
+@pytest.mark.parametrize("operation", ["verify", "vacuum", "stats", "export"])
+def test_a_walk_through_an_index_tells_how_far_it_is(make_memory_index, operation, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.upkeep.PAGE", 20)
+    monkeypatch.setattr("simhash_hbase.tally.PAGE", 20)
+    index = make_memory_index(analyzer="shingle")
+    list(index.add_many((f"document {i}", f"words of document {i} and of nothing else") for i in range(100)))
+    told = []
+
+    walk = getattr(index, operation)(watch=lambda count, share: told.append((count, share)))
+    if operation == "export":
+        assert len(list(walk)) == 100
+
+    counts, shares = [count for count, _ in told], [share for _, share in told]
+    assert counts == sorted(counts)
+    assert counts[-1] == (200 if operation == "export" else 1_200)
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 0.3
+    assert 0.8 < shares[-1] <= 1
+    assert len(set(shares)) >= 10
+
+
+def test_a_walk_that_nobody_watches_hands_on_its_pages():
+    assert list(Walk(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]

@@ -1,0 +1,154 @@
+"""Commands on a real terminal: a bar, a summary in a table, colours or none, Ctrl-C."""
+
+import json
+import re
+
+import pytest
+from corpus import text, write_jsonl
+from terminal import Terminal, on_terminal, terminal_as_stderr, without_styles
+
+COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*[34][0-9]")
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory):
+    """Return a file that is read in several batches."""
+    documents = [{"id": f"document {i}", "text": text(i, count=60)} for i in range(5_000)]
+    return write_jsonl(tmp_path_factory.mktemp("big") / "big.jsonl", documents)
+
+
+@pytest.fixture
+def on_screen(cli, monkeypatch):
+    """Return what runs a command in this process with a terminal as its standard error."""
+
+    def run(*words, **variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        with terminal_as_stderr(monkeypatch) as shown:
+            done = cli(*words)
+        assert done.err == ""
+        return done, shown[0]
+
+    return run
+
+
+def long_commands(tmp_path, file):
+    """Name every command that may take long, in an order in which each can be run."""
+    url, loaded = f"file:{tmp_path / 'a.index'}", f"file:{tmp_path / 'b.index'}"
+    ids = tmp_path / "ids.txt"
+    ids.write_text("".join(f"group {i} copy 0\n" for i in range(3)))
+    return [
+        ("learn the idf", ["create", url, "--learn-from", file]),
+        ("add", ["add", url, file]),
+        ("query", ["query", url, file]),
+        ("fingerprint", ["fingerprint", file, "--analyzer", "shingle"]),
+        ("dedup", ["dedup", url, file, "--dry-run"]),
+        ("dedup: decide", ["dedup", url, file, "--keep", "longest"]),
+        ("export", ["export", url]),
+        ("stats", ["stats", url, "--exact"]),
+        ("verify", ["verify", url]),
+        ("remove", ["remove", url, "--from", ids]),
+        ("vacuum", ["vacuum", url]),
+        ("", ["create", loaded, "--analyzer", "shingle"]),
+        ("load: write", ["load", loaded, file, "--work", tmp_path / "work"]),
+    ]
+
+
+def test_every_long_command_shows_a_bar_and_its_results_stay_clean(on_screen, tmp_path, corpus_file):
+    for name, words in long_commands(tmp_path, corpus_file):
+        done, shown = on_screen(*words)
+
+        assert done.code == 0, shown
+        assert done.records or words[0] == "add"
+        assert re.search(rf"{name} ━", without_styles(shown)) if name else not shown
+
+
+def test_a_bar_tells_share_and_rate_and_is_gone_in_the_end(on_screen, empty, big):
+    done, shown = on_screen("add", empty, big, "--workers", 1)
+
+    assert done.code == 0
+    assert re.search(r"add ━+\S* \d+%, [1-5],000 documents, [\d,]+ a second", without_styles(shown))
+    # The cursor is there again, and the bar's line empty before the summary is written.
+    assert shown.count("\x1b[?25h") == shown.count("\x1b[?25l") > 0
+    assert shown.rindex("\x1b[2K") > shown.rindex("%, ")
+
+
+def test_the_summary_is_a_table_on_a_terminal_and_a_line_in_a_pipe(cli, on_screen, filled, corpus_file):
+    _, shown = on_screen("dedup", filled, corpus_file)
+    piped = cli("dedup", filled, corpus_file)
+
+    table = [line.split() for line in without_styles(shown).splitlines()]
+    assert ["documents", "60"] in table
+    assert ["kept", "60", "100.0%"] in table
+    assert ["duplicates", "0", "0.0%"] in table
+    assert ["refused", "0"] in table
+    assert any(line[:3] == ["documents", "a", "second"] for line in table)
+    assert re.fullmatch(r"dedup: 60 documents, 60 kept; [\d.]+ s, [\d,]+ a second\n", piped.err)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_bar_is_never_wider_than_the_terminal(filled, corpus_file, columns):
+    _, shown = on_terminal("add", filled, corpus_file, columns=columns)
+
+    assert "━" in shown
+    assert max(map(len, re.split(r"[\r\n]+", without_styles(shown)))) <= columns
+
+
+def test_results_on_the_same_terminal_are_whole_lines(filled, corpus_file):
+    _, shown = on_terminal("query", filled, corpus_file, columns=200)
+
+    lines = [line for line in re.split(r"[\r\n]+", without_styles(shown)) if line.startswith("{")]
+    assert [json.loads(line)["query"] for line in lines] == [f"group {i} copy {j}" for i in range(20) for j in range(3)]
+
+
+@pytest.mark.parametrize("variables", [{}, {"FORCE_COLOR": "1"}])
+def test_a_pipe_gets_neither_bars_nor_colours(cli, monkeypatch, filled, corpus_file, variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    piped = cli("add", filled, corpus_file, "--verbose")
+
+    assert piped.err.startswith("add: 60 documents")
+    assert "\x1b" not in piped.err
+    assert b"\x1b" not in piped.out
+
+
+def test_quiet_shows_nothing_on_a_terminal(on_screen, filled, corpus_file):
+    assert on_screen("add", filled, corpus_file, "--quiet")[1] == ""
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(filled, corpus_file):
+    _, shown = on_terminal("add", filled, corpus_file, env={"TERM": "dumb"})
+
+    assert "\x1b" not in shown
+    assert shown.startswith("add: 60 documents")
+
+
+def test_no_color_leaves_no_colour_on_a_terminal(on_screen, filled, corpus_file):
+    pair = ("group 0 copy 0", "group 1 copy 0", "--format", "table")
+
+    coloured, plain = (on_terminal("explain", filled, *pair, env={"NO_COLOR": value})[1] for value in (None, "1"))
+
+    assert COLOUR.search(coloured)
+    assert not COLOUR.search(plain)
+    assert COLOUR.search(on_screen("add", filled, corpus_file)[1])
+    assert not COLOUR.search(on_screen("add", filled, corpus_file, NO_COLOR="1")[1])
+
+
+def test_ctrl_c_on_the_keyboard_ends_cleanly_while_workers_start(cli, empty, big, tmp_path):
+    with (tmp_path / "out").open("w+b") as out:
+        terminal = Terminal("add", empty, big, "--workers", 2, "--verbose", out=out)
+        terminal.read_until(r"1,000 documents, ")
+
+        terminal.type("\x03")
+        code, shown = terminal.finish()
+
+        out.seek(0)
+        acknowledged = {json.loads(line)["id"] for line in out}
+    assert code == 130
+    assert "Traceback" not in shown
+    assert without_styles(shown).rstrip().endswith("simhash-hbase: interrupted; what was acknowledged stays")
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+    assert 1_000 <= len(acknowledged) < 5_000
+    assert acknowledged <= {record["id"] for record in cli("export", empty).records}
+    assert cli("verify", empty).code == 0

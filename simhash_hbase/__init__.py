@@ -14,7 +14,7 @@ from simhash_hbase.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, Sh
 from simhash_hbase.answers import Answer, Match, Stored
 from simhash_hbase.blocks import Scheme
 from simhash_hbase.config import create_index, open_index
-from simhash_hbase.dedup import Decision, Deduplicator
+from simhash_hbase.dedup import Deduplicator
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import (
     ClaimContended,
@@ -41,6 +41,7 @@ from simhash_hbase.errors import (
     WorkerLost,
 )
 from simhash_hbase.fingerprint import Fingerprinter, cosine, fingerprint
+from simhash_hbase.greedy import Decision
 from simhash_hbase.hamming import hamming
 from simhash_hbase.idf import IdfTable
 from simhash_hbase.index import Index

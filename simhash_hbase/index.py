@@ -12,21 +12,23 @@ import numpy as np
 
 from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.answers import Answer, Stored, make_answers, stored_document
-from simhash_hbase.dedup import Decision, Deduplicator
+from simhash_hbase.changes import read_states
+from simhash_hbase.dedup import Deduplicator
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
 from simhash_hbase.errors import EmptyDocument, IndexExists, InvalidArgument, Unsupported
+from simhash_hbase.greedy import Decision
 from simhash_hbase.idf import IdfTable
 from simhash_hbase.layout import FAMILY_DOCUMENTS
 from simhash_hbase.ownrows import read_idf, read_profile, write_own_rows
 from simhash_hbase.profile import MatchRule, Profile
-from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_member
+from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_member, in_force
 from simhash_hbase.rowkey import id_digest, member_row
 from simhash_hbase.search import find_neighbours
 from simhash_hbase.stats import Stats, read_stats
 from simhash_hbase.stores.base import Backup, CellCounts, Store, atomically
 from simhash_hbase.upkeep import Vacuumed, Verified, scan_documents, vacuum, verify
 from simhash_hbase.walk import Watch
-from simhash_hbase.write import Written, read_states, remove_documents, write_documents
+from simhash_hbase.write import Written, remove_documents, write_documents
 
 __all__ = ["BATCH_DOCUMENTS", "Index", "Searched", "clock_ms"]
 
@@ -351,7 +353,7 @@ class Index:
         """Read all documents in the order of their ids' digests, a page at a time."""
         self._check_whole("export")
         for states in scan_documents(self.store, watch):
-            live = [state for state in states if self._is_live(state)]
+            live = [state for raw in states if (state := in_force(raw)) and self._is_live(state)]
             members = self._members(live)
             yield from (stored_document(state, member) for state, member in zip(live, members, strict=True))
 
@@ -418,7 +420,7 @@ class Index:
         return shown and state.seen >= self.profile.oldest(self._clock())
 
     def _read(self, ids: Sequence[str]) -> list[tuple[DocumentState, Member | None] | None]:
-        states = [held and held[0] for held in read_states(self.store, ids)]
+        states = [held and in_force(held[0]) for held in read_states(self.store, ids)]
         live = [state for state in states if state is not None and self._is_live(state)]
         members = {state.id: member for state, member in zip(live, self._members(live), strict=True)}
         return [(state, members[state.id]) if state is not None and state.id in members else None for state in states]

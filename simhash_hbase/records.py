@@ -12,18 +12,25 @@ from simhash_hbase.errors import CorruptIndex
 
 __all__ = [
     "FOUND_STATES",
+    "UNDECIDED_STATES",
     "DocumentState",
     "Member",
     "State",
+    "abandoned",
     "decode_document",
     "decode_member",
     "encode",
+    "in_force",
+    "member_simhashes",
 ]
 
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 
 FOUND_STATES: Final = frozenset({"added", "original"})
 """The states of documents that a query returns."""
+
+UNDECIDED_STATES: Final = frozenset({"pending", "yielded"})
+"""The states of claims under way; see `simhash_hbase.claim`."""
 
 
 class Member(msgspec.Struct, array_like=True, frozen=True):
@@ -70,6 +77,37 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True):
     """For a duplicate: the estimated Jaccard similarity to the original; None without sketches."""
     previous: "DocumentState | None" = None
     """The decision for another fingerprint that stays in force while a new claim is undecided."""
+
+
+def in_force(state: DocumentState) -> DocumentState | None:
+    """Say what a document cell means to everyone but claims.
+
+    Returns
+    -------
+    DocumentState or None
+        The cell itself when it holds a decision; of a claim under way the decision before it, if there was one.
+
+    Examples
+    --------
+    >>> old = DocumentState("a", 1, "original", seen=5, stamp=5)
+    >>> in_force(DocumentState("a", 2, "pending", seen=9, stamp=9, previous=old)).simhash
+    1
+    """
+    if state.state not in UNDECIDED_STATES:
+        return state
+    # Stamps belong to the id: what comes back was written at most as late as the claim.
+    return state.previous and msgspec.structs.replace(state.previous, stamp=state.stamp)
+
+
+def member_simhashes(state: DocumentState) -> set[int]:
+    """List the fingerprints under which a document may have members, by its cell."""
+    named = (state, state.previous) if state.previous else (state,)
+    return {each.simhash for each in named if each.state not in ("duplicate", "aborted", "removed")}
+
+
+def abandoned(state: DocumentState) -> DocumentState:
+    """Make the cell of a claim that was given up: the decision before it returns."""
+    return in_force(state) or msgspec.structs.replace(state, state="aborted")
 
 
 _encoder = msgspec.msgpack.Encoder()

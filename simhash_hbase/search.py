@@ -4,7 +4,7 @@ The one place where a distance is compared with k and a similarity with its thre
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,12 @@ from simhash_hbase.candidates import Candidates, find_candidates
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.profile import MatchRule, Profile
-from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_document, decode_member
+from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_document, decode_member, in_force
 from simhash_hbase.rowkey import distinct, document_row, member_rows
-from simhash_hbase.stores.base import Cell, Store
+from simhash_hbase.stores.base import UNLIMITED, Cell, Store
 
 __all__ = [
+    "Counts",
     "Found",
     "Hit",
     "Neighbours",
@@ -26,13 +27,19 @@ __all__ = [
     "accepted_hits",
     "find_members",
     "find_neighbours",
+    "found_since",
     "reach",
+    "reach_all",
     "sketch_integers",
 ]
 
 SKETCH_BYTES = 8 * SKETCH_WORDS
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS
+
+
+Counts: TypeAlias = Callable[[DocumentState, int], DocumentState | None]
+"""Takes a document cell and the fingerprint of a member: what the member stands for, or None when it does not count."""
 
 
 class Found(NamedTuple):
@@ -133,7 +140,8 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
     Three rounds of calls at most: block rows, members, document cells.
     """
     rows, members = profile.max_rows_per_prefix, profile.max_members
-    reached = reach(store, profile, entries, rule=rule, now=now, rows=rows, members=members)
+    counts = found_since(profile.oldest(now))
+    reached = reach(store, profile, entries, rule=rule, rows=rows, members=members, counts=counts)
     hits: list[list[Hit]] = [[] for _ in range(len(entries))]
     for query, hit in accepted_hits(reached, entries, rule):
         hits[query].append(hit)
@@ -141,16 +149,25 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
 
 
 def reach(  # noqa: PLR0913
-    store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int, rows: int, members: int
+    store: Store,
+    profile: Profile,
+    entries: Entries,
+    *,
+    rule: MatchRule,
+    rows: int,
+    members: int,
+    counts: Counts,
 ) -> Reached:
     """Read what is within reach of many queries, before the rule is asked.
 
     Parameters
     ----------
-    store, profile, entries, rule, now
+    store, profile, entries, rule
         As for `find_neighbours`.
     rows, members : int
         Block rows of a prefix, and members of a fingerprint, that are read at most.
+    counts : callable
+        Says what counts, such as `found_since` makes it.
 
     Returns
     -------
@@ -159,10 +176,15 @@ def reach(  # noqa: PLR0913
     near = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=rows)
     if not len(near.queries):
         return Reached(near, {})
-    found, cut = find_members(store, profile, distinct(near.simhashes), now=now, limit=members)
+    found, cut = find_members(store, distinct(near.simhashes), limit=members, counts=counts)
     if cut:
         near.truncated[near.queries[np.isin(near.simhashes, np.array(list(cut), dtype=np.uint64))]] = True
     return Reached(near, found)
+
+
+def reach_all(store: Store, profile: Profile, entries: Entries, counts: Counts) -> Reached:
+    """Read what is within reach under the index's own rule, whatever its limits say: for decisions."""
+    return reach(store, profile, entries, rule=profile.rule, rows=UNLIMITED, members=UNLIMITED, counts=counts)
 
 
 def accepted_hits(reached: Reached, entries: Entries, rule: MatchRule) -> Iterator[tuple[int, Hit]]:
@@ -183,19 +205,32 @@ def accepted_hits(reached: Reached, entries: Entries, rule: MatchRule) -> Iterat
                 yield query, Hit(found, distance, similarity)
 
 
+def found_since(oldest: int) -> Counts:
+    """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
+
+    def counts(cell: DocumentState, simhash: int) -> DocumentState | None:
+        state = in_force(cell)
+        is_found = state is not None and state.state in FOUND_STATES and state.seen >= oldest
+        return state if is_found and state is not None and state.simhash == simhash else None
+
+    return counts
+
+
 def find_members(
-    store: Store, profile: Profile, simhashes: NDArray[np.uint64], *, now: int, limit: int
+    store: Store, simhashes: NDArray[np.uint64], *, limit: int, counts: Counts
 ) -> tuple[dict[int, list[Found]], set[int]]:
     """Read the documents behind fingerprints.
 
     Parameters
     ----------
-    store, profile, now
-        As for `find_neighbours`.
+    store : Store
+        Holds the index.
     simhashes : ndarray of uint64, shape (n,)
         Distinct fingerprints.
     limit : int
         Members of one fingerprint that are read at most.
+    counts : callable
+        As for `reach`.
 
     Returns
     -------
@@ -208,10 +243,9 @@ def find_members(
     cut = {simhash for simhash, cells in zip(simhashes.tolist(), rows, strict=True) if len(cells) > limit}
     kept = [cells[:limit] for cells in rows]
     states = _states(store, [cell.qualifier for cells in kept for cell in cells])
-    is_found = _liveness(profile, now)
     members = {}
     for simhash, cells in zip(simhashes.tolist(), kept, strict=True):
-        if found := list(_found(simhash, cells, states, is_found)):
+        if found := list(_found(simhash, cells, states, counts)):
             members[simhash] = found
     return members, cut
 
@@ -222,21 +256,12 @@ def _states(store: Store, digests: Sequence[bytes]) -> dict[bytes, DocumentState
     return {d: decode_document(cell.value) for d, cell in zip(digests, cells, strict=True) if cell}
 
 
-def _liveness(profile: Profile, now: int) -> Callable[[DocumentState], bool]:
-    oldest = profile.oldest(now)
-    return lambda state: state.state in FOUND_STATES and state.seen >= oldest
-
-
-def _found(
-    simhash: int,
-    cells: Iterable[Cell],
-    states: dict[bytes, DocumentState],
-    is_found: Callable[[DocumentState], bool],
-) -> Iterable[Found]:
+def _found(simhash: int, cells: Iterable[Cell], states: dict[bytes, DocumentState], counts: Counts) -> Iterable[Found]:
     """Keep the members whose document cell names this fingerprint and counts."""
     for cell in cells:
-        state = states.get(cell.qualifier)
-        if state is None or state.simhash != simhash or not is_found(state):
+        named = states.get(cell.qualifier)
+        state = named and counts(named, simhash)
+        if state is None:
             continue
         member = decode_member(cell.value)
         if member.id == state.id:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS, PREFIX_BITS, PREFIX_BYTES
 from simhash_hbase.profile import Profile
-from simhash_hbase.records import FOUND_STATES, DocumentState, decode_document
+from simhash_hbase.records import FOUND_STATES, DocumentState, decode_document, in_force
 from simhash_hbase.rowkey import row_flag
 from simhash_hbase.sampling import Slice
 from simhash_hbase.stores.base import Cell, Store
@@ -88,7 +88,9 @@ class Tally:
             self.cells_in[part.region] += part.weight
             flag = row_flag(cell.row)
             if flag == FLAG_DOCUMENT:
-                self._count_document(decode_document(cell.value), part.weight)
+                state = decode_document(cell.value)
+                # Of a claim under way counts what stands until it is decided.
+                self._count_document(in_force(state) or state, part.weight)
             elif flag == FLAG_MEMBERS:
                 row, members = cell.row, members + 1 if cell.row == row else 1
                 # Counted once, when it goes above what a query reads.

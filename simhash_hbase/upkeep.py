@@ -19,7 +19,18 @@ from simhash_hbase.layout import (
 )
 from simhash_hbase.openload import read_open_load
 from simhash_hbase.profile import Profile
-from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_document, decode_member, encode
+from simhash_hbase.records import (
+    FOUND_STATES,
+    UNDECIDED_STATES,
+    DocumentState,
+    Member,
+    abandoned,
+    decode_document,
+    decode_member,
+    encode,
+    in_force,
+    member_simhashes,
+)
 from simhash_hbase.rowkey import (
     BlockRows,
     block_rows,
@@ -32,7 +43,7 @@ from simhash_hbase.rowkey import (
     row_flag,
     row_simhash,
 )
-from simhash_hbase.stores.base import UNLIMITED, Cell, Store, Transactional, atomically
+from simhash_hbase.stores.base import UNLIMITED, Cell, CompareAndSet, Store, Swap, Transactional, atomically
 from simhash_hbase.walk import Walk, Watch
 
 __all__ = ["Vacuumed", "Verified", "scan_documents", "vacuum", "verify"]
@@ -43,12 +54,14 @@ ALL_PREFIXES = 1 << PREFIX_BITS
 
 @dataclass(slots=True)
 class Verified:
-    """What `verify` counted; all but the first four count something wrong."""
+    """What `verify` counted; all but the first five count something wrong."""
 
     documents: int = 0
     """Documents that queries find."""
     duplicates: int = 0
     """Ids with a decision that they duplicate another one."""
+    undecided: int = 0
+    """Claims under way, or left by a writer that crashed: other claims give those up after a lease, else `vacuum`."""
     members: int = 0
     rows: int = 0
     """Block rows."""
@@ -82,6 +95,8 @@ class Vacuumed:
     """Documents not seen for longer than the index's ttl."""
     removed: int = 0
     """Document cells that said ``removed`` for longer than the grace period."""
+    abandoned: int = 0
+    """Claims without a decision that nobody went on with for the grace period: given up."""
     stale_members: int = 0
     rows: int = 0
     """Block rows without members."""
@@ -143,7 +158,8 @@ def _verify_page(
     store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], *, now: int, repair: bool
 ) -> None:
     documents, damaged = _decode(cells)
-    states = [state for _, state in documents]
+    states = [state for _, cell in documents if (state := in_force(cell))]
+    result.undecided += sum(state.state in UNDECIDED_STATES for _, state in documents)
     result.undecodable += len(damaged)
     if repair and damaged:
         store.delete(FAMILY_DOCUMENTS, damaged)
@@ -171,7 +187,8 @@ def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
 def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
     """Leave out documents that a writer has changed since they were read."""
     again = store.get(FAMILY_DOCUMENTS, [(document_row(id_digest(state.id)), STATE_QUALIFIER) for state in states])
-    return [state for state, cell in zip(states, again, strict=True) if cell and cell.value == encode(state)]
+    now = [cell and in_force(decode_document(cell.value)) for cell in again]
+    return [state for state, present in zip(states, now, strict=True) if state == present]
 
 
 def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = None) -> Vacuumed:
@@ -269,11 +286,7 @@ def _names(cell: Cell, member: Cell, *, trusting: bool) -> bool:
         state = decode_document(cell.value)
     except CorruptIndex:
         return trusting
-    return any(
-        named.simhash == row_simhash(member.row) and named.state not in ("duplicate", "aborted", "removed")
-        for named in (state, state.previous)
-        if named is not None
-    )
+    return row_simhash(member.row) in member_simhashes(state)
 
 
 def _check_block_rows(
@@ -319,13 +332,14 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     result = Vacuumed()
     cutoff = now - round(profile.grace_s * 1000)
     doomed: list[Cell] = []
-    documents, _ = _decode(cells)
+    documents = [(cell, state) for cell, state in _decode(cells)[0] if (cell.timestamp or 0) <= cutoff]
+    undecided = [(cell, state) for cell, state in documents if state.state in UNDECIDED_STATES]
+    result.abandoned = _give_up(store, undecided)
     for cell, state in documents:
-        written = cell.timestamp or 0
-        if state.state in ("removed", "aborted") and written <= cutoff:
+        if state.state in ("removed", "aborted"):
             result.removed += 1
             doomed.append(cell)
-        elif state.seen < profile.oldest(now) and written <= cutoff:
+        elif state.state not in UNDECIDED_STATES and state.seen < profile.oldest(now):
             result.expired += 1
             doomed += [cell, Cell(member_row(state.simhash), row_digest(cell.row), b"", state.stamp)]
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
@@ -335,6 +349,14 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
         # Up to the timestamp that was read: what another writer put there since is newer and stays.
         store.delete(FAMILY_DOCUMENTS, doomed + stale)
     return result
+
+
+def _give_up(store: Store, claims: Sequence[tuple[Cell, DocumentState]]) -> int:
+    """Put what crashed writers left undecided back to the decision before it; a live one starts again."""
+    if not claims or not isinstance(store, CompareAndSet):
+        return 0
+    swaps = [Swap(cell.row, cell.qualifier, cell.value, encode(abandoned(state))) for cell, state in claims]
+    return sum(store.compare_and_set(swaps))
 
 
 def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> int:

@@ -5,28 +5,39 @@ so at every moment a document that `get` shows can be found. A crash before it l
 `vacuum` deletes.
 """
 
-import random
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from simhash_hbase.changes import (
+    Change,
+    attempts,
+    commit,
+    drop_members,
+    looking_again,
+    put_documents,
+    read_states,
+    removal,
+)
 from simhash_hbase.entries import Entries, check_storable
-from simhash_hbase.errors import CorruptIndex, StoreBusy, StoreTimeout, StoreUnavailable
-from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.errors import StoreBusy
+from simhash_hbase.layout import FAMILY_DOCUMENTS
 from simhash_hbase.profile import Profile
-from simhash_hbase.records import FOUND_STATES, DocumentState, Member, State, decode_document, encode
-from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row, row_digest
-from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
+from simhash_hbase.records import FOUND_STATES, UNDECIDED_STATES, DocumentState, State, in_force
+from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row
+from simhash_hbase.stores.base import CompareAndSet, Store, atomically
 
-__all__ = ["Outcome", "Written", "read_states", "refresh_documents", "remove_documents", "write_documents"]
-
-# A refused compare-and-set means that another writer changed the same document in the same moment.
-ATTEMPTS = 8
-FIRST_PAUSE_S = 0.01
+__all__ = [
+    "Outcome",
+    "Written",
+    "apply_outcomes",
+    "refresh_documents",
+    "refresh_within",
+    "remove_documents",
+    "write_documents",
+]
 
 
 class Outcome(NamedTuple):
@@ -48,58 +59,6 @@ class Written(NamedTuple):
 
 
 ADDED = Outcome()
-
-
-class Change(NamedTuple):
-    """One document of a batch on its way into the store."""
-
-    at: int
-    """Its position in the batch."""
-    row: bytes
-    old: DocumentState | None
-    old_value: bytes | None
-    new: DocumentState
-
-    @property
-    def moves(self) -> bool:
-        return self.old is not None and self.old.simhash != self.new.simhash
-
-    @property
-    def is_known(self) -> bool:
-        return self.old is not None and self.old.state != "removed"
-
-    @property
-    def is_searchable(self) -> bool:
-        return self.new.state in FOUND_STATES
-
-    def was_found_since(self, oldest: int) -> bool:
-        shown = self.old is not None and (self.old.state in FOUND_STATES or self.old.state == "duplicate")
-        return shown and self.old is not None and self.old.seen >= oldest
-
-
-def read_states(store: Store, ids: Sequence[str]) -> list[tuple[DocumentState, bytes] | None]:
-    """Read the document cells of ids.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    ids : sequence of str
-        In any order.
-
-    Returns
-    -------
-    list of (DocumentState, bytes) or None
-        For each id the state and its stored bytes, which a compare-and-set expects; None for an id never seen.
-
-    Raises
-    ------
-    CorruptIndex
-        When another id stands under the digest of this one.
-    """
-    keys = [(document_row(id_digest(name)), STATE_QUALIFIER) for name in ids]
-    cells = store.get(FAMILY_DOCUMENTS, keys)
-    return [None if cell is None else (_own(name, cell), cell.value) for name, cell in zip(ids, cells, strict=True)]
 
 
 def write_documents(
@@ -141,12 +100,12 @@ def write_documents(
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
-    for attempt in _attempts():
-        with _looking_again(store, attempt), atomically(store):
+    for attempt in attempts():
+        with looking_again(store, attempt), atomically(store):
             changes = _plan(store, entries, wanted, pending, now, profile.oldest(now))
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
-            pending = [change.at for change in _apply(store, profile, entries, changes)]
+            pending = [change.at for change in apply_changes(store, profile, entries, changes)]
         if not pending:
             plans = [first[at] for at in range(len(entries))]
             return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
@@ -178,18 +137,18 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
     first: dict[int, Change] = {}
     latest: dict[int, Change] = {}
     pending = list({name: at for at, name in reversed(list(enumerate(ids)))}.values())
-    for attempt in _attempts():
-        with _looking_again(store, attempt), atomically(store):
+    for attempt in attempts():
+        with looking_again(store, attempt), atomically(store):
             states = read_states(store, [ids[at] for at in pending])
-            changes = list(_removals(ids, pending, states))
+            changes = list(_removals(pending, states))
             latest.update((change.at, change) for change in changes)
             first = {**latest, **first}
-            refused = {change.at for change in _commit(store, changes)}
+            refused = {change.at for change in commit(store, changes)}
             # Of what an attempt before this one marked without an answer, the member may still be there.
-            _drop_members(store, [latest[at] for at in pending if at in latest and at not in refused])
+            drop_members(store, [latest[at] for at in pending if at in latest and at not in refused])
             pending = sorted(refused)
         if not pending:
-            return [at in first and first[at].was_found_since(oldest) for at in range(len(ids))]
+            return [at in first and first[at].was_shown_since(oldest) for at in range(len(ids))]
     raise StoreBusy(f"{len(pending)} documents kept being changed by others, {ids[pending[0]]!r} among them")
 
 
@@ -213,29 +172,66 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
     if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
         return
     with atomically(store):
-        due = range(profile.oldest(now), now - profile.ttl_ms // 10)
-        changes = list(_refreshes(read_states(store, ids), ids, due, now))
-        found = [change for change in changes if change.is_searchable]
-        keys = [(member_row(change.new.simhash), row_digest(change.row)) for change in found]
-        members = [cell for cell in store.get(FAMILY_DOCUMENTS, keys) if cell is not None]
-        stamps = {row_digest(change.row): change.new.stamp for change in found}
-        if members:
-            store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=stamps[cell.qualifier]) for cell in members])
-            simhashes = np.array([change.new.simhash for change in found], dtype=np.uint64)
-            store.put_rows(block_rows(profile.blocks, simhashes), timestamp=now)
-        _commit(store, changes)
+        refresh_within(store, profile, ids, now=now)
 
 
-def _refreshes(
-    states: Sequence[tuple[DocumentState, bytes] | None], ids: Sequence[str], due: range, now: int
-) -> Iterator[Change]:
+def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> set[str]:
+    """Do what `refresh_documents` does, within the caller's transaction if there is one.
+
+    Returns
+    -------
+    set of str
+        Ids that were due, but that another writer has changed meanwhile.
+    """
+    if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
+        return set()
+    due = range(profile.oldest(now), now - profile.ttl_ms // 10)
+    changes = list(_refreshes(read_states(store, ids), due, now))
+    found = [state for change in changes if (state := in_force(change.new)) and state.state in FOUND_STATES]
+    keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
+    members = [cell for cell in store.get(FAMILY_DOCUMENTS, keys) if cell is not None]
+    stamps = {id_digest(state.id): state.stamp for state in found}
+    if members:
+        store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=stamps[cell.qualifier]) for cell in members])
+        simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
+        store.put_rows(block_rows(profile.blocks, simhashes), timestamp=now)
+    return {change.new.id for change in commit(store, changes)}
+
+
+def _refreshes(states: Sequence[tuple[DocumentState, bytes] | None], due: range, now: int) -> Iterator[Change]:
     """Choose what was seen long ago, but has not expired: that stays away."""
-    for at, (name, held) in enumerate(zip(ids, states, strict=True)):
-        if held is None or held[0].seen not in due or held[0].state not in (*FOUND_STATES, "duplicate"):
+    for at, (old, value) in enumerate(held for held in states if held is not None):
+        decision = in_force(old)
+        if decision is None or decision.seen not in due or decision.state not in (*FOUND_STATES, "duplicate"):
             continue
-        old, value = held
-        new = msgspec.structs.replace(old, seen=now, stamp=max(now, old.stamp + 1))
-        yield Change(at, document_row(id_digest(name)), old, value, new)
+        stamp = max(now, old.stamp + 1)
+        seen = msgspec.structs.replace(decision, seen=now, stamp=stamp)
+        # What is moving is refreshed in the text that counts as yet.
+        new = seen if old.state not in UNDECIDED_STATES else msgspec.structs.replace(old, previous=seen, stamp=stamp)
+        yield Change(at, document_row(id_digest(old.id)), old, value, new)
+
+
+def apply_outcomes(
+    store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome], *, now: int
+) -> list[Change]:
+    """Do what `write_documents` does once, within the caller's transaction.
+
+    Returns
+    -------
+    list of Change
+        What other writers got ahead of; nothing inside a transaction.
+    """
+    changes = _plan(store, entries, outcomes, range(len(entries)), now, profile.oldest(now))
+    return apply_changes(store, profile, entries, changes)
+
+
+def apply_changes(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> list[Change]:
+    """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
+    put_documents(store, profile, entries, [change for change in changes if change.is_searchable])
+    refused = commit(store, changes)
+    lost = {change.at for change in refused}
+    drop_members(store, [change for change in changes if change.at not in lost])
+    return refused
 
 
 def _plan(
@@ -255,122 +251,23 @@ def _next_state(
 ) -> DocumentState:
     """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
     simhash = int(entries.simhashes[at])
-    stays = old is not None and old.state in FOUND_STATES and old.simhash == simhash and old.seen >= oldest
-    keeps = stays and old is not None and outcome.state == "added"
+    held = None if old is None else in_force(old)
+    stays = held is not None and held.state in FOUND_STATES and held.simhash == simhash and held.seen >= oldest
+    keeps = stays and held is not None and outcome.state == "added"
     return DocumentState(
         id=entries.ids[at],
         simhash=simhash,
-        state=old.state if keeps and old is not None else outcome.state,
+        state=held.state if keeps and held is not None else outcome.state,
         seen=now,
         stamp=now if old is None else max(now, old.stamp + 1),
-        order=old.order if stays and old is not None else (now, at),
+        order=held.order if stays and held is not None else (now, at),
         of=outcome.of,
         distance=outcome.distance,
         similarity=outcome.similarity,
     )
 
 
-def _apply(store: Store, profile: Profile, entries: Entries, changes: list[Change]) -> list[Change]:
-    """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
-    searchable = [change for change in changes if change.is_searchable]
-    if searchable:
-        store.put(FAMILY_DOCUMENTS, [_member_cell(entries, change) for change in searchable])
-        # Where HBase collects what is old, a refresh rewrites all cells of a document.
-        again = profile.ttl_ms is not None
-        fresh = [change for change in searchable if again or not _has_rows(change)]
-        simhashes = np.array([change.new.simhash for change in fresh], dtype=np.uint64)
-        if fresh:
-            stamp = max(change.new.seen for change in fresh)
-            store.put_rows(block_rows(profile.blocks, simhashes), timestamp=stamp)
-    refused = _commit(store, changes)
-    lost = {change.at for change in refused}
-    _drop_members(store, [c for c in changes if c.at not in lost and (c.moves or not c.is_searchable)])
-    return refused
-
-
-def _has_rows(change: Change) -> bool:
-    """Tell whether the block rows stand already, because the document counts under this fingerprint."""
-    old = change.old
-    return old is not None and old.state in FOUND_STATES and not change.moves
-
-
-def _member_cell(entries: Entries, change: Change) -> Cell:
-    at, new = change.at, change.new
-    metadata = entries.metadata[at]
-    member = Member(
-        id=new.id,
-        added=new.order[0],
-        length=int(entries.lengths[at]),
-        features=int(entries.features[at]),
-        digest=entries.digests[at],
-        sketch=entries.sketches[at].astype(">u8").tobytes() if entries.sketched[at] else b"",
-        metadata=dict(metadata) if metadata else None,
-    )
-    return Cell(member_row(new.simhash), row_digest(change.row), encode(member), new.stamp)
-
-
-def _commit(store: Store, changes: Sequence[Change]) -> list[Change]:
-    """Write the document cells: new ones by a put, known ones by compare-and-set."""
-    swaps = [c for c in changes if c.old is not None] if isinstance(store, CompareAndSet) else []
-    swapped = {change.at for change in swaps}
-    plain = [change for change in changes if change.at not in swapped]
-    if plain:
-        cells = [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in plain]
-        store.put(FAMILY_DOCUMENTS, cells)
-    if not swaps or not isinstance(store, CompareAndSet):
-        return []
-    asked = [Swap(c.row, STATE_QUALIFIER, c.old_value, encode(c.new)) for c in swaps]
-    taken = store.compare_and_set(asked)
-    return [change for change, done in zip(swaps, taken, strict=True) if not done]
-
-
-def _drop_members(store: Store, changes: Sequence[Change]) -> None:
-    """Delete the members that the documents had before, up to the timestamp they were written with."""
-    cells = [
-        Cell(member_row(old.simhash), row_digest(change.row), b"", old.stamp)
-        for change in changes
-        if (old := change.old) is not None
-    ]
-    if cells:
-        store.delete(FAMILY_DOCUMENTS, cells)
-
-
-def _removals(
-    ids: Sequence[str], pending: Sequence[int], states: Sequence[tuple[DocumentState, bytes] | None]
-) -> Iterator[Change]:
+def _removals(pending: Sequence[int], states: Sequence[tuple[DocumentState, bytes] | None]) -> Iterator[Change]:
     for at, held in zip(pending, states, strict=True):
-        if held is None or held[0].state == "removed":
-            continue
-        old, value = held
-        gone = DocumentState(id=old.id, simhash=old.simhash, state="removed", seen=old.seen, stamp=old.stamp)
-        yield Change(at, document_row(id_digest(ids[at])), old, value, gone)
-
-
-def _own(name: str, cell: Cell) -> DocumentState:
-    state = decode_document(cell.value)
-    if state.id != name:
-        raise CorruptIndex(f"the document cell of {name!r} holds {state.id!r}")
-    return state
-
-
-@contextmanager
-def _looking_again(store: Store, attempt: int) -> Iterator[None]:
-    """Let the next attempt read what became of a write that was not answered.
-
-    The store repeats by itself what may be repeated; what it raises may have taken effect, so only a look helps. A
-    transaction that had no effect, since the store had to grow for it, is made again.
-    """
-    again = (StoreBusy,) if isinstance(store, Transactional) else (StoreTimeout, StoreUnavailable)
-    try:
-        yield
-    except again:
-        if attempt == ATTEMPTS - 1:
-            raise
-
-
-def _attempts() -> Iterator[int]:
-    """Count attempts, waiting longer and at random before each further one."""
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(random.uniform(0.5, 1.5) * FIRST_PAUSE_S * 2**attempt)
-        yield attempt
+        if held is not None and held[0].state != "removed":
+            yield removal(at, *held)

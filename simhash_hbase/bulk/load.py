@@ -11,6 +11,7 @@ from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, document_cells
 from simhash_hbase.bulk.parts import Part
 from simhash_hbase.bulk.rows import sorted_block_rows
 from simhash_hbase.bulk.spool import Spool
+from simhash_hbase.changes import read_states
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index import BATCH_DOCUMENTS, Index
@@ -19,7 +20,6 @@ from simhash_hbase.openload import begin_load, end_load
 from simhash_hbase.records import DocumentState
 from simhash_hbase.rowkey import BlockRows, distinct
 from simhash_hbase.walk import Walk, Watch
-from simhash_hbase.write import read_states
 
 __all__ = ["MARGIN_MS", "Loaded", "Writer", "begin", "load"]
 

@@ -34,9 +34,10 @@ from simhash_hbase.cli.sample import texts_of
 from simhash_hbase.cli.shortfalls import warn_of_shortfalls
 from simhash_hbase.cli.spool import spooled
 from simhash_hbase.config import create_index, create_store, open_index
-from simhash_hbase.dedup import Decision, Deduplicator
+from simhash_hbase.dedup import Deduplicator
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import IndexMissing, InvalidArgument
+from simhash_hbase.greedy import Decision
 from simhash_hbase.index import Index
 from simhash_hbase.inputs import Document, Reject
 from simhash_hbase.pipeline import Chunk

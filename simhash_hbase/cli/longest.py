@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from simhash_hbase.cli.output import Output
-from simhash_hbase.dedup import Decision
 from simhash_hbase.entries import SKETCH_WORDS, Entries
+from simhash_hbase.greedy import Decision
 from simhash_hbase.inputs import Document
 
 __all__ = ["decide_longest"]

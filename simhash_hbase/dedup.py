@@ -5,14 +5,12 @@ on how the input is cut into batches.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from simhash_hbase.changes import read_states
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.greedy import Batch, Decision, recorded_decision, with_short
-from simhash_hbase.hamming import hamming
+from simhash_hbase.greedy import Batch, Decision, recorded_decision, with_original, with_short
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState, in_force
 from simhash_hbase.search import Found, Reached, accepted_hits, found_since, reach_all
@@ -143,10 +141,7 @@ class Deduplicator:
             if (place := places.get(of, at)) < at:
                 # It was decided anew before this document's turn.
                 simhash = int(entries.simhashes[place]) if decided[place].is_original else None
-            d = decisions[at]
-            # An original that has moved to another text has another distance now.
-            if simhash is None or hamming(simhash, int(entries.simhashes[at])) != d.distance:
-                decisions[at] = replace(d, of_removed=True)
+            decisions[at] = with_original(decisions[at], int(entries.simhashes[at]), simhash)
 
 
 def _split(members: dict[int, list[Found]], oldest: int) -> tuple[dict[int, list[Found]], dict[int, list[Found]]]:

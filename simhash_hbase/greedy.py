@@ -13,7 +13,7 @@ from simhash_hbase.rowkey import distinct
 from simhash_hbase.search import Found, Reached, accept, accepted_hits, sketch_integers
 from simhash_hbase.write import Outcome
 
-__all__ = ["Batch", "Decision", "Rank", "rank_of", "recorded_decision", "with_short"]
+__all__ = ["Batch", "Decision", "Rank", "rank_of", "recorded_decision", "with_original", "with_short"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,14 @@ def recorded_decision(entries: Entries, at: int, state: DocumentState | None, ol
     if state.state == "duplicate":
         return Decision(state.id, False, state.of, state.distance, state.similarity)
     return None
+
+
+def with_original(decision: Decision, simhash: int, original: int | None) -> Decision:
+    """Say of a recorded duplicate whether its original still stands under the fingerprint that it had."""
+    # An original that has moved to another text has another distance now.
+    if original is None or hamming(original, simhash) != decision.distance:
+        return replace(decision, of_removed=True)
+    return decision
 
 
 def with_short(decision: Decision, entries: Entries, at: int, limit: int) -> Decision:

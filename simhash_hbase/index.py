@@ -13,9 +13,10 @@ import numpy as np
 from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.changes import read_states
+from simhash_hbase.claim import Claimed, Timer, claim_by_protocol, claim_in_transaction
 from simhash_hbase.dedup import Deduplicator
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
-from simhash_hbase.errors import EmptyDocument, IndexExists, InvalidArgument, Unsupported
+from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexExists, InvalidArgument, Unsupported
 from simhash_hbase.greedy import Decision
 from simhash_hbase.idf import IdfTable
 from simhash_hbase.layout import FAMILY_DOCUMENTS
@@ -25,7 +26,7 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_me
 from simhash_hbase.rowkey import id_digest, member_row
 from simhash_hbase.search import find_neighbours
 from simhash_hbase.stats import Stats, read_stats
-from simhash_hbase.stores.base import Backup, CellCounts, Store, atomically
+from simhash_hbase.stores.base import Backup, CellCounts, CompareAndSet, Store, Transactional, atomically
 from simhash_hbase.upkeep import Vacuumed, Verified, scan_documents, vacuum, verify
 from simhash_hbase.walk import Watch
 from simhash_hbase.write import Written, remove_documents, write_documents
@@ -66,6 +67,8 @@ class Index:
         Holds the index; it must have been made by `Index.create`.
     clock : callable, optional
         Milliseconds since 1970.
+    timer : Timer, optional
+        Measures how long claims wait for other writers.
 
     Raises
     ------
@@ -78,12 +81,13 @@ class Index:
     where texts are analysed.
     """
 
-    def __init__(self, store: Store, *, clock: Callable[[], int] = clock_ms) -> None:
+    def __init__(self, store: Store, *, clock: Callable[[], int] = clock_ms, timer: Timer | None = None) -> None:
         self.store = store
         self.profile: Profile = read_profile(store)
         self.on_search: Callable[[Searched], None] | None = None
         """Called after each search of a query, in the thread that made it."""
         self._clock = clock
+        self._timer = timer or Timer()
         self._last = 0
         self._ticking = Lock()
 
@@ -204,6 +208,90 @@ class Index:
         oldest = self.profile.oldest(self._clock())
         for chunk in _chunks(ids):
             yield from zip(chunk, remove_documents(self.store, chunk, oldest=oldest), strict=True)
+
+    def claim(
+        self, document_id: str, text: str, *, metadata: Metadata | None = None, deadline_s: float | None = None
+    ) -> Decision:
+        """Decide whether a document is an original, beside other writers that claim near copies of it.
+
+        Parameters
+        ----------
+        document_id : str
+            The caller's id. Claimed again with the same text it gets the same answer, whoever asks.
+        text : str
+            The document.
+        metadata : mapping, optional
+            Kept with an original; at most 1 KB as JSON.
+        deadline_s : float, optional
+            Seconds to wait for other writers at most; without, as long as they are alive.
+
+        Returns
+        -------
+        Decision
+            Durable. Of near copies claimed at the same time exactly one is the original, and every duplicate names an
+            original within its reach.
+
+        Raises
+        ------
+        ClaimContended
+            When other writers kept winning; nothing was decided, claim again.
+        EmptyDocument
+            When the text leaves no feature.
+        """
+        entries = _whole(self.analysis.texts([document_id], [text], [metadata]), [document_id])
+        [claimed] = self.claim_entries(entries, deadline_s=deadline_s)
+        if isinstance(claimed, ClaimContended):
+            raise claimed
+        return claimed
+
+    def claim_many(
+        self, documents: Iterable[tuple[str, str]], *, deadline_s: float | None = None
+    ) -> Iterator[tuple[str, Claimed | None]]:
+        """Claim documents, a batch at a time; of near copies in the input the first one is claimed first.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text)
+            An id that comes twice gets one answer if the text is the same.
+        deadline_s : float, optional
+            For each batch, as for `claim`.
+
+        Yields
+        ------
+        (id, Decision)
+            In the order of the input, when the decision is durable. In its place None for a text that leaves no
+            feature, and the error `ClaimContended`, not raised, for a document that other writers kept winning.
+        """
+        for chunk in _chunks(documents):
+            analysed = self._analyse(chunk)
+            claimed = self.claim_entries(analysed.entries, deadline_s=deadline_s)
+            answers = dict(zip(analysed.kept, claimed, strict=True))
+            yield from ((name, answers.get(at)) for at, (name, _) in enumerate(chunk))
+
+    def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
+        """Claim analysed documents; see `claim_many`.
+
+        Returns
+        -------
+        list of Decision or ClaimContended
+            One a document. When a store does not answer, its error is raised; what was decided before stays, and is
+            told when the documents are claimed again.
+        """
+        self._check_whole("claim")
+        claimed: list[Claimed] = []
+        for rows in _rounds(entries.ids):
+            for at in range(0, len(rows), BATCH_DOCUMENTS):
+                claimed += self._claim(entries.take(rows[at : at + BATCH_DOCUMENTS]), deadline_s)
+        return claimed
+
+    def _claim(self, entries: Entries, deadline_s: float | None) -> Sequence[Claimed]:
+        if isinstance(self.store, Transactional):
+            return claim_in_transaction(self.store, self.profile, entries, now=self._now())
+        if not isinstance(self.store, CompareAndSet):
+            raise Unsupported(f"claim needs compare-and-set, which {self.store.url} does not have")
+        return claim_by_protocol(
+            self.store, self.profile, entries, clock=self._now, timer=self._timer, deadline_s=deadline_s
+        )
 
     def deduplicator(self, *, scratch: Store | None = None) -> Deduplicator:
         """Make what decides a corpus against this index and itself; see `Deduplicator`."""

@@ -55,6 +55,8 @@ class Hit(NamedTuple):
     """A document that the rule accepts."""
 
     found: Found
+    simhash: int
+    """The fingerprint of the member; its document cell may name another one too."""
     distance: int
     similarity: float | None
 
@@ -202,7 +204,7 @@ def accepted_hits(reached: Reached, entries: Entries, rule: MatchRule) -> Iterat
         for found in reached.members.get(simhash, ()):
             accepted, similarity = accept(rule, distance, sketches[query], found.sketch)
             if accepted:
-                yield query, Hit(found, distance, similarity)
+                yield query, Hit(found, simhash, distance, similarity)
 
 
 def found_since(oldest: int) -> Counts:

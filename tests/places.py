@@ -2,6 +2,8 @@
 
 import time
 
+from swapping import SwappingOnly
+
 from simhash_hbase.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.embedded import EmbeddedStore
@@ -56,7 +58,15 @@ class Embedded:
         return EmbeddedStore.open(store.url.removeprefix("file:"), self.options, clock=self._clock)
 
 
+class Swapping(Memory):
+    """Stores in memory that hide their transactions, so that what claims do on a server can be tested without one."""
+
+    def create(self):
+        return SwappingOnly(super().create())
+
+
 PLACES = {"memory": Memory, "embedded": Embedded}
+CLAIMING_PLACES = {**PLACES, "swapping": Swapping}
 
 
 class IndexMaker:

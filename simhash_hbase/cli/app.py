@@ -22,6 +22,7 @@ SHOWN_CHARACTERS = 200
 COMMANDS = {
     "add": "Write documents, duplicates or not.",
     "backup": "Copy a file: index while it is in use.",
+    "claim": "Decide documents beside other writers who do the same.",
     "create": "Make an index; the profile is frozen here.",
     "dedup": "Decide a corpus against the index and itself.",
     "explain": "Show why two documents are near or not.",

@@ -1,0 +1,153 @@
+"""Several claimers in one process, of whom one at a time does one call of its store: any interleaving, repeatable."""
+
+import threading
+from collections import deque
+
+from swapping import SwappingOnly
+
+from simhash_hbase.claim import Timer
+from simhash_hbase.errors import StoreTimeout
+from simhash_hbase.index import Index
+
+WAIT_S = 60
+
+
+class Killed(BaseException):
+    """Ends an actor as a crash does."""
+
+
+class Actor:
+    """One claimer: a thread that stops before every call of its store, and when it sleeps, until it is let go on."""
+
+    def __init__(self, stage, name, act):
+        self.name = name
+        self.calls = deque(maxlen=40)
+        self.waits_for = None
+        self.result = None
+        self.error = None
+        self._stage = stage
+        self._go = threading.Semaphore(0)
+        self._stopped = threading.Semaphore(0)
+        self._order = None
+        self._thread = threading.Thread(target=self._run, args=(act,), daemon=True)
+        self.is_done = False
+
+    def _run(self, act):
+        try:
+            self.stop("start")
+            self.result = act(self)
+        except Killed:
+            self.error = "killed"
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.is_done = True
+            self._stopped.release()
+
+    def begin(self):
+        self._thread.start()
+        assert self._stopped.acquire(timeout=WAIT_S)
+
+    def stop(self, what):
+        """Wait, in the actor's thread, to be let go on; return what it was told."""
+        self.waits_for = what
+        self._stopped.release()
+        assert self._go.acquire(timeout=WAIT_S)
+        order, self._order = self._order, None
+        if order == "kill":
+            raise Killed
+        self.calls.append(what if order is None else f"{what} ({order})")
+        return order
+
+    def step(self, order=None):
+        """Let the actor do the call that it waits for; ``kill`` ends it before, ``lose`` loses the answer."""
+        self._order = order
+        self._go.release()
+        assert self._stopped.acquire(timeout=WAIT_S), f"{self.name} hangs after {list(self.calls)}"
+
+
+class SteppingStore(SwappingOnly):
+    """A store of one actor."""
+
+    def __init__(self, store, actor):
+        super().__init__(store)
+        self.actor = actor
+
+
+def _stepping(name, passed_on):
+    def call(self, *arguments, **named):
+        order = self.actor.stop(name)
+        answer = passed_on(self, *arguments, **named)
+        if order == "lose":
+            raise StoreTimeout("the answer was lost")
+        return answer
+
+    return call
+
+
+for _name in ("scan", "get", "get_rows", "put", "put_rows", "delete", "compare_and_set"):
+    setattr(SteppingStore, _name, _stepping(_name, getattr(SwappingOnly, _name)))
+
+
+class Stage:
+    """Actors on one store, with one clock for their leases that moves when they sleep, or when a test says so."""
+
+    def __init__(self, store, *, now_ms=1_700_000_000_000):
+        self.store = store
+        self.seconds = 0.0
+        self.actors = []
+        self._now_ms = now_ms
+
+    def claim(self, name, entries, *, clock_ms=0, deadline_s=None):
+        """Put a claimer of a batch on the stage, whose wall clock is so much ahead."""
+
+        def act(actor):
+            index = self.index(SteppingStore(self.store, actor), clock_ms=clock_ms, sleep=self._sleep(actor))
+            return index.claim_entries(entries, deadline_s=deadline_s)
+
+        return self.enter(name, act)
+
+    def enter(self, name, act):
+        """Put anybody on the stage; `act` gets the actor and returns a result."""
+        actor = Actor(self, name, act)
+        self.actors.append(actor)
+        actor.begin()
+        return actor
+
+    def index(self, store, *, clock_ms=0, sleep=None):
+        """Open the index with this stage's clocks."""
+        return Index(
+            store,
+            clock=lambda: self._now_ms + clock_ms + int(self.seconds * 1000),
+            timer=Timer(lambda: self.seconds, sleep or self.advance),
+        )
+
+    def advance(self, seconds):
+        self.seconds += seconds
+
+    def _sleep(self, actor):
+        def sleep(seconds):
+            actor.stop("sleep")
+            self.advance(seconds)
+
+        return sleep
+
+    @property
+    def waiting(self):
+        """Actors that can go on."""
+        return [actor for actor in self.actors if not actor.is_done]
+
+    def finish(self, *actors):
+        """Let actors take turns until they are done."""
+        for _ in range(100_000):
+            waiting = [actor for actor in actors or self.actors if not actor.is_done]
+            if not waiting:
+                return
+            for actor in waiting:
+                actor.step()
+        raise AssertionError("they never end")
+
+    def close(self):
+        """End everybody."""
+        for actor in self.waiting:
+            actor.step("kill")

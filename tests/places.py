@@ -8,7 +8,9 @@ from simhash_hbase.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
+from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.memory import MemoryStore
+from tests.stores.hbase_server import hbase_options, tables
 
 DAY_MS = 86_400_000
 
@@ -67,6 +69,29 @@ class Swapping(Memory):
 
 PLACES = {"memory": Memory, "embedded": Embedded}
 CLAIMING_PLACES = {**PLACES, "swapping": Swapping}
+
+
+class _HBase:
+    """Tables of an HBase; a table that is opened again is talked to by new connections."""
+
+    version = 2
+
+    def __init__(self, folder, clock):
+        pass
+
+    def create(self):
+        return HBaseStore.open(hbase_options(self.version, tables().take()))
+
+    def reopen(self, store):
+        store.close()
+        return HBaseStore.open(parse_url(store.url))
+
+
+class Thrift1(_HBase):
+    version = 1
+
+
+HBASE_PLACES = {"thrift1": Thrift1, "thrift2": _HBase}
 
 
 class IndexMaker:

@@ -1,6 +1,7 @@
 """Several claimers in one process, of whom one at a time does one call of its store: any interleaving, repeatable."""
 
 import threading
+import time
 from collections import deque
 
 from swapping import SwappingOnly
@@ -61,6 +62,7 @@ class Actor:
 
     def step(self, order=None):
         """Let the actor do the call that it waits for; ``kill`` ends it before, ``lose`` loses the answer."""
+        assert not self.is_done, f"{self.name} has ended after {list(self.calls)}"
         self._order = order
         self._go.release()
         assert self._stopped.acquire(timeout=WAIT_S), f"{self.name} hangs after {list(self.calls)}"
@@ -92,11 +94,12 @@ for _name in ("scan", "get", "get_rows", "put", "put_rows", "delete", "compare_a
 class Stage:
     """Actors on one store, with one clock for their leases that moves when they sleep, or when a test says so."""
 
-    def __init__(self, store, *, now_ms=1_700_000_000_000):
+    def __init__(self, store):
         self.store = store
         self.seconds = 0.0
         self.actors = []
-        self._now_ms = now_ms
+        # The store stamps by the real clock.
+        self._now_ms = time.time_ns() // 1_000_000
 
     def claim(self, name, entries, *, clock_ms=0, deadline_s=None):
         """Put a claimer of a batch on the stage, whose wall clock is so much ahead."""

@@ -13,7 +13,9 @@ from simhash_hbase.errors import ClaimContended
 from simhash_hbase.inputs import Reject
 
 
-@click.command("claim", epilog="Example: crawler | simhash-hbase claim hbase://127.0.0.1:9091/news - > decisions.jsonl")
+@click.command(
+    "claim", epilog="Example: simhash-hbase claim hbase://127.0.0.1:9091/news crawled.jsonl > decisions.jsonl"
+)
 @click.argument("url")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",

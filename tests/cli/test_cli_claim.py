@@ -1,0 +1,122 @@
+"""The command claim."""
+
+import json
+import random
+from collections import Counter
+
+import pytest
+from corpus import near_copies, text, write_jsonl
+from results import finish, start
+
+from tests.stores.hbase_server import address, tables
+
+
+def test_decisions_are_told_in_input_order(cli, empty, corpus, corpus_file):
+    claimed = cli("claim", empty, corpus_file)
+
+    assert claimed.code == 0
+    assert [record["id"] for record in claimed.records] == [document["id"] for document in corpus]
+    assert list(claimed.records[0]) == ["id", "status", "of", "distance", "similarity", "short"]
+    assert claimed.records[0]["status"] == "original"
+    assert claimed.records[1]["of"] == "group 0 copy 0"
+    assert "claim: 60 documents, 20 originals, 40 duplicates" in claimed.err
+
+
+def test_claims_decide_as_dedup_does(cli, tmp_path, empty, corpus_file):
+    other = f"file:{tmp_path / 'other.index'}"
+    cli("create", other, "--analyzer", "shingle")
+
+    assert cli("claim", empty, corpus_file).records == cli("dedup", other, corpus_file).records
+
+
+def test_running_it_again_prints_the_same(cli, empty, corpus_file):
+    first, second = cli("claim", empty, corpus_file), cli("claim", empty, corpus_file)
+
+    assert second.out == first.out
+
+
+def test_a_repeated_id_gets_the_first_one_s_decision(cli, empty, tmp_path):
+    lines = [{"id": "a", "text": text(1)}, {"id": "b", "text": text(1)}, {"id": "a", "text": text(1)}]
+
+    claimed = cli("claim", empty, write_jsonl(tmp_path / "in.jsonl", lines))
+
+    assert [(record["id"], record["of"]) for record in claimed.records] == [("a", None), ("b", "a"), ("a", None)]
+
+
+def test_refused_records_are_told_and_kept_and_the_rest_is_decided(cli, empty, tmp_path):
+    path, rejects = tmp_path / "in.jsonl", tmp_path / "rejects.jsonl"
+    path.write_text(json.dumps({"id": "a", "text": text(1)}) + '\nnot JSON\n{"id": "b", "text": ""}\n')
+
+    claimed = cli("claim", empty, path, "--rejects", rejects)
+
+    assert claimed.code == 3
+    assert [record["id"] for record in claimed.records] == ["a"]
+    assert f"{path}:2: refused" in claimed.err
+    assert len(rejects.read_text().splitlines()) == 2
+
+
+def test_quiet_prints_decisions_only(cli, empty, corpus_file):
+    claimed = cli("claim", empty, corpus_file, "--quiet")
+
+    assert (claimed.err, len(claimed.records)) == ("", 60)
+
+
+def test_a_missing_index_and_a_wrong_deadline_are_told(cli, empty, tmp_path, corpus_file):
+    missing = cli("claim", f"file:{tmp_path / 'missing'}", corpus_file)
+
+    assert missing.code == 1
+    assert "no index" in missing.sentence
+    assert cli("claim", empty, corpus_file, "--deadline", "0").code == 2
+
+
+def test_own_fingerprints_are_claimed(cli, empty, simhash_file):
+    file = simhash_file("a.jsonl", {"a": 1, "b": 3, "c": 2**64 - 1})
+
+    claimed = cli("claim", empty, file, "--simhash-field", "simhash")
+
+    assert [(record["of"], record["distance"]) for record in claimed.records] == [(None, None), ("a", 1), (None, None)]
+
+
+def race(url, simhash_file, *, groups, processes):
+    """Let processes claim one near copy each of every group, in the same order; check their answers."""
+    chosen = random.Random(groups)
+    middles = [chosen.getrandbits(64) for _ in range(groups)]
+    files = [
+        simhash_file(f"{i}.jsonl", {f"group {n} copy {i}": middle ^ 1 << i for n, middle in enumerate(middles)})
+        for i in range(processes)
+    ]
+
+    started = [start("claim", url, file, "--simhash-field", "simhash", "--workers", "1") for file in files]
+    results = [finish(process) for process in started]
+
+    assert [result.code for result in results] == [0] * processes
+    records = [record for result in results for record in result.records]
+    originals = {record["id"] for record in records if record["status"] == "original"}
+    assert Counter(name.split(" copy")[0] for name in originals) == {f"group {n}": 1 for n in range(groups)}
+    assert all(record["of"] in originals for record in records if record["status"] == "duplicate")
+
+
+def test_processes_that_claim_near_copies_at_once_make_one_original_of_each_group(cli, empty, simhash_file):
+    race(empty, simhash_file, groups=4_000, processes=3)
+
+    assert cli("verify", empty).code == 0
+
+
+def test_processes_that_claim_the_same_documents_at_once_print_the_same(empty, tmp_path):
+    file = write_jsonl(tmp_path / "all.jsonl", near_copies(100, 3))
+
+    results = [finish(process) for process in [start("claim", empty, file, "--workers", "1") for _ in range(3)]]
+
+    assert [result.code for result in results] == [0, 0, 0]
+    assert len({result.out for result in results}) == 1
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("version", [1, 2])
+def test_processes_that_claim_at_once_in_a_table_make_one_original_of_each_group(cli, simhash_file, version):
+    url = f"hbase://{address(version)}/{tables().name()}"
+    assert cli("create", url, "--analyzer", "shingle", "--regions", "1").code == 0
+
+    race(url, simhash_file, groups=500, processes=3)
+
+    assert cli("verify", url).code == 0

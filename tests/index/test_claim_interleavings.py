@@ -1,0 +1,281 @@
+"""Claimers step by step: a store without transactions, every call of it a point where another one may act."""
+
+import pytest
+from bruteforce import ALL_BITS, entries
+from stepping import Stage
+from swapping import SwappingOnly
+
+from simhash_hbase import ClaimContended, Index, Profile
+from simhash_hbase.changes import read_states
+from simhash_hbase.claim.cells import renewed
+from simhash_hbase.layout import STATE_QUALIFIER
+from simhash_hbase.records import FOUND_STATES, encode
+from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.stores.base import Swap
+from simhash_hbase.stores.memory import MemoryStore
+
+BASE = 0x9E3779B97F4A7C15
+FAR = ~BASE & ALL_BITS
+LEASE_S = 30.0
+
+
+@pytest.fixture
+def stage():
+    store = MemoryStore()
+    Index.create(store, Profile.resolve(analyzer="shingle", match="distance", lease_s=LEASE_S))
+    made = Stage(store)
+    yield made
+    made.close()
+
+
+def told(result):
+    return [claimed.is_original or claimed.of for claimed in result]
+
+
+def steps_of_a_claim():
+    """Count the calls that a claim of one new document makes when it is alone."""
+    store = MemoryStore()
+    Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    stage = Stage(store)
+    actor = stage.claim("alone", entries({"a": BASE}))
+    stage.finish()
+    return len(actor.calls)
+
+
+CALLS = steps_of_a_claim()
+
+
+def check(stage, ids):
+    """Check what is stored: originals out of each other's reach, duplicates within reach of theirs."""
+    index = stage.index(SwappingOnly(stage.store))
+    held = {stored.id: stored for stored in index.export()}
+    originals = {name: stored.simhash for name, stored in held.items() if stored.state in FOUND_STATES}
+    assert set(held) == set(ids)
+    for name, stored in held.items():
+        near = [other for other, s in originals.items() if (s ^ stored.simhash).bit_count() <= 3]
+        assert near == [name] if name in originals else stored.of in near
+    verified = index.verify()
+    assert (verified.missing_members, verified.incomplete, verified.undecided) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("steps", range(CALLS + 1))
+def test_of_two_near_copies_one_becomes_the_original_wherever_the_other_comes_in(stage, steps):
+    first = stage.claim("first", entries({"a": BASE}))
+    for _ in range(steps):
+        first.step()
+    second = stage.claim("second", entries({"b": BASE ^ 1}), clock_ms=-60_000)
+    stage.finish()
+
+    assert sorted(map(str, told(first.result) + told(second.result))) in (["True", "a"], ["True", "b"])
+    check(stage, "ab")
+
+
+@pytest.mark.parametrize("second_steps", range(CALLS + 1))
+@pytest.mark.parametrize("first_steps", range(CALLS + 1))
+def test_two_claimers_of_one_id_get_one_decision(stage, first_steps, second_steps):
+    first = stage.claim("first", entries({"a": BASE}))
+    second = stage.claim("second", entries({"a": BASE}))
+    for actor, steps in ((first, first_steps), (second, second_steps)):
+        for _ in range(steps):
+            if not actor.is_done:
+                actor.step()
+    stage.finish()
+
+    assert told(first.result) == told(second.result) == [True]
+    check(stage, "a")
+
+
+@pytest.mark.parametrize("steps", range(1, CALLS + 1))
+def test_a_crash_at_any_step_blocks_a_near_copy_for_a_lease_at_most(stage, steps):
+    crashed = stage.claim("crashed", entries({"a": BASE}))
+    for _ in range(steps - 1):
+        crashed.step()
+    crashed.step("kill")
+    other = stage.claim("other", entries({"b": BASE ^ 1}))
+
+    stage.finish()
+
+    [answer] = told(other.result)
+    assert answer in (True, "a")
+    assert stage.seconds < LEASE_S + 2
+    again = stage.claim("again", entries({"a": BASE}))
+    stage.finish()
+    assert told(again.result) == (["b"] if answer is True else [True])
+    check(stage, "ab")
+
+
+@pytest.mark.parametrize("steps", range(1, CALLS + 1))
+def test_a_lost_answer_of_a_compare_and_set_is_looked_up(stage, steps):
+    claimer = stage.claim("claimer", entries({"a": BASE, "b": FAR}))
+    for _ in range(steps):
+        claimer.step("lose" if claimer.waits_for == "compare_and_set" else None)
+    other = stage.claim("other", entries({"c": BASE ^ 1}))
+    stage.finish()
+
+    answers = dict(zip("abc", told(claimer.result) + told(other.result), strict=True))
+    assert answers["b"] is True
+    assert {str(answers["a"]), str(answers["c"])} in ({"True", "a"}, {"True", "c"})
+    check(stage, "abc")
+
+
+def test_a_slow_claimer_whose_lease_was_taken_for_expired_starts_again(stage):
+    slow = stage.claim("slow", entries({"a": BASE}))
+    while slow.waits_for != "put_rows":
+        slow.step()
+    other = stage.claim("other", entries({"b": BASE ^ 1}))
+    # The slow one has its member in place but its block rows not: the other one does not see it.
+    stage.finish(other)
+    slow.step()
+    stage.finish()
+
+    assert told(other.result) + told(slow.result) == [True, "b"]
+    check(stage, "ab")
+
+
+def renew(store, name):
+    """Do what a live writer does to its undecided cell."""
+    [(state, value)] = read_states(store, [name])
+    swap = Swap(document_row(id_digest(name)), STATE_QUALIFIER, value, encode(renewed(state, now=0)))
+    assert store.compare_and_set([swap]) == [True]
+
+
+def test_live_claimers_are_waited_for_however_long_they_wait_themselves(stage):
+    blocker = stage.claim("blocker", entries({"z": BASE ^ 1}), clock_ms=1_000)
+    while "put_rows" not in blocker.calls:
+        blocker.step()
+    pending = stage.claim("pending", entries({"a": BASE}))
+    yielded = stage.claim("yielded", entries({"b": BASE ^ 0b1110}), clock_ms=2_000)
+    for actor in (pending, yielded):
+        while actor.waits_for != "sleep":
+            actor.step()
+    before = read_states(stage.store, ["a", "b"])
+
+    for _ in range(40):
+        stage.advance(LEASE_S / 8)
+        renew(stage.store, "z")
+        for actor in (pending, yielded) * 8:
+            actor.step()
+    after = read_states(stage.store, ["a", "b"])
+    stage.finish(pending, yielded)
+
+    assert [state.state for state, _ in after] == ["pending", "yielded"]
+    assert [state.token for state, _ in after] == [state.token for state, _ in before]
+    assert told(pending.result) + told(yielded.result) == [True, "a"]
+    stage.finish()
+    assert told(blocker.result) == ["a"]
+    check(stage, "abz")
+
+
+def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(stage):
+    crashed = stage.claim("crashed", entries({"a": BASE}))
+    while crashed.waits_for != "get" or "put_rows" not in crashed.calls:
+        crashed.step()
+    waiting = stage.claim("waiting", entries({"b": BASE ^ 1, "c": FAR}), deadline_s=LEASE_S / 3)
+
+    stage.finish(waiting)
+
+    contended, original = waiting.result
+    assert isinstance(contended, ClaimContended)
+    assert "'b' was not decided within 10 s" in str(contended)
+    assert original.is_original
+    crashed.step("kill")
+
+
+def test_an_original_in_force_is_named_while_it_is_about_to_move(stage):
+    index = stage.index(SwappingOnly(stage.store))
+    index.claim_entries(entries({"a": BASE}))
+    mover = stage.claim("mover", entries({"a": FAR}))
+    while "put_rows" not in mover.calls:
+        mover.step()
+
+    [decision] = index.claim_entries(entries({"b": BASE ^ 1}))
+    shown = [index.get("a").simhash, [m.id for m in index.query_simhash(BASE).matches], index.verify()]
+
+    assert decision.of == "a"
+    assert shown[:2] == [BASE, ["a"]]
+    assert (shown[2].wrong, shown[2].undecided, shown[2].documents) == (0, 1, 1)
+    stage.finish()
+    assert told(mover.result) == [True]
+    assert index.get("a").simhash == FAR
+
+
+@pytest.mark.parametrize("steps", range(1, CALLS + 4))
+def test_a_crashed_move_returns_to_the_decision_before_it(stage, steps):
+    index = stage.index(SwappingOnly(stage.store))
+    index.claim_entries(entries({"a": BASE, "copy": BASE ^ 1}))
+    mover = stage.claim("mover", entries({"a": FAR}))
+    for _ in range(steps - 1):
+        if not mover.is_done:
+            mover.step()
+    moved = mover.is_done
+    if not moved:
+        mover.step("kill")
+
+    claimed = index.claim_entries(entries({"near old": BASE ^ 3, "near new": FAR ^ 1}))
+
+    if index.get("a").simhash == BASE:
+        assert told(claimed) == ["a", True]
+    else:
+        assert told(claimed) == [True, "a"]
+    assert index.get("a").state == "original"
+
+
+def test_removing_a_pending_document_makes_its_claimer_start_again(stage):
+    claimer = stage.claim("claimer", entries({"a": BASE}))
+    while "put_rows" not in claimer.calls:
+        claimer.step()
+
+    removed = list(stage.index(SwappingOnly(stage.store)).remove_many(["a"]))
+    stage.finish()
+
+    assert removed == [("a", False)]
+    assert told(claimer.result) == [True]
+    check(stage, "a")
+
+
+def test_adding_a_pending_document_makes_its_claim_an_original(stage):
+    index = stage.index(SwappingOnly(stage.store))
+    index.claim_entries(entries({"b": BASE ^ 1}))
+    list(index.remove_many(["b"]))
+    claimer = stage.claim("claimer", entries({"a": BASE}))
+    while "put_rows" not in claimer.calls:
+        claimer.step()
+
+    index.add_entries(entries({"a": BASE}))
+    stage.finish()
+
+    assert told(claimer.result) == [True]
+    assert index.get("a").state == "added"
+    assert index.verify().wrong == 0
+
+
+def test_vacuum_gives_up_what_crashed_claimers_left(stage):
+    for name, simhash in (("a", BASE), ("b", FAR)):
+        stage.index(SwappingOnly(stage.store)).claim_entries(entries({name: simhash}))
+    movers = [stage.claim("new", entries({"c": 7})), stage.claim("move", entries({"a": 1 << 63}))]
+    for mover in movers:
+        while "put_rows" not in mover.calls:
+            mover.step()
+        mover.step("kill")
+    index = stage.index(SwappingOnly(stage.store))
+    before = index.verify()
+    stage.advance(index.profile.grace_s * 3)
+
+    first, second = index.vacuum(), index.vacuum()
+
+    assert (before.undecided, before.wrong) == (2, 0)
+    assert (first.abandoned, second.abandoned) == (2, 0)
+    after = index.verify()
+    assert (after.undecided, after.wrong, after.documents) == (0, 0, 2)
+    assert index.get("a").simhash == BASE
+
+
+def test_two_batches_in_opposite_order_do_not_block_each_other(stage):
+    one = stage.claim("one", entries({"a": BASE, "b": FAR}))
+    two = stage.claim("two", entries({"c": FAR ^ 1, "d": BASE ^ 1}))
+
+    stage.finish()
+
+    assert told(one.result).count(True) + told(two.result).count(True) == 2
+    assert stage.seconds < LEASE_S
+    check(stage, "abcd")

@@ -1,0 +1,196 @@
+"""Claims decide what `dedup` would, and the same on every store; beside other writers: test_claim_interleavings."""
+
+import pytest
+from bruteforce import ALL_BITS, answered, clustered, entries, sketch_near
+from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
+
+from simhash_hbase import Decision, EmptyDocument
+
+BASE = 0x9E3779B97F4A7C15
+FAR = ~BASE & ALL_BITS
+
+
+@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
+def make_index(request, tmp_path, clock):
+    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
+    yield maker
+    maker.close()
+
+
+def claim(index, documents):
+    """Claim ready fingerprints; an original is told as True, a duplicate as (of, distance)."""
+    return [d.is_original or (d.of, d.distance) for d in index.claim_entries(entries(documents))]
+
+
+def test_the_first_is_the_original_and_near_copies_name_it(make_index):
+    index = make_index()
+
+    assert claim(index, {"a": BASE}) == [True]
+    assert claim(index, {"b": BASE ^ 1, "c": FAR}) == [("a", 1), True]
+    assert answered(index.query_simhash(BASE)) == [("a", 0)]
+    assert [(s.id, s.state, s.of) for s in index.get_many("abc")] == [
+        ("a", "original", None),
+        ("b", "duplicate", "a"),
+        ("c", "original", None),
+    ]
+    assert index.verify().wrong == 0
+
+
+def test_input_order_decides_within_a_batch(make_index):
+    index = make_index()
+
+    chain = {"a": BASE, "b": BASE ^ 0b111, "c": BASE ^ 0b111111, "d": BASE ^ 0b111111 ^ (0b111 << 6)}
+
+    assert claim(index, chain) == [True, ("a", 3), True, ("c", 3)]
+
+
+def test_claims_decide_as_dedup_does_whatever_the_batches(make_index, make_memory_index):
+    documents = [(f"document {i}", s) for i, s in enumerate(clustered(240, seed=3))]
+    deduplicated, index = make_memory_index(), make_index()
+    expected = deduplicated.dedup_entries(entries(documents), deduplicated.deduplicator())
+
+    claimed = [d for at in range(0, 240, 80) for d in index.claim_entries(entries(documents[at : at + 80]))]
+
+    assert claimed == expected
+    assert 20 < sum(not d.is_original for d in claimed) < 220
+    verified = index.verify()
+    assert (verified.wrong, verified.undecided) == (0, 0)
+
+
+def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_the_first(make_index):
+    index = make_index(match="verified")
+    sketch = 1 << 300
+    near, unlike = sketch_near(sketch, 5), sketch_near(sketch, 20)
+    index.add_entries(entries({"far": BASE ^ 7, "unlike": BASE ^ 1}, sketches=[sketch, unlike]))
+    index.add_entries(entries({"like": BASE ^ 2, "like too": BASE ^ 4}, sketches=[near, near]))
+
+    [decision] = index.claim_entries(entries({"new": BASE}, sketches=[sketch]))
+
+    assert decision == Decision("new", False, "like", 1, 1 - 5 / 256)
+
+
+def test_the_same_id_with_the_same_text_gets_its_answer_again(make_index):
+    index = make_index()
+    claim(index, {"a": BASE, "b": BASE ^ 1})
+
+    assert claim(index, {"b": BASE ^ 1, "a": BASE}) == [("a", 1), True]
+    index = make_index.reopen(index)
+    assert claim(index, [("a", BASE), ("b", BASE ^ 1), ("a", BASE)]) == [True, ("a", 1), True]
+
+
+def test_an_id_with_another_text_moves_and_its_old_neighbourhood_is_free(make_index):
+    index = make_index()
+    claim(index, {"a": BASE, "b": BASE ^ 1})
+
+    assert claim(index, {"a": FAR, "c": BASE, "d": FAR ^ 1}) == [True, True, ("a", 1)]
+    assert answered(index.query_simhash(BASE)) == [("c", 0)]
+    [repeated] = index.claim_entries(entries({"b": BASE ^ 1}))
+    assert (repeated.of, repeated.of_removed) == ("a", True)
+    assert index.verify().wrong == 0
+
+
+def test_an_old_text_stands_until_its_document_s_turn_comes(make_index):
+    index = make_index()
+    claim(index, {"a": BASE})
+
+    assert claim(index, {"b": BASE ^ 1, "a": FAR, "c": BASE ^ 3}) == [("a", 1), True, True]
+    assert index.verify().wrong == 0
+
+
+def test_a_document_may_move_within_its_own_reach(make_index):
+    index = make_index()
+    claim(index, {"a": BASE})
+
+    assert claim(index, {"a": BASE ^ 1}) == [True]
+    assert answered(index.query_simhash(BASE)) == [("a", 1)]
+
+
+def test_an_original_may_move_to_where_it_is_a_duplicate(make_index):
+    index = make_index()
+    claim(index, {"a": BASE, "b": FAR})
+
+    assert claim(index, {"b": BASE ^ 1}) == [("a", 1)]
+    assert answered(index.query_simhash(FAR)) == []
+    verified = index.verify()
+    assert (verified.wrong, verified.members) == (0, 1)
+
+
+def test_added_documents_count_as_originals_and_adding_overrides_a_decision(make_index):
+    index = make_index()
+    index.add_entries(entries({"added": BASE}))
+
+    assert claim(index, {"added": BASE, "b": BASE ^ 1}) == [True, ("added", 1)]
+    index.add_entries(entries({"b": BASE ^ 1}))
+    assert claim(index, {"b": BASE ^ 1, "c": BASE ^ 3}) == [True, ("b", 1)]
+
+
+def test_what_was_removed_is_no_obstacle_and_may_be_claimed_anew(make_index):
+    index = make_index()
+    claim(index, {"a": BASE, "b": BASE ^ 1})
+    list(index.remove_many(["a"]))
+
+    assert claim(index, {"c": BASE, "a": BASE}) == [True, ("c", 0)]
+    list(index.remove_many(["c", "a"]))
+    assert claim(index, {"a": BASE}) == [True]
+    assert answered(index.query_simhash(BASE)) == [("a", 0)]
+    assert index.verify().wrong == 0
+
+
+def test_an_expired_original_is_no_obstacle_and_a_named_one_does_not_expire(make_index):
+    index = make_index(ttl_days=10)
+    claim(index, {"seen": BASE, "unseen": FAR})
+    make_index.clock.advance(days=6)
+    claim(index, {"copy": BASE ^ 1})
+    make_index.clock.advance(days=6)
+
+    assert claim(index, {"again": BASE ^ 1, "new": FAR ^ 1}) == [("seen", 1), True]
+    assert index.get("unseen") is None
+    assert claim(index, {"unseen": FAR}) == [("new", 1)]
+
+
+def test_a_clock_that_is_behind_brings_nothing_back_that_has_expired_for_another_one(make_index):
+    index = make_index(ttl_days=10)
+    claim(index, {"old": BASE})
+    make_index.clock.advance(days=10, ms=30_000)
+
+    assert claim(index, {"new": BASE ^ 1}) == [True]
+    make_index.clock.advance(ms=-60_000)
+
+    assert answered(index.query_simhash(BASE)) == [("new", 1)]
+    assert claim(index, {"newer": BASE}) == [("new", 1)]
+
+
+def test_nothing_is_left_out_of_a_decision_by_the_limits_of_queries(make_index):
+    index = make_index(max_members=2, max_rows_per_prefix=2)
+    index.add_entries(entries({f"row {i}": BASE ^ (0b11111 << 20) ^ i << 1 for i in range(5)}))
+    index.add_entries(entries({f"copy {i}": FAR for i in range(5)}))
+    index.add_entries(entries({"near": BASE}))
+
+    assert claim(index, {"a": BASE ^ 1 << 60, "b": FAR ^ 1}) == [("near", 1), ("copy 0", 1)]
+
+
+def test_an_empty_batch_is_decided(make_index):
+    assert make_index().claim_entries(entries({})) == []
+
+
+def test_texts_are_claimed_one_by_one_and_many(make_index):
+    index = make_index(analyzer="shingle")
+    text = "Of near copies that are claimed at the same time exactly one becomes the original. " * 12
+
+    first = index.claim("a", text, metadata={"from": "here"})
+    rest = list(index.claim_many([("b", text + "Or so."), ("empty", ""), ("a", text)]))
+
+    assert first == Decision("a", True)
+    assert [(name, d and d.is_original) for name, d in rest] == [("b", False), ("empty", None), ("a", True)]
+    assert rest[0][1].of == "a"
+    assert index.get("a").metadata == {"from": "here"}
+    with pytest.raises(EmptyDocument):
+        index.claim("none", "")
+
+
+def test_a_short_text_is_told(make_index):
+    index = make_index()
+
+    claimed = index.claim_entries(entries({"a": BASE, "b": BASE, "c": FAR}, features=[3, 40, 0]))
+
+    assert [d.short for d in claimed] == [True, False, False]

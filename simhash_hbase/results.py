@@ -6,7 +6,7 @@ from dataclasses import asdict, fields, is_dataclass
 import msgspec
 
 from simhash_hbase.answers import Answer, Stored
-from simhash_hbase.dedup import Decision
+from simhash_hbase.greedy import Decision
 
 __all__ = ["answer_record", "decision_record", "hex_simhash", "json_line", "plain", "stored_record"]
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.decisions import decision_record
 from simhash_hbase.cli.documents import Documents, take_input
 from simhash_hbase.cli.options import input_options, output_options
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import ClaimContended
 from simhash_hbase.inputs import Reject
+from simhash_hbase.results import decision_record
 
 
 @click.command(
@@ -29,7 +29,7 @@ def command(url: str, files: tuple[str, ...], deadline_s: float | None, **option
     the same text gets the same answer, now and later: what was interrupted can be run again as a whole.
     """
     given = take_input(options)
-    output = Output(format=options["format_"], quiet=options["quiet"])
+    output = Output.of(options)
     originals = contended = 0
     with output, open_index(url) as index, Documents("claim", files, given, output) as documents:
         for chunk in documents.chunks(index.analysis):

@@ -1,4 +1,4 @@
-"""How decisions are told, and where those of `dedup` go: standard output, or a file with a checkpoint."""
+"""Where the decisions of `dedup` go: standard output, or a file with a checkpoint."""
 
 import os
 import tempfile
@@ -11,7 +11,6 @@ import msgspec
 
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.greedy import Decision
 from simhash_hbase.inputs import source_files
 from simhash_hbase.results import json_line
 
@@ -21,7 +20,6 @@ __all__ = [
     "FileDecisions",
     "PrintedDecisions",
     "checkpoint_path",
-    "decision_record",
     "new_checkpoint",
 ]
 
@@ -202,19 +200,6 @@ class FileDecisions:
         if not self._path.exists() or self._path.stat().st_size < found.result_bytes:
             raise InvalidArgument(f"{self._path} is shorter than its checkpoint says: remove both to start anew")
         return found
-
-
-def decision_record(decision: Decision) -> dict[str, object]:
-    """Make the line that tells a decision."""
-    record: dict[str, object] = {
-        "id": decision.id,
-        "status": "original" if decision.is_original else "duplicate",
-        "of": decision.of,
-        "distance": decision.distance,
-        "similarity": decision.similarity,
-        "short": decision.short,
-    }
-    return {**record, "of_removed": True} if decision.of_removed else record
 
 
 def checkpoint_path(path: str) -> str:

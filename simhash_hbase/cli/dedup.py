@@ -15,7 +15,6 @@ from simhash_hbase.cli.decisions import (
     FileDecisions,
     PrintedDecisions,
     checkpoint_path,
-    decision_record,
     new_checkpoint,
 )
 from simhash_hbase.cli.destinations import check_destinations

@@ -1,5 +1,6 @@
 """Clients of one table in HBase that look for near fingerprints by the same ten scans a query."""
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -20,7 +21,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rowkey import pack_prefixes, unpack_rows
 from simhash_hbase.stores.hbase import HBaseStore
 
-__all__ = ["IN_FLIGHT", "PROFILE", "Answered", "Client", "Java", "Ours", "clients_of"]
+__all__ = ["IN_FLIGHT", "PROFILE", "Answered", "Client", "Java", "Ours", "Simhashes", "clients_of"]
 
 PROFILE = Profile.resolve(analyzer="jieba")
 LIMIT = PROFILE.max_rows_per_prefix
@@ -36,6 +37,8 @@ class Client(Protocol):
     """Somebody who answers queries."""
 
     name: str
+    process: int
+    """Its id."""
 
     def one_by_one(self, queries: Simhashes) -> Answered:
         """Answer each query before the next one."""
@@ -43,6 +46,8 @@ class Client(Protocol):
 
 class _InPython:
     """What is common to the clients in this process: they say how one query is answered."""
+
+    process = os.getpid()
 
     def one_by_one(self, queries: Simhashes) -> Answered:
         seconds, pairs = [], set()
@@ -157,27 +162,29 @@ class Java:
 
     Parameters
     ----------
-    process : AsyncPeer
+    peer : AsyncPeer
         Running.
+    threads : str
+        In which scans complete.
     """
 
-    name = "Java `AsyncConnection`, ten scans in flight"
-
-    def __init__(self, process: AsyncPeer) -> None:
-        self._process = process
+    def __init__(self, peer: AsyncPeer, threads: str) -> None:
+        self.name = f"Java `AsyncConnection`, ten scans in flight, {threads}"
+        self._peer = peer
+        self.process = peer.process
 
     def one_by_one(self, queries: Simhashes) -> Answered:
-        _, seconds, pairs = self._process.ask(queries, in_flight=1)
+        _, seconds, pairs = self._peer.ask(queries, in_flight=1)
         return seconds, pairs
 
     def batch(self, queries: Simhashes) -> tuple[float, set[tuple[int, int]]]:
         """Answer many, some at a time: seconds in all, and pairs."""
-        seconds, _, pairs = self._process.ask(queries, in_flight=IN_FLIGHT)
+        seconds, _, pairs = self._peer.ask(queries, in_flight=IN_FLIGHT)
         return seconds, pairs
 
 
 @contextmanager
-def clients_of(instance: Instance, table: str) -> Iterator[tuple[HappyBase, HappyBasePool, Ours, Ours, Java]]:
+def clients_of(instance: Instance, table: str) -> Iterator[tuple[HappyBase, HappyBasePool, Ours, Ours, Java, Java]]:
     """Connect all clients to a table; the first is the baseline."""
     with ExitStack() as stack:
         first = HappyBase(instance, table)
@@ -187,8 +194,11 @@ def clients_of(instance: Instance, table: str) -> Iterator[tuple[HappyBase, Happ
         one, two = Ours(instance, table, 1), Ours(instance, table, 2)
         stack.callback(one.close)
         stack.callback(two.close)
-        process = stack.enter_context(async_peer(instance, table, PROFILE.blocks, reach=DISTANCE, limit=LIMIT))
-        yield first, pool, one, two, Java(process)
+        pooled, direct = (
+            Java(stack.enter_context(async_peer(instance, table, PROFILE.blocks, how, DISTANCE, LIMIT)), threads)
+            for how, threads in (("pool", "completed in a pool"), ("direct", "completed in its own threads"))
+        )
+        yield first, pool, one, two, pooled, direct
 
 
 def _prefixes(query: Simhashes) -> Sequence[bytes]:

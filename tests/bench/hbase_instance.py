@@ -4,10 +4,11 @@ import json
 import os
 import secrets
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.peers import peer
 from simhash_hbase.bulk import HFileWriter
@@ -36,6 +37,8 @@ class Instance:
     """Folder of ``hbase-site.xml``."""
     tools: Tools
     """Java, HBase's jars, and the class that writes HFiles."""
+    pids: Mapping[str, int]
+    """Its processes: ``master``, which holds the region server too, ``thrift1`` and ``thrift2``."""
     made: list[str]
     """Tables."""
 
@@ -94,12 +97,13 @@ def running_hbase() -> Iterator[Instance]:
             _launch("clean", folder)
 
 
-def _instance(status: dict[str, str]) -> Instance:
+def _instance(status: Mapping[str, Any]) -> Instance:
     return Instance(
         thrift1=status["thrift1"],
         thrift2=status["thrift2"],
         conf=Path(status["conf"]),
         tools=find_tools(jars=Path(status["jars"]), cache=CACHE / "classes", environment=os.environ),
+        pids=status["pids"],
         made=[],
     )
 

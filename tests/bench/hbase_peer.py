@@ -52,6 +52,7 @@ class AsyncPeer:
     """
 
     def __init__(self, process: "subprocess.Popen[bytes]", scheme: Scheme) -> None:
+        self.process = process.pid
         self._scheme = scheme
         self._in, self._out = _pipes(process)
 
@@ -95,9 +96,23 @@ class AsyncPeer:
 
 
 @contextmanager
-def async_peer(instance: Instance, table: str, scheme: Scheme, *, reach: int, limit: int) -> Iterator[AsyncPeer]:
-    """Run the Java client over one table."""
-    command = _command(instance, "query", table, str(reach), str(limit))
+def async_peer(instance: Instance, table: str, scheme: Scheme, how: str, *numbers: int) -> Iterator[AsyncPeer]:
+    """Run the Java client over one table.
+
+    Parameters
+    ----------
+    instance : Instance
+        Holds the table.
+    table : str
+        Which one.
+    scheme : Scheme
+        Of its block rows.
+    how : str
+        ``direct``: scans complete in the threads of HBase's client; ``pool``: in others.
+    *numbers : int
+        Distance within which a fingerprint is near, and rows a prefix at most.
+    """
+    command = _command(instance, "query", table, how, *map(str, numbers))
     process = subprocess.Popen(
         command, env=_quiet(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )

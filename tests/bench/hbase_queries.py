@@ -1,9 +1,11 @@
 """Near fingerprints in HBase: one query and batches, by all clients in turns."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from bench.hbase_clients import IN_FLIGHT, Client, Java, Ours, clients_of
+from bench.hbase_clients import IN_FLIGHT, Client, Java, Ours, Simhashes, clients_of
 from bench.hbase_instance import Instance
+from bench.machine import processor_seconds
 from bench.queries import Planted
 from bench.sizes import Sizes
 from bench.tables import Table, count, microseconds, rate, times
@@ -17,9 +19,9 @@ def query_tables(instance: Instance, table: str, planted: Planted, sizes: Sizes)
     """Check that all clients agree with a comparison with all fingerprints, and time them."""
     with clients_of(instance, table) as clients:
         check_clients(clients, planted, sizes)
-        baseline, singles = _singles(clients, planted, sizes)
-        _, _, one, two, java = clients
-        return [singles, _batches(one, two, java, baseline, planted, sizes)]
+        baseline, singles = _singles(instance, clients, planted, sizes)
+        _, _, one, two, _, java = clients
+        return [*singles, _batches(one, two, java, baseline, planted, sizes)]
 
 
 def check_clients(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> None:
@@ -40,32 +42,69 @@ def check_clients(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> 
             raise SimhashError(f"{client.name} does not answer what comparing with all of them does")
 
 
-def _singles(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> tuple[float, Table]:
-    """Give the baseline's seconds a query, and the table."""
-    queries = planted.queries[: sizes.hbase_singles]
+def _singles(
+    instance: Instance, clients: Sequence[Client], planted: Planted, sizes: Sizes
+) -> tuple[float, list[Table]]:
+    """Give the baseline's seconds a query, and the tables."""
     for client in clients:
         client.one_by_one(planted.queries[-sizes.hbase_warm :])
-    rounds: list[list[list[float]]] = [[] for _ in clients]
+    queries = planted.queries[: sizes.hbase_singles]
+    rounds: list[list[_Round]] = [[] for _ in clients]
     for _ in range(sizes.hbase_rounds):
-        answers = [client.one_by_one(queries) for client in clients]
-        for mine, (seconds, _) in zip(rounds, answers, strict=True):
-            mine.append(sorted(seconds))
-        if any(pairs != answers[0][1] for _, pairs in answers):
+        answers = []
+        for client, mine in zip(clients, rounds, strict=True):
+            done, pairs = _round(instance, client, queries)
+            mine.append(done)
+            answers.append(pairs)
+        if any(pairs != answers[0] for pairs in answers):
             raise SimhashError("the answers of two clients differ")
-    best = [min(mine, key=sum) for mine in rounds]
-    means = [sum(seconds) / len(seconds) for seconds in best]
+    typical = [sorted(mine, key=lambda done: done.mean)[len(mine) // 2] for mine in rounds]
+    names = [client.name for client in clients]
+    return typical[0].mean, [_times(names, typical, sizes), _processors(names, rounds)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Round:
+    """Some queries of one client, one after the other."""
+
+    seconds: list[float]
+    """Of each query, ascending."""
+    processors: Sequence[float]
+    """Seconds of server, gateways and client, for all queries."""
+
+    @property
+    def mean(self) -> float:
+        return sum(self.seconds) / len(self.seconds)
+
+
+def _round(instance: Instance, client: Client, queries: Simhashes) -> tuple[_Round, set[tuple[int, int]]]:
+    before = _processor_seconds(instance, client)
+    seconds, pairs = client.one_by_one(queries)
+    after = _processor_seconds(instance, client)
+    used = [end - start for start, end in zip(before, after, strict=True)]
+    return _Round(seconds=sorted(seconds), processors=used), pairs
+
+
+def _processor_seconds(instance: Instance, client: Client) -> list[float]:
+    pids = instance.pids
+    gateways = processor_seconds(pids["thrift1"]) + processor_seconds(pids["thrift2"])
+    return [processor_seconds(pids["master"]), gateways, processor_seconds(client.process)]
+
+
+def _times(names: Sequence[str], typical: Sequence[_Round], sizes: Sizes) -> Table:
+    first = typical[0]
     rows = [
         [
-            client.name,
-            microseconds(percentile(seconds, 0.5)),
-            microseconds(percentile(seconds, 0.99)),
-            rate(1, mean),
-            times(mean, means[0]),
-            times(percentile(seconds, 0.5), percentile(best[0], 0.5)),
+            name,
+            microseconds(percentile(done.seconds, 0.5)),
+            microseconds(percentile(done.seconds, 0.99)),
+            rate(1, done.mean),
+            times(done.mean, first.mean),
+            times(percentile(done.seconds, 0.5), percentile(first.seconds, 0.5)),
         ]
-        for client, seconds, mean in zip(clients, best, means, strict=True)
+        for name, done in zip(names, typical, strict=True)
     ]
-    return means[0], Table(
+    return Table(
         title=f"One query at a time in HBase, within 3 bits among {count(sizes.fingerprints)} fingerprints",
         columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians"],
         rows=rows,
@@ -74,11 +113,26 @@ def _singles(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> tuple
             "ten prefixes of family `b` a query and keeps what is near; no documents are read. All answers to "
             f"{count(sizes.flat_queries)} queries were found equal to a comparison with all fingerprints, and those to "
             "the timed queries equal to each other.",
-            f"{count(len(queries))} queries, the best of {sizes.hbase_rounds} rounds in turns, after "
+            f"{count(len(first.seconds))} queries, the median of {sizes.hbase_rounds} rounds in turns, after "
             f"{count(sizes.hbase_warm)} by each client that are not timed. One node with its gateways on this machine; "
             "a table of four regions, FAST_DIFF, no codec. Java has no gateway between, and its prefixes are computed "
-            "before its clock runs.",
+            "before its clock runs; completing scans in the client's own threads is for callers who never block there.",
         ],
+    )
+
+
+def _processors(names: Sequence[str], rounds: Sequence[Sequence[_Round]]) -> Table:
+    """Show where the time of a query goes: the mean of all rounds."""
+    rows = []
+    for name, mine in zip(names, rounds, strict=True):
+        queries = sum(len(done.seconds) for done in mine)
+        parts = [sum(part) / queries * 1e3 for part in zip(*(done.processors for done in mine), strict=True)]
+        rows.append([name, *(f"{part:.2f} ms" for part in (*parts, sum(parts)))])
+    return Table(
+        title="Processor time of the same queries, each",
+        columns=["client", "server", "gateway", "client", "in all"],
+        rows=rows,
+        notes=["User and system time of the processes; the server's holds master and region server."],
     )
 
 

@@ -145,12 +145,15 @@ class _Line(Generic[T]):
         self._timeout_s = timeout_s
         self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
 
-    def begin(self, work: _Work[T]) -> None:
-        """Start one more conversation, if there is one."""
-        task = work.next_task()
-        if task is not None:
+    def begin(self, work: _Work[T], conversations: int) -> None:
+        """Start so many more conversations, if there are as many."""
+        for _ in range(conversations):
+            task = work.next_task()
+            if task is None:
+                break
             number, conversation = task
-            self._ask(number, conversation, next(conversation))
+            self._write(number, conversation, next(conversation))
+        self._push()
 
     def advance(self, work: _Work[T]) -> bool:
         """Read what the oldest question waits for and go on with it; tell whether there was one."""
@@ -163,19 +166,25 @@ class _Line(Generic[T]):
             calls = conversation.send(answers)
         except StopIteration as finished:
             work.results[number] = finished.value
-            self.begin(work)
+            if work.waiting:
+                self.begin(work, 1)
         else:
-            self._ask(number, conversation, calls)
+            self._write(number, conversation, calls)
+            self._push()
         return True
 
     def hang_up(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _ask(self, number: int, conversation: Conversation[T], calls: Sequence[Call]) -> None:
-        with translated(calls[0].method, self._connection.gateway, self._table):
-            self._connection.send(calls, timeout_s=self._timeout_s)
+    def _write(self, number: int, conversation: Conversation[T], calls: Sequence[Call]) -> None:
+        self._connection.write(calls)
         self._talking.append((number, conversation, calls))
+
+    def _push(self) -> None:
+        method = self._talking[-1][2][0].method
+        with translated(method, self._connection.gateway, self._table):
+            self._connection.push(timeout_s=self._timeout_s)
 
 
 def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
@@ -185,8 +194,8 @@ def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
     """
     line = lines[0]
     try:
-        for line in lines * min(window, -(-work.waiting // len(lines))):
-            line.begin(work)
+        for left, line in zip(range(len(lines), 0, -1), lines, strict=True):
+            line.begin(work, min(window, -(-work.waiting // left)))
         busy = True
         while busy:
             busy = False

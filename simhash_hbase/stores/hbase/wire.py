@@ -54,11 +54,21 @@ class Channel:
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._waiting = bytearray()
-        self.deadline = 0.0
+        self._deadline = 0.0
+        self._timeout_s: float | None = None
+
+    def allow(self, timeout_s: float) -> None:
+        """Set a deadline so many seconds from now; a piece that is waited for then may come as late again."""
+        self._deadline = time.monotonic() + timeout_s
+        if timeout_s != self._timeout_s:
+            # Each setting is a call of the system, as dear as sending.
+            self._socket.settimeout(timeout_s)
+            self._timeout_s = timeout_s
 
     def read(self, size: int) -> bytes:
         """Read at least one byte before the deadline."""
-        self._socket.settimeout(self._remaining())
+        if time.monotonic() >= self._deadline:
+            raise TimeoutError
         found = self._socket.recv(size)
         if not found:
             raise ConnectionAbortedError("the connection was closed before the whole answer came")
@@ -73,13 +83,13 @@ class Channel:
 
     def push(self) -> None:
         """Send what was written before the deadline."""
-        self._socket.settimeout(self._remaining())
         self._socket.sendall(self._waiting)
         self._waiting.clear()
 
     def is_quiet(self) -> bool:
         """Tell whether nothing came: neither bytes that nobody asked for nor the end of the connection."""
         self._socket.setblocking(False)
+        self._timeout_s = None
         try:
             self._socket.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -91,12 +101,6 @@ class Channel:
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
-
-    def _remaining(self) -> float:
-        remaining = self.deadline - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError
-        return remaining
 
 
 class Connection:
@@ -134,20 +138,13 @@ class Connection:
         self._sequence = 0
         self._awaited: deque[tuple[Call, int]] = deque()
 
-    def send(self, calls: Sequence[Call], *, timeout_s: float | None = None) -> None:
-        """Send calls one behind the other.
+    def write(self, calls: Sequence[Call]) -> None:
+        """Put calls one behind the other, to be sent by `push`.
 
         Parameters
         ----------
         calls : sequence of Call
             At least one.
-        timeout_s : float, optional
-            Seconds until all must have been taken.
-
-        Raises
-        ------
-        OSError
-            When they are not taken in time, or the connection is closed.
         """
         self.broken = True
         for call in calls:
@@ -158,9 +155,30 @@ class Connection:
             arguments.write(self._protocol)
             self._protocol.write_message_end()
             self._transport.flush()
-        self._channel.deadline = time.monotonic() + (timeout_s or self._timeout_s)
+        self.broken = False
+
+    def push(self, *, timeout_s: float | None = None) -> None:
+        """Send what was written, all at once: each sending wakes the gateway.
+
+        Parameters
+        ----------
+        timeout_s : float, optional
+            Seconds until all must have been taken.
+
+        Raises
+        ------
+        OSError
+            When they are not taken in time, or the connection is closed.
+        """
+        self.broken = True
+        self._channel.allow(timeout_s or self._timeout_s)
         self._channel.push()
         self.broken = False
+
+    def send(self, calls: Sequence[Call], *, timeout_s: float | None = None) -> None:
+        """Write calls and push them; see `write` and `push`."""
+        self.write(calls)
+        self.push(timeout_s=timeout_s)
 
     def receive(self, *, timeout_s: float | None = None) -> Answer:
         """Wait for the answer of the oldest call that has none yet.
@@ -185,7 +203,7 @@ class Connection:
         """
         self.broken = True
         call, sequence = self._awaited[0]
-        self._channel.deadline = time.monotonic() + (timeout_s or self._timeout_s)
+        self._channel.allow(timeout_s or self._timeout_s)
         try:
             result = self._read(call, sequence)
         except (OSError, UnreadableAnswer, MemoryError):

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
@@ -22,7 +23,6 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
-import org.apache.hadoop.hbase.client.AdvancedScanResultConsumer;
 import org.apache.hadoop.hbase.client.AsyncConnection;
 import org.apache.hadoop.hbase.client.AsyncTable;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
@@ -42,9 +42,12 @@ import org.apache.hadoop.hbase.util.CommonFSUtils;
  * does what no gateway offers: it rewrites a table's files with other settings.
  *
  * <pre>
- * AsyncPeer query TABLE REACH LIMIT            answers queries from standard input
- * AsyncPeer rewrite TABLE FAMILY ENCODING,CODEC…   prints the bytes of the family's files under each pair
+ * AsyncPeer query TABLE direct|pool REACH LIMIT    answers queries from standard input
+ * AsyncPeer rewrite TABLE FAMILY ENCODING,CODEC…    prints the bytes of the family's files under each pair
  * </pre>
+ *
+ * <p>Scans complete in HBase's own threads (direct), which its manual leaves to experts since whatever they do there holds
+ * up the connection, or in a pool, as it has them for other callers.
  *
  * <p>Queries come in batches, all integers big-endian: how many to keep in flight (4 bytes; 0 ends the input), queries
  * (4), prefixes of each (4); then for each query its fingerprint (8) and its prefixes (5 each). The answer: nanoseconds
@@ -59,11 +62,11 @@ public final class AsyncPeer {
   private static final long COMPACTION_MINUTES = 15;
   private static final long POLL_MS = 200;
 
-  private final AsyncTable<AdvancedScanResultConsumer> table;
+  private final AsyncTable<?> table;
   private final int reach;
   private final int limit;
 
-  private AsyncPeer(AsyncTable<AdvancedScanResultConsumer> table, int reach, int limit) {
+  private AsyncPeer(AsyncTable<?> table, int reach, int limit) {
     this.table = table;
     this.reach = reach;
     this.limit = limit;
@@ -79,8 +82,11 @@ public final class AsyncPeer {
       try (AsyncConnection connection = ConnectionFactory.createAsyncConnection(conf).get();
           DataInputStream in = new DataInputStream(new BufferedInputStream(System.in));
           DataOutputStream answers = new DataOutputStream(new BufferedOutputStream(out))) {
-        int reach = Integer.parseInt(arguments[2]);
-        new AsyncPeer(connection.getTable(name), reach, Integer.parseInt(arguments[3])).answer(in, answers);
+        boolean inPool = arguments[2].equals("pool");
+        AsyncTable<?> table =
+            inPool ? connection.getTable(name, ForkJoinPool.commonPool()) : connection.getTable(name);
+        int reach = Integer.parseInt(arguments[3]);
+        new AsyncPeer(table, reach, Integer.parseInt(arguments[4])).answer(in, answers);
       }
     } else {
       try (Connection connection = ConnectionFactory.createConnection(conf)) {

@@ -169,6 +169,24 @@ def test_plan_prints_its_figures_whole_whatever_the_width(cli, monkeypatch, colu
         assert max(map(len, plain.splitlines())) <= columns
 
 
+def test_plan_adds_up_what_was_measured(cli):
+    made = {codec: planned(cli, "--documents", "1e6", "--compression", codec)["5x2"] for codec in ("NONE", "SNAPPY")}
+
+    # 24.4 bytes a block row and 353 a document; in HBase 15.2 and 302, with SNAPPY 10.9 and 177.
+    assert made["NONE"]["embedded_bytes"] == made["SNAPPY"]["embedded_bytes"] == 597_000_000
+    assert (made["NONE"]["hbase_bytes"], made["SNAPPY"]["hbase_bytes"]) == (454_000_000, 286_000_000)
+    assert made["NONE"]["hbase_regions"] == 1
+    # 43 µs a document into HBase, 14.4 into a folder, 1/550 s for its fingerprint and sketch.
+    assert (made["NONE"]["load_hours"], made["NONE"]["embedded_load_hours"]) == (0.0119, 0.004)
+    assert made["NONE"]["fingerprint_hours"] == 0.5051
+    assert planned(cli, "--documents", "1e9")["5x2"]["hbase_regions"] == -(-454 * 10**9 // (10 * 2**30))
+
+
+def test_plan_says_what_its_hours_leave_out(cli):
+    assert "50.5 hours of one core before" in cli("plan", "--documents", "1e8").err
+    assert cli("plan", "--documents", "1e8", "--quiet").err == ""
+
+
 @pytest.mark.parametrize("number", ["1000000", "1,000,000", "1_000_000", "1e6", "10^6"])
 def test_plan_reads_numbers_as_people_write_them(cli, number):
     assert planned(cli, "--documents", number, "--scheme", "5x2")["5x2"]["rows"] == 10**7

@@ -1,0 +1,213 @@
+"""The dashboard and the alerts name metrics that the service has, and a real Prometheus understands them."""
+
+import json
+import re
+import socket
+from itertools import combinations
+
+import pytest
+import yaml
+from corpus import near_copies
+from prometheus import DOCKER, promtool, watching
+from prometheus_client.parser import text_string_to_metric_families
+from serving import NDJSON
+
+RULES = DOCKER / "prometheus" / "rules.yml"
+CONFIG = DOCKER / "prometheus" / "prometheus.yml"
+DASHBOARD = json.loads((DOCKER / "grafana" / "dashboard.json").read_text())
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+ALERTS = {rule["alert"]: rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]}
+# Of Prometheus itself, whether the service answered.
+OF_PROMETHEUS = {"up"}
+# Of stores that are reached over a network.
+OF_STORES = {"simhash_store_connections", "simhash_store_connections_limit", "simhash_store_retries_total"}
+ENDINGS = ("_bucket", "_sum", "_count")
+
+
+def shown():
+    """Return the dashboard's expressions as Grafana sends them."""
+    variables = {"$__rate_interval": "1m", "$instance": ".*"}
+    expressions = [target["expr"] for panel in PANELS for target in panel["targets"]]
+    return [re.sub("|".join(map(re.escape, variables)), lambda m: variables[m[0]], expr) for expr in expressions]
+
+
+def named(expression):
+    """Return the metrics that an expression names."""
+    return set(re.findall(r"\b(simhash_\w+|up)\b", re.sub(r'"[^"]*"', "", expression)))
+
+
+def use(client):
+    """Ask a bit of everything: six documents, six queries."""
+    documents = near_copies(3, 2)
+    client.post("/v1/documents", content="".join(map(json_line, documents)), headers=NDJSON)
+    for document in documents:
+        client.post("/v1/queries", json={"text": document["text"]})
+    client.get("/v1/documents", params={"id": "nobody"})
+
+
+def json_line(document):
+    return json.dumps(document) + "\n"
+
+
+@pytest.fixture
+def exported(client):
+    """Return the names and labels of what the service exports."""
+    use(client)
+    families = list(text_string_to_metric_families(client.get("/metrics").text))
+    return {sample.name: set(sample.labels) for family in families for sample in family.samples}
+
+
+def test_every_metric_that_is_named_is_exported_with_the_labels_it_is_asked_by(exported):
+    expressions = [*shown(), *(rule["expr"] for rule in ALERTS.values())]
+
+    for expression in expressions:
+        metrics = named(expression) - OF_PROMETHEUS - OF_STORES
+        assert metrics <= set(exported), expression
+        for metric, labels in re.findall(r"(simhash_\w+)\{([^}]*)\}", expression):
+            asked = set(re.findall(r"(\w+)(?:=|!=|=~|!~)\"", labels)) - {"instance", "job"}
+            assert metric in OF_STORES or asked <= exported[metric], expression
+
+
+def test_the_dashboard_shows_every_metric_that_the_service_exports(exported):
+    seen = set().union(*map(named, shown()))
+
+    families = {re.sub("|".join(f"{ending}$" for ending in ENDINGS), "", name) for name in exported}
+    families = {name for name in families if not name.endswith("_created")}
+    assert {re.sub("_bucket$", "", name) for name in seen} - OF_PROMETHEUS - OF_STORES == families
+    assert seen >= OF_STORES
+
+
+def test_panels_have_numbers_places_and_sentences_of_their_own():
+    panels = DASHBOARD["panels"]
+
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    assert all(panel["description"].endswith(".") and panel["title"] for panel in PANELS)
+    for a, b in combinations((panel["gridPos"] for panel in panels), 2):
+        apart = (
+            a["x"] + a["w"] <= b["x"]
+            or b["x"] + b["w"] <= a["x"]
+            or a["y"] + a["h"] <= b["y"]
+            or b["y"] + b["h"] <= a["y"]
+        )
+        assert apart
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in panels)
+    mentioned = set(re.findall(r"Simhash\w+", json.dumps(PANELS)))
+    assert mentioned <= set(ALERTS)
+
+
+def test_the_alerts_of_the_readme_are_those_of_the_rules():
+    readme = (DOCKER.parent / "README.md").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"`(Simhash[A-Z]\w+)`", readme)) == set(ALERTS)
+
+
+def test_promtool_understands_every_expression(tmp_path):
+    rules = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(shown())]
+    panels = tmp_path / "panels.yml"
+    panels.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+
+    assert f"{len(rules)} rules found" in promtool("check", "rules", panels)
+    assert f"{len(ALERTS)} rules found" in promtool("check", "rules", RULES)
+    promtool("check", "config", "--syntax-only", CONFIG)
+
+
+# A series as promtool reads it: start, what is added each minute, and how often.
+STEADY, SILENT = "0+600x120", "0+0x120"
+REQUESTS = 'simhash_requests_total{instance="a",route="/v1/queries",method="POST",status="%s"}'
+QUERY_SECONDS = 'simhash_request_seconds_bucket{instance="a",route="/v1/queries",media="json",le="%s"}'
+ROWS = 'simhash_query_rows_bucket{instance="a",le="%s"}'
+CONNECTIONS = {'simhash_store_connections_limit{instance="a"}': "20+0x120"}
+# For each alert what the service exports when it fires, and the same when all is well.
+CASES = {
+    "SimhashDown": ({'up{instance="a",job="simhash"}': "0+0x120"}, {'up{instance="a",job="simhash"}': "1+0x120"}),
+    "SimhashStoreFailing": (
+        {REQUESTS % 200: STEADY, REQUESTS % 503: "0+7x120"},
+        {REQUESTS % 200: STEADY, REQUESTS % 503: "0+5x120", REQUESTS % 404: STEADY},
+    ),
+    "SimhashStoreRetries": (
+        {'simhash_store_retries_total{instance="a"}': "0+61x120"},
+        {'simhash_store_retries_total{instance="a"}': "0+59x120"},
+    ),
+    "SimhashConnectionsUsedUp": (
+        {'simhash_store_connections{instance="a",state="in_use"}': "19+0x120", **CONNECTIONS},
+        {
+            'simhash_store_connections{instance="a",state="in_use"}': "18+0x120",
+            'simhash_store_connections{instance="a",state="idle"}': "2+0x120",
+            **CONNECTIONS,
+        },
+    ),
+    "SimhashSlowQueries": (
+        {QUERY_SECONDS % "0.5": "0+98x120", QUERY_SECONDS % "1": "0+100x120", QUERY_SECONDS % "+Inf": "0+100x120"},
+        {QUERY_SECONDS % "0.5": "0+99x120", QUERY_SECONDS % "1": "0+100x120", QUERY_SECONDS % "+Inf": "0+100x120"},
+    ),
+    "SimhashTurnedAway": (
+        {'simhash_requests_turned_away_total{instance="a"}': "0+1x120"},
+        {'simhash_requests_turned_away_total{instance="a"}': "0+1x2 2+0x118"},
+    ),
+    "SimhashTruncatedAnswers": (
+        {'simhash_answers_truncated_total{instance="a"}': "0+0x100 1+0x20"},
+        {'simhash_answers_truncated_total{instance="a"}': SILENT},
+    ),
+    "SimhashHotPrefixes": (
+        {ROWS % "1000": "0+85x120", ROWS % "10000": "0+100x120", ROWS % "+Inf": "0+100x120"},
+        {ROWS % "1000": "0+91x120", ROWS % "10000": "0+100x120", ROWS % "+Inf": "0+100x120"},
+    ),
+    "SimhashUnknownKeys": ({REQUESTS % 401: "0+61x120"}, {REQUESTS % 401: "0+59x120", REQUESTS % 200: STEADY}),
+}
+
+
+def test_there_is_a_case_for_every_alert():
+    assert set(CASES) == set(ALERTS)
+
+
+@pytest.mark.parametrize("alert", CASES)
+@pytest.mark.parametrize("fires", [True, False])
+def test_an_alert_fires_when_it_should_and_only_then(tmp_path, alert, fires):
+    series = CASES[alert][0 if fires else 1]
+    firing = {"labels": f'{{alertname="{alert}"}}', "value": 1}
+    wanted = {
+        "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
+        "eval_time": "110m",
+        "exp_samples": [firing] if fires else [],
+    }
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [wanted],
+    }
+    path = tmp_path / "case.yml"
+    path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": [case]}))
+
+    promtool("test", "rules", path)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def test_a_prometheus_of_the_shipped_configuration_reads_the_service(server, client, tmp_path):
+    """All as in docker/, but for the address, the key's file, and the pace."""
+    config = yaml.safe_load(CONFIG.read_text())
+    config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["rule_files"] = [str(RULES)]
+    [job] = config["scrape_configs"]
+    job["static_configs"] = [{"targets": [server.address.removeprefix("http://")]}]
+    job["authorization"]["credentials_file"] = str(tmp_path / "key")
+    (tmp_path / "key").write_text(server.keys["metrics"])
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
+    use(client)
+
+    with watching(tmp_path / "prometheus.yml", free_port(), tmp_path) as prometheus:
+        prometheus.wait_until(lambda: prometheus.query("count_over_time(simhash_queries_total[1m]) > 1"))
+
+        assert [series["value"][1] for series in prometheus.query("simhash_queries_total")] == ["6"]
+        assert [series["value"][1] for series in prometheus.query('up{job="simhash"}')] == ["1"]
+        empty = [expression for expression in shown() if not prometheus.query(expression)]
+        # This store is a folder, and nobody claims.
+        assert all(named(expression) & OF_STORES or "claim" in expression for expression in empty)
+        prometheus.wait_until(lambda: rules_of(prometheus) == [("ok", "inactive")] * len(ALERTS))
+
+
+def rules_of(prometheus):
+    return [(rule["health"], rule["state"]) for group in prometheus.get("rules")["groups"] for rule in group["rules"]]

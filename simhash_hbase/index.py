@@ -15,7 +15,7 @@ from simhash_hbase.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.changes import read_states
 from simhash_hbase.claim import Claimed, Timer, claim_by_protocol, claim_in_transaction
 from simhash_hbase.dedup import Deduplicator
-from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
+from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata, check_storable
 from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexExists, InvalidArgument, Unsupported
 from simhash_hbase.greedy import Decision
 from simhash_hbase.idf import IdfTable
@@ -278,6 +278,7 @@ class Index:
             told when the documents are claimed again.
         """
         self._check_whole("claim")
+        check_storable(entries)
         claimed: list[Claimed] = []
         for rows in _rounds(entries.ids):
             for at in range(0, len(rows), BATCH_DOCUMENTS):

@@ -73,6 +73,9 @@ class FaultyProxy:
             except OSError:
                 client.close()
                 continue
+            for end in (client, server):
+                # Or Nagle's algorithm holds back small pieces until earlier ones are acknowledged, 40 ms later.
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._pairs.append((client, server))
             for source, sink, is_reply in ((client, server, False), (server, client, True)):

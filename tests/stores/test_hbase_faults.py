@@ -3,15 +3,16 @@
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from simhash_hbase.blocks import Scheme
-from simhash_hbase.errors import IndexMissing, Retryable, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rowkey import BlockRows, block_rows
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase import Gateway, HBaseStore, exchange
 from simhash_hbase.stores.hbase.admin2 import Admin2
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.wire import Call
@@ -21,8 +22,8 @@ from tests.stores.rows import found_by, pairs_of
 
 pytestmark = pytest.mark.hbase
 
-# 10,000 in the full run.
-QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "300"))
+QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "10000"))
+THREADS = 4
 SCHEME = Scheme(5, 2)
 PATIENCE = {"timeout_s": 2.0, "deadline_s": 20.0}
 
@@ -255,20 +256,23 @@ def test_a_disabled_table_is_said_to_be_disabled(version):
     store.close()
 
 
-def test_queries_under_random_faults_are_never_answered_wrongly(store, proxy, simhashes):
-    rng = np.random.default_rng(7)
-    proxy.chaos = Chaos(seed=7, hold_s=2.5)
-    wrong, failed = 0, 0
-    for _ in range(QUERIES):
-        prefixes = prefixes_of(rng.choice(simhashes, 1))
-        try:
-            wrong += pairs_of(store.scan(prefixes, limit=1000).rows) != expected(simhashes, prefixes)
-        except Retryable:
-            failed += 1
+def test_queries_under_random_faults_are_never_answered_wrongly(proxy, version, table, simhashes, monkeypatch):
+    # Each fault costs time-out or pause, and there are hundreds.
+    monkeypatch.setattr(exchange, "FIRST_PAUSE_S", 0.002)
+    gateway = Gateway("127.0.0.1", proxy.port)
+    store = HBaseStore.open(hbase_options(version, table, gateways=(gateway,), timeout_s=0.5, deadline_s=20.0))
+    proxy.chaos = Chaos(seed=7, hold_s=0.6)
 
-    assert wrong == 0
-    assert failed == 0
-    assert proxy.chaos.faults > QUERIES / 300
+    def is_right(simhash):
+        prefixes = prefixes_of(np.array([simhash]))
+        return pairs_of(store.scan(prefixes, limit=1000).rows) == expected(simhashes, prefixes)
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        right = list(threads.map(is_right, np.random.default_rng(7).choice(simhashes, QUERIES)))
+    store.close()
+
+    assert right == [True] * QUERIES
+    assert proxy.chaos.faults > QUERIES / 100
 
 
 def disable(name):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -167,7 +168,7 @@ def _verify_page(
     found = [state for state in states if state.state in FOUND_STATES]
     result.documents += len(found)
     result.duplicates += sum(state.state == "duplicate" for state in states)
-    _check_members(store, result, found, repair=repair)
+    _check_members(store, result, found, now=now, repair=repair)
     _check_rows(store, profile, result, found, now=now, repair=repair)
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     result.members += len(members)
@@ -236,14 +237,24 @@ def _decode(cells: Sequence[Cell]) -> tuple[list[tuple[Cell, DocumentState]], li
     return documents, damaged
 
 
-def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], *, repair: bool) -> None:
+def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], *, now: int, repair: bool) -> None:
     keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
     cells = store.get(FAMILY_DOCUMENTS, keys)
     missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
     result.missing_members += len(missing)
     if repair and missing:
-        store.put(FAMILY_DOCUMENTS, [_bare_member(state) for state in missing])
-        result.repaired += len(missing)
+        result.repaired += _make_members(store, missing, now)
+
+
+def _make_members(store: Store, states: Sequence[DocumentState], now: int) -> int:
+    """Write members above whatever deleted them, and their time into the document cells; count these."""
+    again = [msgspec.structs.replace(state, stamp=max(now, state.stamp + 1)) for state in states]
+    store.put(FAMILY_DOCUMENTS, [_bare_member(state) for state in again])
+    if not isinstance(store, CompareAndSet):
+        return 0
+    pairs = zip(states, again, strict=True)
+    swaps = [Swap(document_row(id_digest(old.id)), STATE_QUALIFIER, encode(old), encode(new)) for old, new in pairs]
+    return sum(store.compare_and_set(swaps))
 
 
 def _bare_member(state: DocumentState) -> Cell:
@@ -364,10 +375,13 @@ def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> i
     if not orphans.any():
         return 0
     doomed = BlockRows(rows.prefixes[orphans], rows.simhashes[orphans])
-    store.delete_rows(doomed, timestamp=now - round(profile.grace_s * 1000))
+    cutoff = now - round(profile.grace_s * 1000)
+    store.delete_rows(doomed, timestamp=cutoff)
     if isinstance(store, Transactional):
         return len(doomed.prefixes)
     back = ~_memberless(store, doomed.simhashes)
     if back.any():
-        store.put_rows(BlockRows(doomed.prefixes[back], doomed.simhashes[back]), timestamp=now)
-    return int((~back).sum())
+        # Above the delete, which hides what is written at its own time.
+        store.put_rows(BlockRows(doomed.prefixes[back], doomed.simhashes[back]), timestamp=max(now, cutoff + 1))
+    left = store.scan(distinct(doomed.prefixes), limit=UNLIMITED).rows
+    return len(set(_pairs(doomed)) - set(_pairs(left)))

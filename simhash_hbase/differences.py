@@ -32,7 +32,7 @@ _UNSPACED = re.compile(
 )
 _JOINER = "\u200d"
 _SENTENCE_ENDS = frozenset("。！？；…”」』.!?;")
-_CHAFF = 4
+_CHAFF = 3
 
 
 def word_differences(a: str, b: str) -> list[Piece]:
@@ -54,7 +54,7 @@ def word_differences(a: str, b: str) -> list[Piece]:
     Words are compared as they are written; Chinese is cut into them by jieba. Blanks belong to the word before them
     and are not compared, so that a text that was only wrapped anew has no differences. As few words as possible are
     marked, but for the reader's sake a short run of equal words is marked with the changes around it, if both are at
-    least four times as long. Nothing is left out of long texts: with more than 2 ** 28 pairs of words between common
+    least three times as long. Nothing is left out of long texts: with more than 2 ** 28 pairs of words between common
     beginning and common end (16,000 words each) they are compared part by part (see `align`), and then a few words
     more than needed may be marked. Time grows with the product of the lengths up to there, a tenth of a second, and
     about linearly beyond.

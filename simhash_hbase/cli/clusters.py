@@ -1,27 +1,14 @@
 """The clusters of a corpus: each kept document with its duplicates."""
 
 import sqlite3
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
+from simhash_hbase.report import duplicate_table
 from simhash_hbase.results import json_line
 
 __all__ = ["write_clusters"]
-
-
-class _Line(msgspec.Struct):
-    """What a cluster needs of a decision."""
-
-    id: str
-    of: str | None = None
-    distance: int | None = None
-    similarity: float | None = None
 
 
 def write_clusters(lines: Iterable[bytes], path: str) -> int:
@@ -44,21 +31,8 @@ def write_clusters(lines: Iterable[bytes], path: str) -> int:
     -----
     Grouped on the disk, in the folder for temporary files: memory does not grow with the corpus.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,
-        closing(sqlite3.connect(str(Path(folder) / "clusters"))) as database,
-    ):
-        database.execute("CREATE TABLE duplicate (number INTEGER PRIMARY KEY, of, id, distance, similarity)")
-        database.executemany("INSERT INTO duplicate VALUES (NULL, ?, ?, ?, ?)", _duplicates(lines))
-        database.execute("CREATE INDEX originals ON duplicate (of, number)")
+    with duplicate_table(lines) as database:
         return _write(database, path)
-
-
-def _duplicates(lines: Iterable[bytes]) -> Iterator[tuple[Any, ...]]:
-    decode = msgspec.json.Decoder(_Line).decode
-    for found in map(decode, lines):
-        if found.of is not None:
-            yield found.of, found.id, found.distance, found.similarity
 
 
 def _write(database: sqlite3.Connection, path: str) -> int:

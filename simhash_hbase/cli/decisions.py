@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 VERSION = 1
-_DECIDE_NOTHING = ("debug", "quiet", "resume", "workers")
+_DECIDE_NOTHING = ("debug", "quiet", "report", "resume", "workers")
 
 
 class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):

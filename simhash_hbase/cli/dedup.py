@@ -30,6 +30,7 @@ from simhash_hbase.cli.options import (
     store_fields,
 )
 from simhash_hbase.cli.output import Output
+from simhash_hbase.cli.report import open_report, partial_report, tell_report
 from simhash_hbase.cli.sample import texts_of
 from simhash_hbase.cli.shortfalls import warn_of_shortfalls
 from simhash_hbase.cli.spool import spooled
@@ -41,6 +42,7 @@ from simhash_hbase.greedy import Decision
 from simhash_hbase.index import Index
 from simhash_hbase.inputs import Document, Reject
 from simhash_hbase.pipeline import Chunk
+from simhash_hbase.report import Corpus
 from simhash_hbase.results import decision_record
 from simhash_hbase.rowkey import id_digest
 
@@ -58,6 +60,8 @@ from simhash_hbase.rowkey import id_digest
               help="Write the kept documents here, as they came.")  # fmt: skip
 @click.option("--clusters", type=click.Path(dir_okay=False), metavar="FILE", help="Write each original that has"
               " duplicates here, with them.")  # fmt: skip
+@click.option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Write a page for people here:"
+              " figures, clusters, and pairs side by side; reads the input once more.")  # fmt: skip
 @click.option("--results", type=click.Path(dir_okay=False), metavar="FILE", help="Write the decisions here, with a"
               " checkpoint; not for standard input.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on with --results FILE where an earlier run was ended.")
@@ -82,6 +86,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         header = common_header(files, input_settings(given)) if options["kept"] else None
         index = stack.enter_context(_open(url, files, given, options, output))
         deduplicator = stack.enter_context(_deduplicator(index, dry_run=options["dry_run"]))
+        report = stack.enter_context(open_report(options["report"]))
         kept_bytes = decisions.start.kept_bytes if decisions.start else 0
         kept = stack.enter_context(open_kept(options["kept"], keep=kept_bytes, header=header))
         documents = stack.enter_context(Documents("dedup", files, given, output, keep_raw=kept is not None))
@@ -92,6 +97,15 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
             run.first()
         if options["clusters"]:
             write_clusters(decisions.lines(), options["clusters"])
+        if report is not None:
+            corpus = Corpus(
+                lines=decisions.lines,
+                sources=files,
+                settings=input_settings(given),
+                analysis=index.analysis,
+                refused=documents.refused,
+            )
+            tell_report(report, corpus, url, options, output)
     progress = run.progress
     output.summary(
         "dedup",
@@ -100,6 +114,8 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         duplicates=documents.read - progress.originals,
         refused=documents.refused,
     )
+    if options["report"]:
+        output.note(f"the report is in {options['report']}")
     return documents.exit_code
 
 
@@ -111,16 +127,19 @@ def _check_results(options: dict[str, Any]) -> None:
 
 
 def _reads_twice(options: dict[str, Any], given: dict[str, Any]) -> bool:
-    """Tell whether the input is looked at before it is decided: for the idf, or for a header."""
-    return options["create"] or (options["kept"] is not None and given["input_format"] in ("csv", "tsv"))
+    """Tell whether the input is looked at before it is decided, for the idf or for a header, or after: for a report."""
+    has_header = options["kept"] is not None and given["input_format"] in ("csv", "tsv")
+    return options["create"] or has_header or options["report"] is not None
 
 
 def _written(options: dict[str, Any], given: dict[str, Any]) -> dict[str, str | None]:
     """Name every file that a run with these options writes."""
-    results = options["results"]
+    results, report = options["results"], options["report"]
     return {
         "--output": options["kept"],
         "--clusters": options["clusters"],
+        "--report": report,
+        "the report's partial file": partial_report(report) if report else None,
         "--results": results,
         "the checkpoint": checkpoint_path(results) if results else None,
         "--rejects": given["rejects"],
@@ -130,7 +149,7 @@ def _written(options: dict[str, Any], given: dict[str, Any]) -> dict[str, str | 
 def _decisions(options: dict[str, Any], new: Checkpoint, output: Output) -> AbstractContextManager[Decisions]:
     if options["results"]:
         return FileDecisions(options["results"], new, resume=options["resume"])
-    return PrintedDecisions(output, remember=options["clusters"] is not None)
+    return PrintedDecisions(output, remember=bool(options["clusters"] or options["report"]))
 
 
 class _Run:

@@ -1,0 +1,81 @@
+"""Histograms as inline SVG, and as tables for those who cannot see them."""
+
+from collections.abc import Sequence
+from html import escape
+
+from simhash_hbase.report.figures import Bar
+
+__all__ = ["histogram"]
+
+WIDTH, HEIGHT = 520, 230
+_LEFT, _RIGHT, _TOP, _BOTTOM = 8, 8, 26, 30
+_MOST_TICKS = 9
+_DIGIT = 7.5
+_GAP = 0.18
+
+
+def histogram(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
+    """Draw bars.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the page; a name for CSS.
+    title : str
+        What is counted.
+    unit : str
+        What the ticks are.
+    bars : sequence of Bar
+        At least one.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    most = max(bar.height for bar in bars) or 1
+    step = (WIDTH - _LEFT - _RIGHT) / len(bars)
+    each = -(-len(bars) // _MOST_TICKS)
+    drawn = "".join(
+        _bar(bar, _LEFT + at * step, step, bar.height / most, has_tick=(len(bars) - 1 - at) % each == 0)
+        for at, bar in enumerate(bars)
+    )
+    if not all(_has_room(bar, step) for bar in bars):
+        drawn += _text(WIDTH - _RIGHT, 12, "count end", f"highest bar: {most:,}")
+    rows = "".join(f"<tr><td>{escape(bar.label)}</td><td>{bar.height:,}</td></tr>" for bar in bars)
+    return (
+        f'<figure class="chart" id="{name}"><figcaption>{escape(title)}</figcaption>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}; the table below has the figures">'
+        f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{HEIGHT - _BOTTOM}" y2="{HEIGHT - _BOTTOM}"/>'
+        f"{drawn}</svg>"
+        f'<p class="unit">{escape(unit)}</p>'
+        "<details><summary>as a table</summary><table>"
+        f"<thead><tr><th>{escape(unit)}</th><th>duplicates</th></tr></thead><tbody>{rows}</tbody></table></details></figure>"
+    )
+
+
+def _bar(bar: Bar, left: float, step: float, share: float, *, has_tick: bool) -> str:
+    base = HEIGHT - _BOTTOM
+    # What is not zero can be seen.
+    height = max(share * (base - _TOP), 1.5) if bar.height else 0
+    middle = left + step / 2
+    parts = [
+        f"<g><title>{escape(bar.label)}: {bar.height:,}</title>",
+        # All of the column answers the pointer, however low its bar.
+        f'<rect class="column" x="{left:.1f}" y="0" width="{step:.1f}" height="{base}"/>',
+        f'<rect class="bar" x="{left + step * _GAP / 2:.1f}" y="{base - height:.1f}" width="{step * (1 - _GAP):.1f}"'
+        f' height="{height:.1f}"/>',
+    ]
+    if bar.height and _has_room(bar, step):
+        parts.append(_text(middle, base - height - 6, "count", f"{bar.height:,}"))
+    if has_tick:
+        parts.append(_text(middle, HEIGHT - 10, "tick", bar.tick))
+    return "".join([*parts, "</g>"])
+
+
+def _has_room(bar: Bar, step: float) -> bool:
+    return len(f"{bar.height:,}") * _DIGIT <= step
+
+
+def _text(x: float, y: float, kind: str, text: str) -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'

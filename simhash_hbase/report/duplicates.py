@@ -1,0 +1,68 @@
+"""The duplicates of a corpus in a temporary database: grouped, ranked and counted on the disk."""
+
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+
+__all__ = ["Decided", "duplicate_table", "read_decisions"]
+
+
+class Decided(msgspec.Struct):
+    """A line that `dedup` printed."""
+
+    id: str
+    of: str | None = None
+    distance: int | None = None
+    similarity: float | None = None
+    short: bool = False
+    of_removed: bool = False
+
+
+def read_decisions(lines: Iterable[bytes]) -> Iterator[Decided]:
+    """Read decisions.
+
+    Parameters
+    ----------
+    lines : iterable of bytes
+        Decisions as JSON lines.
+
+    Yields
+    ------
+    Decided
+    """
+    return map(msgspec.json.Decoder(Decided).decode, lines)
+
+
+@contextmanager
+def duplicate_table(lines: Iterable[bytes]) -> Iterator[sqlite3.Connection]:
+    """Make a database of the duplicates among decisions.
+
+    Parameters
+    ----------
+    lines : iterable of bytes
+        Decisions as JSON lines.
+
+    Yields
+    ------
+    sqlite3.Connection
+        With the table ``duplicate (number, of, id, distance, similarity)``, numbered from 1 in the order of the lines.
+
+    Notes
+    -----
+    In the folder for temporary files: memory does not grow with the corpus.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,
+        closing(sqlite3.connect(str(Path(folder) / "duplicates"))) as database,
+    ):
+        # Nothing of it outlives this process.
+        database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+        database.execute("CREATE TABLE duplicate (number INTEGER PRIMARY KEY, of, id, distance, similarity)")
+        rows = ((d.of, d.id, d.distance, d.similarity) for d in read_decisions(lines) if d.of is not None)
+        database.executemany("INSERT INTO duplicate VALUES (NULL, ?, ?, ?, ?)", rows)
+        database.execute("CREATE INDEX originals ON duplicate (of, number)")
+        yield database

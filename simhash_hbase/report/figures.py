@@ -1,0 +1,69 @@
+"""How far duplicates are from what was kept: the counts of the histograms."""
+
+import sqlite3
+from typing import NamedTuple
+
+__all__ = ["Bar", "distance_bars", "similarity_bars"]
+
+_BINS = 50
+"""Of similarity, from 0 to 1."""
+_SHOWN_FROM = 35
+
+
+class Bar(NamedTuple):
+    """One bar of a histogram."""
+
+    label: str
+    """What is counted, for people."""
+    tick: str
+    """What stands below it."""
+    height: int
+    """Duplicates."""
+
+
+def distance_bars(database: sqlite3.Connection) -> list[Bar]:
+    """Count duplicates by their distance to what was kept.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+        See `duplicate_table`.
+
+    Returns
+    -------
+    list of Bar
+        From distance 0 to the largest, those without duplicates too.
+    """
+    counts = dict(database.execute("SELECT distance, COUNT(*) FROM duplicate GROUP BY distance"))
+    return [
+        Bar(f"distance {distance}", str(distance), counts.get(distance, 0))
+        for distance in range(max(counts, default=0) + 1)
+    ]
+
+
+def similarity_bars(database: sqlite3.Connection) -> list[Bar]:
+    """Count duplicates by their similarity to what was kept, where it is known.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+        See `duplicate_table`.
+
+    Returns
+    -------
+    list of Bar
+        Steps of .02 up to 1, which has a bar of its own: most of its texts are the same. Empty without similarities.
+    """
+    bins = f"CAST(similarity * {_BINS} + 1e-9 AS INTEGER)"
+    counts = dict(
+        database.execute(f"SELECT {bins}, COUNT(*) FROM duplicate WHERE similarity IS NOT NULL GROUP BY {bins}")
+    )
+    if not counts:
+        return []
+    return [_bin(number, counts.get(number, 0)) for number in range(min(*counts, _SHOWN_FROM), _BINS + 1)]
+
+
+def _bin(number: int, count: int) -> Bar:
+    low, high = f"{number / _BINS:.2f}", f"{(number + 1) / _BINS:.2f}"
+    label = "similarity 1" if number == _BINS else f"similarity from {low} to below {high}"
+    return Bar(label, "1" if number == _BINS else low, count)

@@ -1,0 +1,34 @@
+"""How a report that is being written shows how far it is."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+__all__ = ["Meter", "Metering", "silent"]
+
+
+class Meter(Protocol):
+    """Shows how far something is."""
+
+    def show(self, count: int, done: float | None = None) -> None:
+        """Show that so many things are done with, and how much of the total that is."""
+
+
+class Metering(Protocol):
+    """Makes meters."""
+
+    def __call__(
+        self, name: str, total: float | None = None, *, noun: str = "documents"
+    ) -> AbstractContextManager[Meter]:
+        """Begin to show something."""
+
+
+class _Silent:
+    def show(self, count: int, done: float | None = None) -> None:
+        """Do nothing."""
+
+
+@contextmanager
+def silent(name: str, total: float | None = None, *, noun: str = "documents") -> Iterator[Meter]:
+    """Show nothing."""
+    yield _Silent()

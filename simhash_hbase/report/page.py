@@ -1,0 +1,77 @@
+"""One HTML file: template, style, script and data put together."""
+
+import base64
+from collections.abc import Sequence
+from hashlib import sha256
+from html import escape
+from typing import Any, NamedTuple
+
+import msgspec
+
+from simhash_hbase.report.resources import resource
+
+__all__ = ["Section", "data_json", "make_page"]
+
+
+class Section(NamedTuple):
+    """A part of a page."""
+
+    html: str
+    links: Sequence[tuple[str, str]] = ()
+    """Anchors in it, and their names in the page's head."""
+
+
+def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: dict[str, Any], version: str) -> bytes:
+    """Put a page together.
+
+    Parameters
+    ----------
+    heading, lead, version : str
+        Plain text.
+    sections : sequence of Section
+        Empty ones are left out.
+    data : dict
+        For the script.
+    version : str
+        Of this package.
+
+    Returns
+    -------
+    bytes
+        UTF-8. It loads nothing, and its content security policy lets no script but its own run.
+    """
+    style, script = resource("page.css").template, resource("page.js").template
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+    links = [link for section in sections if section.html for link in section.links]
+    page = resource("page.html").substitute(
+        policy=policy,
+        title=escape(heading),
+        style=style,
+        heading=escape(heading),
+        lead=escape(lead),
+        links="".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in links),
+        sections="\n".join(section.html for section in sections),
+        version=escape(version),
+        data=data_json(data),
+        script=script,
+    )
+    # Names of files need not be Unicode.
+    return page.encode(errors="backslashreplace")
+
+
+def data_json(data: object) -> str:
+    r"""Write data so that it can stand in a script element: nothing in it ends the element, or begins another.
+
+    Examples
+    --------
+    >>> data_json("</script>&<!--")
+    '"\\u003c/script>&\\u003c!--"'
+    """
+    return msgspec.json.encode(data).decode().replace("<", "\\u003c")
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(sha256(content.encode()).digest()).decode()

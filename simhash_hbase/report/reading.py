@@ -1,0 +1,167 @@
+"""The input, read once more after it was decided: what it amounts to, and the texts of the pairs to show."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs import Document, InputOptions, Progress, Record, Reject, read
+from simhash_hbase.pipeline import analyse
+from simhash_hbase.report.duplicates import Decided, read_decisions
+from simhash_hbase.report.meter import Meter
+
+__all__ = ["COMPARED_CHARACTERS", "Corpus", "Reading", "Text", "read_again", "text_of"]
+
+COMPARED_CHARACTERS = 200_000
+"""Of a longer text the rest is not compared for people."""
+SHOWN_REJECTS = 100
+
+_CHANGED = "the input has changed while it was read, so there is no report; the decisions stand"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """What was decided, and where it is."""
+
+    lines: Callable[[], Iterable[bytes]]
+    """Reads the decisions, JSON lines in the order of the input."""
+    sources: Sequence[str]
+    """As `simhash_hbase.inputs.read` takes them."""
+    settings: InputOptions
+    analysis: Analysis
+    """Of the index: says why a document has no decision."""
+    refused: int
+    """Records without a decision."""
+
+    @property
+    def has_texts(self) -> bool:
+        """False for fingerprints or features of the caller's own."""
+        return self.settings.simhash_field is None and self.settings.features_field is None
+
+
+@dataclass
+class Reading:
+    """What the input amounts to."""
+
+    kept: int = 0
+    duplicates: int = 0
+    refused: int = 0
+    short: int = 0
+    """Documents of so few features that near copies may be missed."""
+    removed: int = 0
+    """Duplicates whose original was removed or changed since."""
+    text_bytes: int = 0
+    """Of all decided texts as UTF-8."""
+    duplicate_bytes: int = 0
+    rejects: list[Reject] = field(default_factory=list)
+    """The first ones."""
+
+    def count(self, decided: Decided, size: int) -> None:
+        """Add a document."""
+        is_duplicate = decided.of is not None
+        self.kept += not is_duplicate
+        self.duplicates += is_duplicate
+        self.short += decided.short
+        self.removed += decided.of_removed
+        self.text_bytes += size
+        self.duplicate_bytes += size * is_duplicate
+
+    def refuse(self, record: Record, analysis: Analysis) -> None:
+        """Add a record that has no decision."""
+        self.refused += 1
+        if len(self.rejects) < SHOWN_REJECTS:
+            self.rejects.append(record if isinstance(record, Reject) else _rejected(record, analysis))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A document's text, as far as it is compared."""
+
+    text: str
+    characters: int
+    """Length of the whole."""
+
+
+def read_again(corpus: Corpus, wanted: Sequence[int], database: sqlite3.Connection, meter: Meter) -> Reading:
+    """Read the input beside its decisions.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        What was decided.
+    wanted : sequence of int
+        Numbers of pairs whose texts `text_of` will be asked for.
+    database : sqlite3.Connection
+        See `duplicate_table`; takes the texts.
+    meter : Meter
+        Shows how far it is.
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    InvalidInput
+        When input and decisions do not belong together: a file has changed meanwhile.
+    """
+    names = _prepare(database, wanted)
+    reading = Reading()
+    progress = Progress()
+    for number, (record, decided) in enumerate(_beside(corpus, progress), 1):
+        if decided is None or isinstance(record, Reject):
+            reading.refuse(record, corpus.analysis)
+        else:
+            text = record.text or ""
+            reading.count(decided, len(text.encode()))
+            if record.id in names and record.text is not None:
+                row = (record.id, text[:COMPARED_CHARACTERS], len(text))
+                database.execute("INSERT INTO text VALUES (?, ?, ?)", row)
+        meter.show(number, progress.bytes_read)
+    if reading.refused != corpus.refused:
+        raise InvalidInput(_CHANGED)
+    return reading
+
+
+def _prepare(database: sqlite3.Connection, wanted: Sequence[int]) -> set[str]:
+    """Make the table of texts and name the documents that belong in it."""
+    database.execute("CREATE TABLE text (id PRIMARY KEY, text, characters)")
+    pair = "SELECT id, of FROM duplicate WHERE number = ?"
+    return {name for number in wanted for name in database.execute(pair, (number,)).fetchone()}
+
+
+def _beside(corpus: Corpus, progress: Progress) -> Iterator[tuple[Record, Decided | None]]:
+    """Yield records with their decisions, which are in the order of the input; refused ones have none."""
+    decisions = read_decisions(corpus.lines())
+    following = next(decisions, None)
+    for record in read(corpus.sources, corpus.settings, progress):
+        if isinstance(record, Document) and following is not None and record.id == following.id:
+            yield record, following
+            following = next(decisions, None)
+        else:
+            yield record, None
+    if following is not None:
+        raise InvalidInput(_CHANGED)
+
+
+def _rejected(document: Document, analysis: Analysis) -> Reject:
+    """Say why a document has no decision: it leaves no feature, or its id came before."""
+    [chunk] = analyse([document], analysis)
+    if chunk.rejects:
+        return chunk.rejects[0]
+    return Reject(document.place, f"the id {document.id!r} came before in this input", b"", document.id)
+
+
+def text_of(database: sqlite3.Connection, name: str) -> Text | None:
+    """Give the text of a document of a wanted pair; None when the input did not have it.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+        After `read_again`.
+    name : str
+        The document's id.
+    """
+    row = database.execute("SELECT text, characters FROM text WHERE id = ?", (name,)).fetchone()
+    return Text(*row) if row is not None else None

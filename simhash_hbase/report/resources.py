@@ -1,0 +1,21 @@
+"""The files beside this one that a page is made of."""
+
+from importlib.resources import files
+from string import Template
+
+__all__ = ["resource"]
+
+
+def resource(name: str) -> Template:
+    """Read a file of this package.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``page.html``.
+
+    Returns
+    -------
+    Template
+    """
+    return Template(files("simhash_hbase.report").joinpath(name).read_text(encoding="utf-8"))

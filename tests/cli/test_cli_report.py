@@ -1,0 +1,393 @@
+"""``dedup --report``: what the page says of all kinds of runs."""
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from corpus import near_copies, text, write_jsonl
+from reports import marked, read_report, texts_of
+from results import command, run
+
+from simhash_hbase.cli import dedup
+from simhash_hbase.report import reading
+
+SHINGLES = ("--create", "--analyzer", "shingle")
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"file:{tmp_path / 'new.index'}"
+
+
+@pytest.fixture
+def page(tmp_path):
+    return tmp_path / "report.html"
+
+
+def decided(result, records):
+    """Return the figures that the JSON lines have."""
+    sizes = {record["id"]: len(record["text"].encode()) for record in records}
+    duplicates = [line for line in result.records if line["status"] == "duplicate"]
+    return {
+        "kept": len(result.records) - len(duplicates),
+        "duplicates": len(duplicates),
+        "clusters": len({line["of"] for line in duplicates}),
+        "bytes": sum(sizes[line["id"]] for line in result.records),
+        "duplicate bytes": sum(sizes[line["id"]] for line in duplicates),
+        "distances": Counter(line["distance"] for line in duplicates),
+    }
+
+
+def said(report):
+    """Return the same figures as the page has them."""
+    small = report.small_print("bytes").replace(",", "").split()
+    return {
+        "kept": report.count("kept"),
+        "duplicates": report.count("duplicates"),
+        "clusters": int(report.small_print("duplicates").split()[-2].replace(",", "")),
+        "bytes": int(small[2]),
+        "duplicate bytes": int(small[0]),
+        "distances": Counter(
+            {int(label.split()[1]): count for label, count in report.histogram("distances").items() if count}
+        ),
+    }
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_the_figures_are_those_of_the_json_lines(cli, url, page, corpus, corpus_file, keep):
+    done = cli("dedup", url, corpus_file, *SHINGLES, "--keep", keep, "--report", page)
+
+    report = read_report(page)
+    assert done.code == 0
+    assert f"the report is in {page}" in done.err
+    assert said(report) == decided(done, corpus)
+    assert report.count("read") == 60
+    assert sum(report.histogram("similarities").values()) == 40
+    similar = {(line["id"], line["similarity"]) for line in done.records if line["of"]}
+    assert {(pair["id"], pair["similarity"]) for pair in report.pairs} == similar
+    assert f"of near copies the {keep} is kept" in report.text
+
+
+def test_clusters_and_pairs_are_those_of_the_json_lines(cli, url, page, corpus_file):
+    done = cli("dedup", url, corpus_file, *SHINGLES, "--report", page)
+
+    duplicates = {(line["of"], line["id"], line["distance"], line["similarity"]) for line in done.records if line["of"]}
+    report = read_report(page)
+    listed = {(c["id"], *member[:3]) for c in report.clusters for member in c["members"]}
+    shown = {(pair["of"], pair["id"], pair["distance"], pair["similarity"]) for pair in report.pairs}
+    assert listed == shown == duplicates
+    assert [cluster["size"] for cluster in report.clusters] == [2] * 20
+    for place, cluster in enumerate(report.clusters):
+        for member in cluster["members"]:
+            assert report.pairs[member[3]]["id"] == member[0]
+            assert report.pairs[member[3]]["cluster"] == place
+
+
+def test_the_marked_words_are_those_that_were_changed(cli, url, page, corpus, corpus_file):
+    cli("dedup", url, corpus_file, *SHINGLES, "--report", page)
+
+    texts = {record["id"]: record["text"] for record in corpus}
+    for pair in read_report(page).pairs:
+        before, after = (texts[pair[side]].split() for side in ("of", "id"))
+        differing = [(here, there) for here, there in zip(before, after, strict=True) if here != there]
+        left, right = (" ".join(side).split() for side in marked(pair))
+        assert list(zip(left, right, strict=True)) == differing
+
+
+def test_refused_records_are_named_with_their_reasons(cli, url, page, corpus, tmp_path):
+    lines = [json.dumps(record) for record in corpus[:6]]
+    broken = ["broken", '{"id": "blank", "text": "  "}', '{"id": "signs", "text": "!!!"}', lines[0]]
+    source = tmp_path / "some.jsonl"
+    source.write_text("\n".join([*lines[:3], *broken, *lines[3:]]) + "\n")
+
+    done = cli("dedup", url, source, *SHINGLES, "--report", page)
+
+    report = read_report(page)
+    assert (done.code, report.count("read"), report.count("refused")) == (3, 10, 4)
+    assert {f"{place}: refused: {reason}" for place, reason in report.refused.items()} <= set(done.err.splitlines())
+    assert len(report.refused) == 4
+    assert said(report) == decided(done, corpus[:6])
+
+
+def test_many_refused_records_are_counted_and_the_first_named(cli, url, page, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "SHOWN_REJECTS", 5)
+    source = tmp_path / "some.jsonl"
+    source.write_text("broken\n" * 30 + json.dumps(corpus[0]) + "\n")
+
+    cli("dedup", url, source, *SHINGLES, "--report", page)
+
+    report = read_report(page)
+    assert (report.count("refused"), len(report.refused)) == (30, 5)
+    assert "the first 5 of 30" in report.text
+
+
+def test_a_corpus_without_duplicates_is_said_to_have_none(cli, url, page, tmp_path):
+    source = write_jsonl(tmp_path / "some.jsonl", near_copies(4, 1))
+
+    cli("dedup", url, source, *SHINGLES, "--report", page)
+
+    report = read_report(page)
+    assert (report.count("kept"), report.count("duplicates"), report.pairs, report.clusters) == (4, 0, [], [])
+    assert "There are no duplicates." in report.text
+    assert 'id="search"' not in report.html
+
+
+def test_texts_of_standard_input_are_there_too(cli, url, page, corpus_file, tmp_path, monkeypatch):
+    cli("dedup", url, corpus_file, *SHINGLES, "--report", page)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(corpus_file.read_bytes())))
+
+    done = cli("dedup", f"file:{tmp_path / 'other'}", "-", *SHINGLES, "--report", tmp_path / "piped.html")
+
+    piped = read_report(tmp_path / "piped.html")
+    assert done.code == 0
+    assert piped.data == read_report(page).data
+    assert "standard input" in piped.text
+
+
+def test_a_dry_run_has_the_same_report_and_says_so(cli, url, page, corpus_file, tmp_path):
+    dry = cli("dedup", url, corpus_file, *SHINGLES, "--dry-run", "--report", tmp_path / "dry.html")
+    assert dry.code == 0
+
+    cli("dedup", url, corpus_file, *SHINGLES, "--report", page)
+
+    report = read_report(tmp_path / "dry.html")
+    assert report.data == read_report(page).data
+    assert "dry run" in report.text
+
+
+def test_own_fingerprints_have_pairs_without_texts(cli, url, page, simhash_file):
+    source = simhash_file("own.jsonl", {"a": 1, "b": 3, "c": 2**64 - 1})
+
+    done = cli("dedup", url, source, "--create", "--simhash-field", "simhash", "--report", page)
+
+    report = read_report(page)
+    assert done.code == 0
+    assert (report.count("kept"), report.count("duplicates"), report.figure("bytes")) == (2, 1, "unknown")
+    [pair] = report.pairs
+    assert (pair["of"], pair["id"], pair["distance"], pair["similarity"]) == ("a", "b", 1, None)
+    assert "no texts" in pair["note"]
+    assert "rows" not in pair
+    assert "Of 1 duplicate the similarity is unknown" in report.text
+    assert 'id="similarities"' not in report.html
+
+
+def test_own_features_that_are_refused_are_named(cli, url, page, tmp_path):
+    source = tmp_path / "own.jsonl"
+    good, bad = [["a", 1.0], ["b", 2.0]], [["a", 1e300]]
+    lines = [{"id": "x", "f": good}, {"id": "y", "f": good}, {"id": "z", "f": bad}]
+    write_jsonl(source, lines)
+
+    done = cli("dedup", url, source, "--create", "--features-field", "f", "--report", page)
+
+    report = read_report(page)
+    assert done.code == 3
+    assert [(pair["of"], pair["id"]) for pair in report.pairs] == [("x", "y")]
+    assert list(report.refused) == [f"{source}:3"]
+
+
+def test_of_an_original_that_only_the_index_knows_the_text_is_not_at_hand(cli, url, page, corpus, tmp_path):
+    first = write_jsonl(tmp_path / "first.jsonl", corpus[::3])
+    cli("dedup", url, first, *SHINGLES)
+    rest = write_jsonl(tmp_path / "rest.jsonl", [record for at, record in enumerate(corpus) if at % 3])
+
+    done = cli("dedup", url, rest, "--report", page)
+
+    report = read_report(page)
+    assert report.count("kept") == 0
+    assert said(report) == decided(done, corpus)
+    pair = report.pairs[0]
+    assert "not at hand" in pair["note"]
+    [begins] = [record["text"] for record in corpus if record["id"] == pair["id"]]
+    assert texts_of(pair) == ("", begins[:2000])
+
+
+def test_a_removed_original_is_pointed_out(cli, url, page, corpus, corpus_file, tmp_path):
+    cli("dedup", url, corpus_file, *SHINGLES)
+    cli("remove", url, "group 0 copy 0")
+    rest = write_jsonl(tmp_path / "rest.jsonl", corpus[1:])
+
+    cli("dedup", url, rest, "--report", page)
+
+    assert "2 documents are a duplicate of one that was removed" in read_report(page).text
+
+
+def test_short_documents_are_pointed_out(cli, url, page, tmp_path):
+    source = write_jsonl(tmp_path / "some.jsonl", [{"id": "a", "text": "only a few words"}])
+
+    cli("dedup", url, source, *SHINGLES, "--report", page)
+
+    assert "1 document is so short that edited copies of it may have been missed" in read_report(page).text
+
+
+def _csv(folder, corpus):
+    path = folder / "some.csv"
+    path.write_text("id,text\n" + "".join(f"{record['id']},{record['text']}\n" for record in corpus))
+    return path
+
+
+def _gzip(folder, corpus):
+    return write_jsonl(folder / "some.jsonl.gz", corpus)
+
+
+def _folder(folder, corpus):
+    (folder / "texts").mkdir()
+    for record in corpus:
+        (folder / "texts" / record["id"]).write_text(record["text"])
+    return folder / "texts"
+
+
+def _encoded(folder, corpus):
+    path = folder / "some.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in corpus), encoding="utf-16")
+    return path
+
+
+@pytest.mark.parametrize("write", [_csv, _gzip, _folder, _encoded])
+def test_every_form_of_input_is_read_again(cli, url, corpus, corpus_file, tmp_path, write):
+    page = tmp_path / "report.html"
+    cli("dedup", f"file:{tmp_path / 'plain'}", corpus_file, *SHINGLES, "--report", tmp_path / "plain.html")
+
+    done = cli("dedup", url, write(tmp_path, corpus), *SHINGLES, "--report", page)
+
+    assert done.code == 0
+    # A folder has an order of its own.
+    assert by_id(read_report(page)) == by_id(read_report(tmp_path / "plain.html"))
+
+
+def by_id(report):
+    return {pair["id"]: (pair["of"], pair["distance"], pair["rows"]) for pair in report.pairs}
+
+
+def test_hostile_ids_and_texts_stay_texts(cli, url, page, tmp_path):
+    evil = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> &amp; \u2028 \u202e \x07 "
+    words = text(1, count=200)
+    source = tmp_path / "<b>some.jsonl"
+    write_jsonl(source, [{"id": evil, "text": evil + words}, {"id": evil + "2", "text": words + evil}, {"id": 5.5}])
+
+    done = cli("dedup", url, source, *SHINGLES, "--report", page)
+
+    report = read_report(page)
+    assert done.code == 3
+    assert report.html.count("<script") == 2
+    assert report.html.count("</script") == 2
+    assert "<b>" not in report.html.replace("<b>Pairs", "")
+    assert "<img" not in report.html
+    assert [(pair["of"], pair["id"]) for pair in report.pairs] == [(evil, evil + "2")]
+    assert "".join(texts_of(report.pairs[0])[1].split()) == "".join((words + evil).split())
+
+
+def test_a_long_id_is_cut(cli, url, page, tmp_path):
+    source = write_jsonl(tmp_path / "some.jsonl", [{"id": name * 5000, "text": text(1)} for name in "ab"])
+
+    cli("dedup", url, source, *SHINGLES, "--report", page)
+
+    [pair] = read_report(page).pairs
+    assert pair["of"] == "a" * 299 + "…"
+
+
+def test_a_secret_in_the_address_stays_out(cli, page, corpus_file, monkeypatch):
+    monkeypatch.setattr(dedup, "open_index", lambda *_, **__: dedup.create_index("memory:", analyzer="shingle"))
+
+    done = cli("dedup", "redis://user:hunter2@127.0.0.1:6379/0", corpus_file, "--report", page)
+
+    assert done.code == 0
+    assert "against redis://127.0.0.1:6379/0," in read_report(page).text
+    assert "hunter2" not in page.read_text()
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_missing_is_told_before_any_work(cli, url, corpus_file, tmp_path):
+    done = cli("dedup", url, corpus_file, *SHINGLES, "--report", tmp_path / "missing" / "report.html")
+
+    assert (done.code, done.out) == (1, b"")
+    assert "missing" in done.sentence
+
+
+@pytest.mark.parametrize("other", ["--output", "--clusters", "--results", "--rejects"])
+def test_the_report_is_no_file_of_another_option(cli, url, corpus_file, page, other):
+    done = cli("dedup", url, corpus_file, *SHINGLES, "--report", page, other, page)
+
+    assert done.code == 2
+    assert "--report" in done.sentence
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.jsonl.partial"])
+def test_the_input_is_never_replaced(cli, url, corpus_file, tmp_path, name):
+    source = corpus_file.rename(tmp_path / name)
+
+    done = cli("dedup", url, source, "--input-format", "jsonl", *SHINGLES, "--report", tmp_path / "corpus.jsonl")
+
+    assert done.code == 2
+    assert len(source.read_text().splitlines()) == 60
+
+
+def test_a_run_that_fails_leaves_an_older_report_alone(cli, url, corpus_file, page, tmp_path):
+    page.write_text("older")
+
+    done = cli("dedup", url, corpus_file, "--report", page)
+
+    assert (done.code, page.read_text()) == (1, "older")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.jsonl", "report.html"]
+
+
+def test_a_link_stays_a_link_and_a_device_a_device(cli, url, corpus_file, page, tmp_path):
+    (tmp_path / "link.html").symlink_to(page)
+
+    cli("dedup", url, corpus_file, *SHINGLES, "--report", tmp_path / "link.html")
+    again = cli("dedup", url, corpus_file, "--report", "/dev/null")
+
+    assert (tmp_path / "link.html").is_symlink()
+    assert read_report(page).count("read") == 60
+    assert again.code == 0
+    assert not os.path.isfile("/dev/null")
+
+
+def test_a_report_can_be_asked_for_when_a_run_goes_on(cli, url, corpus_file, page, tmp_path):
+    words = ("dedup", url, corpus_file, *SHINGLES, "--results", tmp_path / "results", "--resume")
+    cli(*words)
+
+    again = cli(*words, "--report", page)
+
+    assert again.code == 0
+    decisions = [json.loads(line) for line in (tmp_path / "results").read_bytes().splitlines()]
+    report = read_report(page)
+    assert report.count("duplicates") == sum(line["status"] == "duplicate" for line in decisions)
+    assert [len(pair["rows"]) > 0 for pair in report.pairs] == [True] * 40
+
+
+def test_the_report_of_a_killed_run_is_that_of_one_that_was_not(tmp_path):
+    # More than one batch, in few words.
+    records = [{"id": str(at), "text": text(at // 3, count=60, changed=at % 3)} for at in range(1200)]
+    with gzip.open(tmp_path / "corpus.jsonl.gz", "wt") as file:
+        for number, record in enumerate(records):
+            file.write(json.dumps(record) + "\n" + "broken\n" * (number % 300 == 7))
+
+    def words(name):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        results, page = folder / "results", folder / "report.html"
+        options = (*SHINGLES, "--workers", "1", "--resume", "--results", results, "--report", page)
+        return ("dedup", f"file:{folder / 'index'}", tmp_path / "corpus.jsonl.gz", *options)
+
+    whole = run(*words("whole"))
+    with subprocess.Popen(command(*words("killed")), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while not (tmp_path / "killed" / "results.checkpoint").exists() and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGKILL)
+    assert not (tmp_path / "killed" / "report.html").exists()
+    resumed = run(*words("killed"))
+
+    first, second = (read_report(tmp_path / name / "report.html") for name in ("whole", "killed"))
+    assert whole.code == resumed.code == 3
+    assert said(second) == said(first)
+    assert second.data == first.data
+    assert second.refused == first.refused
+    assert not list((tmp_path / "killed").glob("*.partial"))

@@ -1,0 +1,333 @@
+"""The report in a real browser: its figures, marks, search, links and keys; pictures of it to look at."""
+
+import gzip
+import json
+import re
+from collections import Counter
+from itertools import islice
+
+import pytest
+from corpora import corpus_path
+from corpus import near_copies, write_jsonl
+from playwright.sync_api import expect
+from results import run
+
+from simhash_hbase.demo import documents
+from simhash_hbase.differences import word_differences
+from tests.chromium import NARROW, WIDE, open_page
+
+SHARED_DOCUMENTS = 400
+# Opens every pair of the page and every passage that waits behind a button.
+OPEN_ALL = """
+async () => {
+  const more = document.getElementById("pair-more");
+  while (!more.hidden) more.click();
+  for (const entry of document.querySelectorAll("#pair-list > details")) {
+    if (entry.open) continue;
+    const toggled = new Promise((done) => entry.addEventListener("toggle", done, { once: true }));
+    entry.open = true;
+    await toggled;
+  }
+  document.querySelectorAll("button.gap").forEach((button) => button.click());
+  const all = (entry, selector) => [...entry.querySelectorAll(selector)].map((element) => element.textContent);
+  return [...document.querySelectorAll("#pair-list > details")].map((entry) => ({
+    ids: all(entry, ".head bdi"),
+    left: all(entry, ".row > :first-child").join("\\n"),
+    right: all(entry, ".row > :last-child").join("\\n"),
+    del: all(entry, "del"),
+    ins: all(entry, "ins"),
+    gaps: all(entry, "p.gap"),
+  }));
+}
+"""
+
+
+def squeezed(text):
+    return "".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory):
+    """Return the folder of a run over the quickstart's corpus, with two records that are refused."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    records = [{"id": text.id, "text": text.text} for text in documents()]
+    write_jsonl(folder / "corpus.jsonl", [*records, {"id": "blank", "text": " "}, {"id": "none"}])
+    return decided(folder)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """Return the folder of a run over drafts and edited translations."""
+    folder = tmp_path_factory.mktemp("shared")
+    with gzip.open(corpus_path("lctt_zh_edit"), "rt", encoding="utf-8") as lines:
+        write_jsonl(folder / "corpus.jsonl", map(json.loads, islice(lines, SHARED_DOCUMENTS)))
+    return decided(folder)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """Return the folder of a small run, to press keys in."""
+    folder = tmp_path_factory.mktemp("plain")
+    write_jsonl(folder / "corpus.jsonl", near_copies(20, 3))
+    return decided(folder, "--analyzer", "shingle")
+
+
+@pytest.fixture(params=["quickstart", "shared"])
+def folder(request):
+    return request.getfixturevalue(request.param)
+
+
+def decided(folder, *more):
+    url, report = f"file:{folder / 'index'}", folder / "report.html"
+    done = run("dedup", url, folder / "corpus.jsonl", "--create", "--report", report, *more)
+    assert done.code in {0, 3}, done.err
+    (folder / "decisions.jsonl").write_bytes(done.out)
+    return folder
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def show(page, folder, anchor=""):
+    page.goto(f"file://{folder / 'report.html'}{anchor}")
+
+
+def number(text):
+    return int(re.sub(r"\D", "", text))
+
+
+def tile(page, name):
+    return number(page.inner_text(f"#{name} .number"))
+
+
+def test_the_figures_are_those_of_the_json_lines(browser, folder):
+    decisions = lines_of(folder / "decisions.jsonl")
+    duplicates = [line for line in decisions if line["status"] == "duplicate"]
+    with open_page(browser) as page:
+        show(page, folder)
+
+        assert tile(page, "kept") == len(decisions) - len(duplicates)
+        assert tile(page, "duplicates") == len(duplicates)
+        assert tile(page, "read") == len(lines_of(folder / "corpus.jsonl"))
+        assert tile(page, "refused") == tile(page, "read") - len(decisions)
+        assert number(page.inner_text("#status").split(" and ")[0]) == len({line["of"] for line in duplicates})
+        bars = page.eval_on_selector_all("#distances g title", "found => found.map((title) => title.textContent)")
+    found = {int(distance): number(count) for distance, count in (bar[len("distance ") :].split(": ") for bar in bars)}
+    assert +Counter(found) == Counter(line["distance"] for line in duplicates)
+
+
+def test_the_marks_are_the_words_that_differ_and_the_rest_is_the_texts(browser, folder):
+    texts = {record["id"]: record.get("text") for record in lines_of(folder / "corpus.jsonl")}
+    duplicates = {line["id"]: line["of"] for line in lines_of(folder / "decisions.jsonl") if line["of"]}
+    with open_page(browser) as page:
+        show(page, folder)
+        pairs = page.evaluate(OPEN_ALL)
+
+    assert {pair["ids"][1]: pair["ids"][0] for pair in pairs} == duplicates
+    whole = [pair for pair in pairs if not any("left out" in gap for gap in pair["gaps"])]
+    assert len(whole) > len(pairs) / 3
+    for pair in whole:
+        kept, copy = (texts[name] for name in pair["ids"])
+        assert (squeezed(pair["left"]), squeezed(pair["right"])) == (squeezed(kept), squeezed(copy))
+        changes = [piece for piece in word_differences(kept, copy) if piece.kind != "same"]
+        assert list(map(squeezed, pair["del"])) == [squeezed(piece.left) for piece in changes if piece.left]
+        assert list(map(squeezed, pair["ins"])) == [squeezed(piece.right) for piece in changes if piece.right]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "dark"), [("wide", WIDE, False), ("narrow", NARROW, False), ("dark", WIDE, True)]
+)
+def test_pictures_are_taken_and_the_page_fits(browser, folder, screenshots, name, size, dark):
+    screenshots.mkdir(exist_ok=True)
+    with open_page(browser, size=size, dark=dark) as page:
+        show(page, folder)
+        for anchor in ("figures", "clusters", "pairs"):
+            page.evaluate("(anchor) => document.getElementById(anchor).scrollIntoView()", anchor)
+            page.screenshot(path=screenshots / f"report-{folder.name[:-1]}-{name}-{anchor}.png")
+
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        left, right = (page.locator(f".row.differs > :{at}-child").first.bounding_box() for at in ("first", "last"))
+        assert (left["y"] == right["y"]) == (name != "narrow")
+        assert left["width"] > 0.4 * size["width"]
+        assert min(contrasts(page).values()) >= 4.5, contrasts(page)
+
+
+def contrasts(page):
+    """Return the contrast of text to what is behind it (WCAG 2), of every kind of text there is."""
+    kinds = ["body", ".lead", "nav a", "dt", ".note", "#pair-list .ids :first-child", "#pair-list .ids :last-child",
+             ".row.equal", "del", "ins", ".status", ".tick", ".gap, .head .soft"]  # fmt: skip
+    return {kind: page.evaluate(CONTRAST, kind) for kind in kinds}
+
+
+CONTRAST = """
+(selector) => {
+  const element = document.querySelector(selector);
+  if (!element) return 21;
+  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = (color) => {
+    const [r, g, b] = parse(color).map((part) => part / 255)
+      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const style = getComputedStyle(element);
+  let behind = element;
+  const opaque = (color) => parse(color)[3] !== 0;
+  while (behind.parentElement && !opaque(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement;
+  const ink = light(element instanceof SVGElement ? style.fill : style.color);
+  const paper = light(getComputedStyle(behind).backgroundColor);
+  return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+}
+"""
+
+
+def test_links_lead_from_a_cluster_to_its_pair_and_back(browser, plain):
+    with open_page(browser) as page:
+        show(page, plain)
+        page.click("#cluster-1 summary")
+        page.click("#cluster-1 a >> nth=1")
+
+        opened = page.locator("#pair-list > details[open]").last
+        kept, copy = opened.locator(".head bdi").all_inner_texts()
+        assert (kept, copy) == ("group 1 copy 0", "group 1 copy 2")
+        assert opened.evaluate("(entry) => entry.contains(document.activeElement)")
+        assert 0 <= opened.bounding_box()["y"] < WIDE["height"]
+
+        opened.locator("a").click()
+        assert page.url.endswith("#cluster-1")
+        assert page.locator("#cluster-1").evaluate("(entry) => entry.contains(document.activeElement)")
+
+
+def test_a_link_leads_to_a_pair_that_the_search_had_hidden(browser, plain):
+    with open_page(browser) as page:
+        show(page, plain)
+        page.click("#cluster-1 summary")
+        href = page.locator("#cluster-1 a").first.get_attribute("href")
+        page.fill("#search", "group 19")
+        expect(page.locator("#pair-list > details")).to_have_count(2)
+
+        page.evaluate("(href) => { location.hash = href; }", href)
+
+        page.wait_for_selector(f"{href}[open] .sides")
+        assert page.input_value("#search") == ""
+
+
+def test_an_address_with_a_pair_opens_it(browser, plain):
+    with open_page(browser) as page:
+        show(page, plain, "#pair-39")
+
+        assert page.locator("#pair-39[open] .sides").is_visible()
+
+
+def test_the_search_finds_ids_and_words_of_texts(browser, plain):
+    records = lines_of(plain / "corpus.jsonl")
+    word = max(records[13]["text"].split(), key=len)
+    with open_page(browser) as page:
+        show(page, plain)
+        page.fill("#search", "copy GROUP 14")
+        expect(page.locator("#cluster-list > details")).to_have_count(1)
+
+        assert page.locator("#cluster-list summary").inner_text().startswith("group 14 copy 0")
+        assert page.inner_text("#status") == "1 of 20 clusters, 2 of 40 pairs in this page match"
+
+        page.fill("#search", word.upper())
+        expect(page.locator("#pair-list > details")).to_have_count(pairs_with(records, word))
+
+        page.fill("#search", f"{word} nowhere-else")
+        expect(page.locator("#pair-list > details")).to_have_count(0)
+        assert page.locator("#pair-more").is_hidden()
+
+
+def pairs_with(records, word):
+    """Count the pairs of which one text has a word."""
+    groups = [[word in record["text"] for record in records[at : at + 3]] for at in range(0, len(records), 3)]
+    return sum(first or copy for first, *copies in groups for copy in copies)
+
+
+def test_pairs_are_filtered_by_distance_and_ordered(browser, plain):
+    duplicates = [line for line in lines_of(plain / "decisions.jsonl") if line["of"]]
+    most = max(line["distance"] for line in duplicates)
+    with open_page(browser) as page:
+        show(page, plain)
+        page.select_option("#distance", str(most))
+        wanted = sum(line["distance"] == most for line in duplicates)
+        assert f"{wanted} of 40 pairs" in page.inner_text("#status")
+
+        page.select_option("#distance", "")
+        page.select_option("#order", "most")
+        similar = [float(text.split()[1]) for text in page.locator("#pair-list .figure:nth-child(2)").all_inner_texts()]
+        assert similar == sorted(similar, reverse=True)
+        assert similar[0] == round(max(line["similarity"] for line in duplicates), 3)
+
+
+def test_everything_can_be_done_with_the_keyboard(browser, plain):
+    def focused(page, expression):
+        return page.evaluate(f"document.activeElement.{expression}")
+
+    with open_page(browser) as page:
+        show(page, plain)
+        page.keyboard.press("Tab")
+        assert focused(page, "textContent") == "Skip to the search box"
+        assert page.locator(".skip").bounding_box()["x"] > 0
+        page.keyboard.press("Enter")
+        assert focused(page, "id") == "search"
+        page.keyboard.type("group 17")
+        expect(page.locator("#pair-list > details")).to_have_count(2)
+
+        for _ in range(3):
+            page.keyboard.press("Tab")
+        assert focused(page, "parentElement.id") == "cluster-17"
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#cluster-17 a")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert focused(page, "parentElement.open")
+        assert focused(page, "parentElement.id").startswith("pair-")
+
+        page.keyboard.press("/")
+        assert focused(page, "id") == "search"
+        page.keyboard.type("/")
+        assert page.input_value("#search").endswith("/")
+
+
+def test_more_entries_come_when_asked_for_and_take_the_focus(browser, plain):
+    with open_page(browser) as page:
+        show(page, plain)
+        before = page.locator("#pair-list > details").count()
+        assert before < 40
+        page.focus("#pair-more")
+        page.keyboard.press("Enter")
+
+        assert page.locator("#pair-list > details").count() > before
+        assert page.evaluate("(at) => lists.pair.box.children[at].contains(document.activeElement)", before)
+        while page.locator("#pair-more").is_visible():
+            page.click("#pair-more")
+        assert page.locator("#pair-list > details").count() == 40
+
+
+def test_hostile_ids_and_texts_run_nothing(browser, cli, tmp_path):
+    evil = '</script><script>document.title = "run"</script><img src=x onerror="document.title = 1">\u202e'
+    words = near_copies(1, 2)
+    source = write_jsonl(
+        tmp_path / "corpus.jsonl", [{"id": evil + str(at), "text": evil + words[at]["text"]} for at in (0, 1)]
+    )
+    cli("dedup", "memory:", source, "--create", "--analyzer", "shingle", "--report", tmp_path / "report.html")
+    with open_page(browser) as page:
+        show(page, tmp_path)
+
+        assert page.title() == "Near-duplicates"
+        assert page.locator("img").count() == 0
+        assert page.locator("#pair-list summary bdi").all_inner_texts() == [evil + "0", evil + "1"]
+        assert evil in page.locator(".row").first.text_content()
+
+
+def test_without_javascript_the_figures_are_there_still(browser, plain):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    show(page, plain)
+
+    assert tile(page, "duplicates") == 40
+    assert page.locator("#distances svg").is_visible()
+    assert page.get_by_text("need JavaScript").is_visible()
+    context.close()

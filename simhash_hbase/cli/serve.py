@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from simhash_hbase.service import Limits
 
 MEGABYTE = 1 << 20
+FAILED = 1
 # Below the time of a request, so that a store that is gone is an answer, not a time-out.
 STORE_PATIENCE = 1 / 3
 
@@ -79,7 +80,8 @@ STORE_PATIENCE = 1 / 3
 def command(url: str, **options: Any) -> None:  # noqa: ANN401
     """Serve an index over HTTP: add, query, get and remove, single and as streams of JSON lines.
 
-    Ends on SIGTERM and Ctrl-C, when what was accepted is finished. The description of all routes is at /openapi.json.
+    Ends on SIGTERM and Ctrl-C, when what was accepted is finished; with exit code 1 where a store did not answer for so
+    long that something had to be given up. The description of all routes is at /openapi.json.
     """
     if (options["keys"] is None) != options["no_auth"]:
         raise InvalidArgument("say who may use the service: --keys FILE, or --no-auth for everybody on this machine")
@@ -94,7 +96,9 @@ def command(url: str, **options: Any) -> None:  # noqa: ANN401
     ):
         workers = options["workers"] or len(os.sched_getaffinity(0))
         app = create_app(index, keys=keys, limits=_limits(options), workers=workers)
-        serve(app, listener, grace_s=options["grace"])
+        if not serve(app, listener, grace_s=options["grace"]):
+            # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
+            os._exit(FAILED)
 
 
 def _limits(options: dict[str, Any]) -> "Limits":

@@ -90,12 +90,12 @@ def _describe(app: FastAPI) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    engine = app.state.service.engine
+    service: Service = app.state.service
     try:
-        await engine.start()
+        await service.engine.start()
         yield
     finally:
-        engine.close()
+        service.engine.close(service.end_by)
 
 
 async def _tell(request: Request, error: Exception) -> Response:

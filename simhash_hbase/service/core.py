@@ -46,6 +46,8 @@ class Service:
     """None: everybody may do everything."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the service is to end: streams end behind a document then."""
+    end_by: float | None = None
+    """By `time.monotonic`, when it must have ended; None: when all is finished."""
 
     async def respond(self, request: Request, operation: Operation, *, one: bool = True) -> Response:
         """Answer a body: JSON at once, lines of JSON as they come.

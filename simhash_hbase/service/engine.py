@@ -6,9 +6,10 @@ batch.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
@@ -18,6 +19,7 @@ from simhash_hbase.workers import Payload, Workers, translated, work
 
 __all__ = ["Engine"]
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 PROBE_S = 3.0
@@ -44,6 +46,7 @@ class Engine:
         # Its own thread: it must tell that the store is gone also when all others wait for it.
         self._probes = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self._probe: Future[object] | None = None
+        self._calls: set[Future[Any]] = set()
         self._pool: Workers | None = None
         self._analysis: Analysis | None = None
         self._analysing = ThreadPoolExecutor(1, thread_name_prefix="analysis")
@@ -57,7 +60,7 @@ class Engine:
 
     async def run(self, call: Callable[[Index], T]) -> T:
         """Call a function with the index in a thread; when the caller is cancelled, one that has begun goes on."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, self.index)
+        return await asyncio.wrap_future(self._begin(self._threads, call, self.index))
 
     async def analyse(self, what: Payload) -> Analysed:
         """Fingerprint and sketch documents; processes that were ended from outside are replaced once.
@@ -83,7 +86,7 @@ class Engine:
             When it does not answer soon.
         """
         if self._probe is None or self._probe.done():
-            self._probe = self._probes.submit(read_profile, self.index.store)
+            self._probe = self._begin(self._probes, read_profile, self.index.store)
         answer = asyncio.ensure_future(asyncio.wrap_future(self._probe))
         done, _ = await asyncio.wait({answer}, timeout=PROBE_S)
         if not done:
@@ -92,12 +95,31 @@ class Engine:
             raise StoreUnavailable(f"the store has not answered for {PROBE_S:g} s")
         answer.result()
 
-    def close(self) -> None:
-        """Wait for what was begun, and end threads and processes."""
+    @property
+    def under_way(self) -> int:
+        """How many calls of the index have begun and not ended."""
+        return len(self._calls)
+
+    def close(self, until: float | None = None) -> None:
+        """Wait for what was begun, and end threads and processes; it may be called again.
+
+        Parameters
+        ----------
+        until : float, optional
+            Of `time.monotonic`: what a store has not answered by then goes on, counted by `under_way`. Python waits for
+            such threads before it ends by itself.
+        """
         for pool in (self._threads, self._probes, self._analysing):
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+        wait(set(self._calls), timeout=None if until is None else max(0.0, until - time.monotonic()))
         if self._pool is not None:
             self._pool.close()
+
+    def _begin(self, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
+        begun = threads.submit(call, on)
+        self._calls.add(begun)
+        begun.add_done_callback(self._calls.discard)
+        return begun
 
     async def _analyse_there(self, what: Payload) -> Analysed:
         pool = self._pool = self._pool or Workers(self.index.analysis, self._workers)

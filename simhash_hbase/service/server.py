@@ -1,8 +1,9 @@
 """The server process: sockets, time-outs below HTTP, signals."""
 
-import asyncio
 import signal
 import socket
+import time
+from logging import INFO, WARNING
 from types import FrameType
 
 import uvicorn
@@ -48,7 +49,7 @@ def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
         raise InvalidArgument(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
 
-def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> None:
+def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:
     """Serve until SIGTERM or SIGINT; then finish what was accepted.
 
     Parameters
@@ -59,6 +60,12 @@ def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> None:
         As `listen` opens it.
     grace_s : float
         Seconds for requests to finish.
+
+    Returns
+    -------
+    bool
+        Whether the index is free again. Calls that a dead store holds longer than the grace go on: nobody was told that
+        they succeeded, and they end with the process.
     """
     service: Service = app.state.service
     config = uvicorn.Config(
@@ -74,15 +81,18 @@ def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> None:
         timeout_graceful_shutdown=round(grace_s),
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
-    _Server(config, service.stopping).run(sockets=[listener])
+    _Server(config, service, grace_s).run(sockets=[listener])
+    service.engine.close(service.end_by)
+    return not service.engine.under_way
 
 
 class _Server(uvicorn.Server):
     """Ends with exit code 0 when told to, and lets streams know."""
 
-    def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, grace_s: float) -> None:
         super().__init__(config)
-        self._stopping = stopping
+        self._service = service
+        self._grace_s = grace_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -92,9 +102,11 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         logger.info("stopping", extra={"fields": {"requests": len(self.server_state.tasks)}})
-        self._stopping.set()
+        self._service.end_by = time.monotonic() + self._grace_s
+        self._service.stopping.set()
         await super().shutdown(sockets)
-        logger.info("stopped")
+        given_up = self._service.engine.under_way
+        logger.log(WARNING if given_up else INFO, "stopped", extra={"fields": {"calls_given_up": given_up}})
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # The server's own raises the signal once more behind the end, so the process would not end with 0.

@@ -53,6 +53,14 @@ STORE_PATIENCE = 1 / 3
     help="A request that is no stream.",
 )
 @click.option(
+    "--header-timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=10,
+    show_default=True,
+    metavar="SECONDS",
+    help="The header of a request.",
+)
+@click.option(
     "--idle-timeout",
     type=click.FloatRange(0, min_open=True),
     default=30,
@@ -111,4 +119,5 @@ def _limits(options: dict[str, Any]) -> "Limits":
         request_s=options["timeout"],
         idle_s=options["idle_timeout"],
         stream_s=options["stream_timeout"],
+        header_s=options["header_timeout"],
     )

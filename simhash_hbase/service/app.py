@@ -64,6 +64,7 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
+        redirect_slashes=False,
         lifespan=_lifespan,
     )
     app.openapi = partial(_describe, app)  # type: ignore[method-assign]
@@ -108,8 +109,12 @@ async def _tell_http(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     code = _CODES.get(error.status_code, "http_error")
-    problem = Problem(error.status_code, code, str(error.detail), headers=error.headers)
-    return problem.response(request.state.trail.request_id)
+    headers = dict(error.headers or {})
+    routes = request.app.openapi()["paths"].get(request.scope["path"])
+    if "Allow" in headers and routes:
+        # The framework names those of the first route that has the path.
+        headers["Allow"] = ", ".join(sorted(map(str.upper, routes)))
+    return Problem(error.status_code, code, str(error.detail), headers=headers).response(request.state.trail.request_id)
 
 
 async def _tell_invalid(request: Request, error: Exception) -> Response:

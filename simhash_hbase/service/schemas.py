@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from simhash_hbase.entries import MAX_ID_BYTES
+
 __all__ = ["SCHEMAS", "body", "found", "problems"]
 
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
@@ -12,10 +14,11 @@ TEXT = "今天，市政府召开会议，讨论城市东部的新地铁线路规
 _ID: Schema = {
     "type": "string",
     "minLength": 1,
-    "maxLength": 16_384,
+    "maxLength": MAX_ID_BYTES,
     "description": "The caller's own: any text, a URL for one.",
     "examples": ["https://example.org/a?page=1"],
 }
+_SENT_ID: Schema = {**_ID, "type": ["string", "integer"]}
 _CONTENTS: dict[str, Schema] = {
     "text": {"type": "string", "minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"},
     "simhash": {
@@ -28,7 +31,7 @@ _CONTENTS: dict[str, Schema] = {
         "minItems": 1,
         "items": {
             "type": "array",
-            "prefixItems": [{"type": "string"}, {"type": "number"}],
+            "prefixItems": [{"type": "string"}, {"type": "number", "minimum": -1e9, "maximum": 1e9}],
             "minItems": 2,
             "maxItems": 2,
         },
@@ -66,11 +69,11 @@ def _with_contents(common: dict[str, Schema], required: list[str], *, id_alone: 
 
 SCHEMAS: dict[str, Schema] = {
     "Document": {
-        **_with_contents({"id": _ID}, ["id"], id_alone=False),
+        **_with_contents({"id": _SENT_ID}, ["id"], id_alone=False),
         "examples": [{"id": "https://example.org/a?page=1", "text": TEXT, "metadata": {"source": "example"}}],
     },
     "Query": {
-        **_with_contents({"id": _ID}, [], id_alone=True),
+        **_with_contents({"id": _SENT_ID}, [], id_alone=True),
         "description": "A document, which does not match itself by id; or the id alone of a stored one.",
         "examples": [{"text": TEXT}, {"id": "https://example.org/a?page=1"}, {"simhash": "fd239d0b3ee32c91"}],
     },

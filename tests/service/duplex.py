@@ -1,0 +1,103 @@
+"""A client below HTTP's manners: it sends and reads when the test says so."""
+
+import socket
+import threading
+
+__all__ = ["Duplex"]
+
+PIECE = 1 << 16
+
+
+class Duplex:
+    """One request on a connection of its own, its body in chunks of any size.
+
+    Parameters
+    ----------
+    server : Server
+        Where.
+    path : str
+        Of the route.
+    key : str
+        Name of the key.
+    media : str
+        Of the body.
+    buffers : int, optional
+        Bytes of the socket's own buffers, small so that what is not read soon stops who sends it.
+    """
+
+    def __init__(self, server, path, *, key="all", media="application/x-ndjson", buffers=None):
+        self._socket = socket.socket()
+        if buffers is not None:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffers)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffers)
+        self._socket.connect(("127.0.0.1", server.port))
+        self._read = self._socket.makefile("rb")
+        self._socket.sendall(
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.keys[key]}\r\n"
+            f"Content-Type: {media}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        )
+
+    def send(self, data):
+        """Send a piece of the body."""
+        self._socket.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def finish(self):
+        """Say that the body is complete."""
+        self._socket.sendall(b"0\r\n\r\n")
+
+    def flood(self, piece, pieces, *, stuck_s):
+        """Send pieces until nobody takes them for some seconds; return how many were taken."""
+        self._socket.settimeout(stuck_s)
+        try:
+            for number in range(pieces):
+                self.send(piece)
+        except TimeoutError:
+            return number
+        finally:
+            self._socket.settimeout(None)
+        return pieces
+
+    def status(self):
+        """Read the header of the answer, and return its status."""
+        status = int(self._read.readline().split()[1])
+        while self._read.readline().strip():
+            pass
+        return status
+
+    def lines(self):
+        """Read the lines of the answer as they come, to its end or that of the connection."""
+        part = b""
+        while size := int(self._read.readline().strip() or b"0", 16):
+            *whole, part = (part + self._read.read(size)).split(b"\n")
+            self._read.readline()
+            yield from whole
+
+    def rest(self):
+        """Read to the end of the connection."""
+        return self._read.read()
+
+    def start(self, produce):
+        """Send what a function yields, in a thread, until it ends or the server does."""
+        thread = threading.Thread(target=self._send_all, args=(produce,), daemon=True)
+        thread.start()
+        return thread
+
+    def close(self):
+        """End the connection at once."""
+        self._read.close()
+        self._socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.close()
+
+    def _send_all(self, produce):
+        try:
+            for piece in produce:
+                self.send(piece)
+            self.finish()
+        except OSError:
+            # The server has ended the stream; what it says last is in the answer.
+            return

@@ -1,0 +1,284 @@
+"""What is asked wrongly gets the 4xx that says what is wrong, and changes nothing."""
+
+import socket
+
+import pytest
+from duplex import Duplex
+from serving import JSON, NDJSON, lines, serving
+
+from simhash_hbase import create_index, open_index
+
+BODY_BYTES = 10_000
+DOCUMENT = {"id": "a", "simhash": "00000000000000ff"}
+ROUTES = [
+    ("POST", "/v1/documents", "write"),
+    ("GET", "/v1/documents?id=a", "read"),
+    ("DELETE", "/v1/documents?id=a", "write"),
+    ("POST", "/v1/queries", "read"),
+    ("POST", "/v1/lookups", "read"),
+    ("POST", "/v1/removals", "write"),
+    ("GET", "/v1/stats", "read"),
+    ("GET", "/metrics", "metrics"),
+]
+LIMITS = ("--max-body", str(BODY_BYTES / (1 << 20)), "--timeout", "3", "--idle-timeout", "1", "--header-timeout", "1")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    address = f"file:{tmp_path_factory.mktemp('refusals') / 'some.index'}"
+    create_index(address, analyzer="shingle").close()
+    return address
+
+
+@pytest.fixture(scope="module")
+def server(url, tmp_path_factory):
+    """Serve with limits that a test can reach."""
+    with serving(url, tmp_path_factory.mktemp("server"), *LIMITS) as running:
+        yield running
+    with open_index(url) as index:
+        assert index.stats().documents == 0
+
+
+@pytest.fixture
+def client(server):
+    with server.client() as made:
+        yield made
+
+
+def told(answer):
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == answer.status_code
+    assert problem["request_id"] == answer.headers["x-request-id"]
+    return answer.status_code, problem["code"]
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
+def test_each_route_wants_a_key_with_its_scope(server, method, path, scope):
+    for key, expected in ((None, (401, "unauthorized")), ("another", (401, "unauthorized"))):
+        with server.client() as client:
+            headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+            client.headers.pop("Authorization")
+            answer = client.request(method, path, headers=headers)
+            assert told(answer) == expected
+            assert answer.headers["www-authenticate"] == "Bearer"
+    for other in {"read", "write", "metrics"} - {scope}:
+        with server.client(other) as client:
+            assert told(client.request(method, path)) == (403, "forbidden")
+    with server.client(scope) as client:
+        assert client.request(method, path).status_code not in (401, 403)
+
+
+@pytest.mark.parametrize("header", ["Basic YTpi", "Bearer", "bearer \x7f", "Bearer a b", "Bearer " + "k" * 5000])
+def test_a_header_that_is_no_key_is_one_that_is_not_known(server, header):
+    with server.client(None) as client:
+        assert told(client.get("/v1/stats", headers={"Authorization": header})) == (401, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", (400, "malformed_json")),
+        (b"{", (400, "malformed_json")),
+        (b"\xff\xfe", (400, "malformed_json")),
+        (b'{"id":"a","text":"\xff"}', (400, "malformed_json")),
+        (b'{"id":' + b"[" * 5000, (400, "malformed_json")),
+        (b"[1]", (422, "invalid_document")),
+        (b"{}", (422, "invalid_document")),
+        (b'{"id":"a"}', (422, "invalid_document")),
+        (b'{"id":"","text":"b"}', (422, "invalid_document")),
+        (b'{"id":null,"text":"b"}', (422, "invalid_document")),
+        (b'{"id":"a","text":7}', (422, "invalid_document")),
+        (b'{"id":"a","text":"b","simhash":"0"}', (422, "invalid_document")),
+        (b'{"id":"a","simhash":"xyz"}', (422, "invalid_document")),
+        (b'{"id":"a","text":"b","metadata":3}', (422, "invalid_document")),
+        (b'{"id":"a","text":"b","metadata":{"m":"%s"}}' % (b"m" * 1100), (422, "invalid_document")),
+        (b'{"id":"a","text":"."}', (422, "empty_document")),
+        (b'{"id":"a","text":"%s"}' % (b"x" * BODY_BYTES), (413, "body_too_large")),
+    ],
+)
+def test_a_body_that_is_no_document_is_refused(client, content, expected):
+    assert told(client.post("/v1/documents", content=content, headers=JSON)) == expected
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Content-Type": "text/plain"}, {"Content-Type": "application/xml"}, {**JSON, "Content-Encoding": "gzip"}],
+)
+def test_a_body_of_another_type_is_refused(client, headers):
+    answer = client.post("/v1/documents", content=b'{"id":"a","simhash":"0"}', headers=headers)
+    assert told(answer) == (415, "unsupported_media_type")
+
+
+def test_lines_alone_are_taken_where_there_are_many_ids(client):
+    assert told(client.post("/v1/lookups", json={"id": "a"})) == (415, "unsupported_media_type")
+
+
+def test_a_body_is_refused_while_it_is_sent_when_its_length_is_not_told(server):
+    with Duplex(server, "/v1/documents", media="application/json") as request:
+        request.send(b'{"id":"a","text":"')
+        for _ in range(3):
+            request.send(b"x" * (BODY_BYTES // 2))
+
+        assert request.status() == 413
+
+
+def test_a_line_that_is_too_long_is_refused_in_its_place(client):
+    content = b'{"id":"a","simhash":"zz"}\n{"id":"b","text":"%s"}\n{"id":"c"}' % (b"x" * BODY_BYTES)
+
+    answers = lines(client.post("/v1/documents", content=content, headers=NDJSON))
+
+    assert [answer["error"]["code"] for answer in answers[:3]] == [
+        "invalid_document",
+        "line_too_long",
+        "invalid_document",
+    ]
+    assert answers[3]["summary"]["complete"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "distance=65",
+        "distance=-1",
+        "distance=x",
+        "similarity=2",
+        "similarity=nan",
+        "limit=0",
+        "limit=1001",
+        "match=near",
+        "match=distance&similarity=0.5",
+    ],
+)
+def test_a_parameter_out_of_range_is_refused(client, query):
+    assert told(client.post(f"/v1/queries?{query}", json={"text": "some text"})) == (422, "invalid_argument")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("../../etc/passwd", 404),
+        ("/etc/passwd", 404),
+        ("a\x00b", 404),
+        ("%2e%2e%2f", 404),
+        ("x" * 16384, 404),
+        ("", 422),
+        ("x" * 16385, 422),
+    ],
+)
+def test_an_id_is_an_id_and_never_a_path(client, name, expected):
+    assert client.get("/v1/documents", params={"id": name}).status_code == expected
+    if name:
+        removed = client.delete("/v1/documents", params={"id": name})
+        assert removed.status_code == (200 if expected == 404 else expected)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/v1",
+        "/v1/documents/../stats",
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/v1/documents%2f..%2fstats",
+        "//etc/passwd",
+        "/v1/documents/a",
+        "/v1/stats/",
+        "/static/../keys",
+        "/v1/documents;x",
+        "/%00",
+    ],
+)
+def test_a_path_that_is_no_route_is_not_found(server, path):
+    with socket.create_connection(("127.0.0.1", server.port)) as raw:
+        head = (
+            f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.keys['all']}\r\nConnection: close\r\n\r\n"
+        )
+        raw.sendall(head.encode())
+        answer = raw.makefile("rb").read()
+    assert answer.split()[1] == b"404", answer
+    assert b"root:" not in answer
+
+
+def test_a_method_that_a_route_has_not_is_refused_with_those_that_it_has(client):
+    answer = client.put("/v1/documents")
+
+    assert told(answer) == (405, "method_not_allowed")
+    assert answer.headers["allow"] == "DELETE, GET, POST"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"A" * (1 << 17) + b"\r\n",
+        b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * (1 << 17) + b"\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_gets_400(server, raw):
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(raw)
+        assert connection.makefile("rb").readline().split()[1] == b"400"
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /v1/queries HT", b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nX-A: b\r\n"])
+def test_a_header_that_does_not_arrive_is_not_waited_for(server, sent):
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(sent)
+        assert connection.makefile("rb").read().startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_header_that_comes_byte_by_byte_is_not_waited_for(server):
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n")
+        connection.settimeout(0.1)
+        answer = None
+        while answer is None:
+            try:
+                answer = connection.recv(1000)
+            except TimeoutError:
+                connection.sendall(b"X-A: b\r\n")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(server):
+    with Duplex(server, "/v1/queries", media="application/json") as request:
+        request.send(b'{"text":"som')
+
+        assert request.status() == 408
+        assert b"request_timeout" in request.rest()
+
+
+def test_a_line_that_does_not_end_ends_its_stream_behind_the_one_before(server):
+    with Duplex(server, "/v1/queries") as request:
+        request.send(b'{"simhash":"0"}\n{"sim')
+
+        assert request.status() == 200
+        answer, end = request.lines()
+    assert b'"matches":[]' in answer
+    assert b'"complete":false,"last_line":1,' in end
+    assert b'"code":"idle"' in end
+
+
+def test_requests_above_the_limit_are_told_to_come_back_and_probes_are_answered(url, tmp_path):
+    with (
+        serving(url, tmp_path, "--max-requests", "1") as server,
+        server.client() as client,
+        Duplex(server, "/v1/queries") as held,
+    ):
+        held.send(b'{"simhash":"0"}\n')
+        assert held.status() == 200
+
+        answer = client.post("/v1/queries", json={"simhash": "0"})
+
+        assert told(answer) == (503, "too_many_requests")
+        assert answer.headers["retry-after"] == "1"
+        assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200
+        assert "simhash_requests_turned_away_total 1.0" in client.get("/metrics").text
+        held.finish()
+        assert b'"complete":true' in list(held.lines())[-1]
+        assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200

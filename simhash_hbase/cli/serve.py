@@ -86,7 +86,7 @@ STORE_PATIENCE = 1 / 3
 )
 @click.option("--debug", is_flag=True, callback=remember_debug, help="A traceback where an error is reported.")
 def command(url: str, **options: Any) -> None:  # noqa: ANN401
-    """Serve an index over HTTP: add, query, get and remove, single and as streams of JSON lines.
+    """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
     Ends on SIGTERM and Ctrl-C, when what was accepted is finished; with exit code 1 where a store did not answer for so
     long that something had to be given up. The description of all routes is at /openapi.json.

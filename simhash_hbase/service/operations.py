@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from simhash_hbase.entries import Entries
-from simhash_hbase.errors import EmptyDocument
+from simhash_hbase.errors import ClaimContended, EmptyDocument
 from simhash_hbase.index import BATCH_DOCUMENTS, Index
 from simhash_hbase.profile import MatchRule
-from simhash_hbase.results import answer_record, hex_simhash, stored_record
+from simhash_hbase.results import answer_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.service.items import Item, document_or_id
-from simhash_hbase.service.problems import Problem
+from simhash_hbase.service.problems import Problem, of_error
 from simhash_hbase.workers import payload, work
 
-__all__ = ["ADD", "GET", "REMOVE", "Operation", "Record", "query", "run_one"]
+__all__ = ["ADD", "CLAIM", "GET", "REMOVE", "Operation", "Record", "query", "run_one"]
 
 Record = dict[str, object] | Problem
 """What a document or an id is answered with."""
@@ -21,6 +21,8 @@ Record = dict[str, object] | Problem
 MISSING = 404
 # Answers to queries can be long, and all of a batch are in memory at a time.
 QUERIES = 256
+# A claim must be able to outwait a writer that has crashed, also when its own client does not.
+LEASES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +76,11 @@ def _add(index: Index, entries: Entries) -> list[Record]:
     return [{"id": name, "simhash": hex_simhash(simhash)} for name, simhash in named]
 
 
+def _claim(index: Index, entries: Entries) -> list[Record]:
+    claimed = index.claim_entries(entries, deadline_s=LEASES * index.profile.lease_s)
+    return [of_error(what) if isinstance(what, ClaimContended) else decision_record(what) for what in claimed]
+
+
 def _remove(index: Index, ids: Sequence[str]) -> list[Record]:
     return [{"id": name, "removed": removed} for name, removed in index.remove_many(ids)]
 
@@ -87,6 +94,7 @@ def _missing() -> Problem:
 
 
 ADD = Operation(name="add", on_entries=_add, outcome=lambda record: "added")
+CLAIM = Operation(name="claim", on_entries=_claim, outcome=lambda record: str(record["status"]))
 REMOVE = Operation(name="remove", on_ids=_remove, outcome=lambda record: "removed" if record["removed"] else "absent")
 GET = Operation(name="get", on_ids=_get, outcome=lambda record: "found")
 

@@ -78,6 +78,21 @@ SCHEMAS: dict[str, Schema] = {
         "examples": [{"text": TEXT}, {"id": "https://example.org/a?page=1"}, {"simhash": "fd239d0b3ee32c91"}],
     },
     "Added": _object({"id": _ID, "simhash": _SIMHASH}, examples=[{"id": "a", "simhash": "fd239d0b3ee32c91"}]),
+    "Decision": _object(
+        {
+            "id": _ID,
+            "status": {"type": "string", "enum": ["original", "duplicate"]},
+            "of": {"type": ["string", "null"], "description": "Of a duplicate, the id of its original."},
+            "distance": {**_DISTANCE, "type": ["integer", "null"]},
+            "similarity": _SIMILARITY,
+            "short": {"type": "boolean", "description": "A text so short that near copies may be missed."},
+            "of_removed": {"type": "boolean", "description": "The original was removed or changed since."},
+        },
+        optional=("of_removed",),
+        examples=[
+            {"id": "b", "status": "duplicate", "of": "a", "distance": 1, "similarity": 0.8711, "short": False},
+        ],
+    ),
     "Removed": _object({"id": _ID, "removed": {"type": "boolean"}}, examples=[{"id": "a", "removed": True}]),
     "Match": _object(
         {

@@ -4,6 +4,8 @@ import pytest
 from serving import serving
 
 from simhash_hbase import create_index
+from tests.stores.faults import FaultyProxy
+from tests.stores.hbase_server import address, tables
 
 
 @pytest.fixture
@@ -25,3 +27,20 @@ def client(server):
     """Return a client that may do everything."""
     with server.client() as made:
         yield made
+
+
+@pytest.fixture
+def table():
+    """Return the name of a table with an empty index."""
+    name = tables().name()
+    create_index(f"hbase://{address(2)}/{name}", analyzer="shingle", regions=1).close()
+    return name
+
+
+@pytest.fixture
+def gateway():
+    """Return what stands between the service and its gateway."""
+    host, _, port = address(2).rpartition(":")
+    made = FaultyProxy(host, int(port))
+    yield made
+    made.close()

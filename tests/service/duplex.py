@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from contextlib import suppress
 
 __all__ = ["Duplex"]
 
@@ -48,14 +49,13 @@ class Duplex:
     def flood(self, piece, pieces, *, stuck_s):
         """Send pieces until nobody takes them for some seconds; return how many were taken."""
         self._socket.settimeout(stuck_s)
-        try:
-            for number in range(pieces):
+        taken = 0
+        with suppress(TimeoutError):
+            while taken < pieces:
                 self.send(piece)
-        except TimeoutError:
-            return number
-        finally:
-            self._socket.settimeout(None)
-        return pieces
+                taken += 1
+        self._socket.settimeout(None)
+        return taken
 
     def status(self):
         """Read the header of the answer, and return its status."""

@@ -1,6 +1,8 @@
 """The service in a process of its own, on a free port of this machine."""
 
+import hashlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -9,14 +11,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
+from corpus import SYLLABLES
 
 from simhash_hbase.service.keys import make_key
 
-__all__ = ["JSON", "NDJSON", "Server", "lines", "serving"]
+__all__ = ["JSON", "NDJSON", "Server", "check_log", "lines", "ndjson", "serving"]
 
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 END_S = 60
+WORD = f"(?:{'|'.join(SYLLABLES)}){{2,4}}"
+TEXT = re.compile(rf"\b{WORD} {WORD} {WORD}\b")
+"""What every text of `corpus` has, and nothing else."""
 
 
 class Server:
@@ -61,7 +67,8 @@ class Server:
 def serving(url: str, folder: Path, *options: str, auth: bool = True) -> Iterator[Server]:
     """Serve an index; a server that still runs at the end is stopped, and must end with exit code 0.
 
-    There are keys of the names ``all``, ``read``, ``write`` and ``metrics``.
+    There are keys of the names ``all``, ``read``, ``write`` and ``metrics``. Whatever a test does, its log must hold
+    none of them and no text.
     """
     keys = {}
     words = ["--no-auth"]
@@ -81,8 +88,23 @@ def serving(url: str, folder: Path, *options: str, auth: bool = True) -> Iterato
         finally:
             if process.poll() is None:
                 process.kill()
+    check_log(server.log_text(), keys)
+
+
+def check_log(log: str, keys: dict[str, str]) -> None:
+    """Find no key, no digest of one and no text in a log whose lines are all JSON."""
+    for name, key in keys.items():
+        assert key not in log, name
+        assert hashlib.sha256(key.encode()).hexdigest() not in log, name
+    assert not TEXT.search(log)
+    assert all(json.loads(line) for line in log.splitlines())
 
 
 def lines(response: httpx.Response) -> list[dict]:
     """Return the objects of an answer in JSON lines."""
     return [json.loads(line) for line in response.text.splitlines()]
+
+
+def ndjson(records: list[dict]) -> bytes:
+    """Write a body of lines."""
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)

@@ -3,14 +3,10 @@
 import json
 
 from corpus import near_copies
-from serving import JSON, NDJSON, lines
+from serving import JSON, NDJSON, lines, ndjson
 
 from simhash_hbase import open_index
 from simhash_hbase.results import answer_record, hex_simhash, stored_record
-
-
-def ndjson(records):
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
 def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client, url):

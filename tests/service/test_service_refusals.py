@@ -14,6 +14,7 @@ ROUTES = [
     ("POST", "/v1/documents", "write"),
     ("GET", "/v1/documents?id=a", "read"),
     ("DELETE", "/v1/documents?id=a", "write"),
+    ("POST", "/v1/claims", "write"),
     ("POST", "/v1/queries", "read"),
     ("POST", "/v1/lookups", "read"),
     ("POST", "/v1/removals", "write"),

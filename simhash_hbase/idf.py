@@ -259,19 +259,26 @@ class Reservoir(Generic[T]):
         self._limit = limit
         self._random = Random(seed)
 
-    def add(self, item: T) -> None:
+    def add(self, item: T) -> int | None:
         """Offer the next item of the stream.
 
         Parameters
         ----------
         item : object
             Kept, in place of another or not at all.
+
+        Returns
+        -------
+        int or None
+            Where it is among the items; None when it was not kept.
         """
         self.seen += 1
         if len(self.items) < self._limit:
             self.items.append(item)
-            return
+            return self.seen - 1
         # random() is the one method whose sequence Python promises to keep for a seed.
         place = int(self._random.random() * self.seen)
-        if place < self._limit:
-            self.items[place] = item
+        if place >= self._limit:
+            return None
+        self.items[place] = item
+        return place

@@ -4,10 +4,11 @@ import errno
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from threading import Thread
+from typing import TypeVar
 
 from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.errors import WorkerLost
@@ -16,6 +17,8 @@ from simhash_hbase.inputs import Document
 __all__ = ["Payload", "Workers", "payload", "translated", "work"]
 
 WORKER_LOST = "a worker process was ended from outside; fewer --workers need less memory"
+
+T = TypeVar("T")
 
 Payload = tuple[str, list[str], list[object], list[dict[str, object] | None] | None]
 """What is analysed, as `Analysis` has methods: the ids, the texts or what stands for them, the metadata."""
@@ -37,12 +40,12 @@ class Workers:
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(analysis,))
 
-    def submit(self, what: Payload) -> Future[Analysed]:
-        """Have one payload analysed.
+    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Have a function of this package, such as `work`, called with the process's analysis.
 
         Returns
         -------
-        Future of Analysed
+        Future
             `translated` belongs around asking for its result.
 
         Raises
@@ -52,7 +55,7 @@ class Workers:
         """
         try:
             with translated(), _without_ctrl_c():
-                return self._pool.submit(_work_there, *what)
+                return self._pool.submit(_call_there, function, *arguments)
         except OSError as error:
             # A worker that ends while the pool starts one leaves a closed pipe, which has no number of the system's.
             if error.errno not in (None, errno.EPIPE):
@@ -122,7 +125,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work_there(*what: object) -> Analysed:
+def _call_there(function: Callable[..., T], *arguments: object) -> T:
     if _analysis is None:
         raise RuntimeError("the worker process was not set up")
-    return work(_analysis, *what)  # type: ignore[arg-type]
+    return function(_analysis, *arguments)

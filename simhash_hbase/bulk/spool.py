@@ -1,6 +1,7 @@
 """From records to finished parts in a folder: what was analysed once is not analysed again after a kill."""
 
 import shutil
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -15,7 +16,7 @@ from simhash_hbase.bulk.parts import Part, read_part, write_part
 from simhash_hbase.bulk.seen import DIGEST, SeenIds
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
-from simhash_hbase.inputs import Document, Record, Reject
+from simhash_hbase.inputs import Document, Page, Reject, Scanned
 from simhash_hbase.pipeline import Chunk, analyse
 from simhash_hbase.profile import Profile
 from simhash_hbase.rowkey import id_digest
@@ -65,12 +66,12 @@ class Spool:
         """Write the manifest."""
         write_manifest(self.folder, self.manifest)
 
-    def fill(self, records: Iterable[Record], analysis: Analysis, *, workers: int = 1) -> Iterator[Part]:
+    def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Part]:
         """Analyse the input, or find that it was.
 
         Parameters
         ----------
-        records : iterable of Document or Reject
+        records : iterable of Document, Page or Reject
             The whole input, from its beginning.
         analysis : Analysis
             The index's.
@@ -105,9 +106,11 @@ class Spool:
             seen.add(part.digests)
             self.resumed += note.documents
             yield part
-        chunks = analyse(rest, analysis, workers=workers)
+        # Of what was read, not of what becomes of it: a page is compared without being extracted.
+        read: deque[bytes] = deque()
+        chunks = analyse(_noted(rest, read), analysis, workers=workers)
         while group := list(islice(chunks, PART_CHUNKS)):
-            yield self._keep(group, seen)
+            yield self._keep(group, seen, read)
         # An input that became shorter leaves nothing of what it was; one without a new part leaves all.
         self.save()
 
@@ -140,24 +143,24 @@ class Spool:
                 "repeat the load with the same input, then load the rest"
             )
 
-    def _finished(self, note: PartNote, records: Sequence[Record]) -> Part | None:
+    def _finished(self, note: PartNote, records: Sequence[Scanned]) -> Part | None:
         """Return a part of an earlier attempt if it is sound and of the very same records."""
-        documents = [record for record in records if isinstance(record, Document)]
-        if len(records) != note.records or _digest(documents) != note.input:
+        if len(records) != note.records or _joined(map(_digest, records)) != note.input:
             return None
         try:
             return read_part(self.folder / note.file, note.checksum)
         except CorruptIndex:
             return None
 
-    def _keep(self, group: list[Chunk], seen: SeenIds) -> Part:
+    def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> Part:
         part = _part(group, seen)
+        records = sum(chunk.records for chunk in group)
         file = f"part-{len(self.manifest.parts):06d}"
         note = PartNote(
             file=file,
             checksum=write_part(self.folder / file, part),
-            records=sum(_records(chunk) for chunk in group),
-            input=_digest([document for chunk in group for document in chunk.documents]),
+            records=records,
+            input=_joined(read.popleft() for _ in range(records)),
             documents=len(part.entries),
         )
         self.manifest.parts.append(note)
@@ -199,19 +202,27 @@ def _repeated(document: Document) -> Reject:
     return Reject(document.place, reason, document.raw or b"", document.id)
 
 
-def _records(chunk: Chunk) -> int:
-    """Count what was read; a document without features is among documents and rejects."""
-    refused = len(chunk.analysed.refused) if chunk.analysed else 0
-    return len(chunk.documents) + len(chunk.rejects) - refused
+def _noted(records: Iterable[Scanned], digests: deque[bytes]) -> Iterator[Scanned]:
+    for record in records:
+        digests.append(_digest(record))
+        yield record
 
 
-def _digest(documents: Iterable[Document]) -> str:
-    """Digest all that entries are made of."""
+def _joined(digests: Iterable[bytes]) -> str:
+    return blake2b(b"".join(digests), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _digest(record: Scanned) -> bytes:
+    """Digest all that an entry is made of; rejects make none."""
+    if isinstance(record, Reject):
+        return b""
+    if isinstance(record, Page):
+        content, rest = record.content, repr((record.content_type, record.codings, record.metadata))
+    else:
+        content = (record.text or "").encode("utf-8", "surrogatepass")
+        rest = repr((record.simhash, record.features, record.metadata))
     digest = blake2b(digest_size=DIGEST_BYTES)
-    for document in documents:
-        rest = repr((document.simhash, document.features, document.metadata))
-        for word in (document.id, document.text or "", rest):
-            encoded = word.encode("utf-8", "surrogatepass")
-            digest.update(len(encoded).to_bytes(8, "big"))
-            digest.update(encoded)
-    return digest.hexdigest()
+    for word in (record.id.encode("utf-8", "surrogatepass"), content, rest.encode("utf-8", "surrogatepass")):
+        digest.update(len(word).to_bytes(8, "big"))
+        digest.update(word)
+    return digest.digest()

@@ -10,7 +10,7 @@ from typing import Any, Self
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.output import Output
-from simhash_hbase.inputs import InputOptions, Record, Reject, read, total_bytes, write_rejects
+from simhash_hbase.inputs import InputOptions, Reject, Scanned, scan, total_bytes, write_rejects
 from simhash_hbase.inputs import Progress as InputProgress
 from simhash_hbase.pipeline import Chunk, analyse
 
@@ -116,8 +116,8 @@ class Documents:
         """
         self.read, self.refused, self._skipped = read, refused, records
 
-    def _records(self) -> Iterator[Record]:
-        records = read(self._sources, self._options, self._consumed)
+    def _records(self) -> Iterator[Scanned]:
+        records = scan(self._sources, self._options, self._consumed)
         yield from islice(records, self._skipped, None)
 
     def chunks(self, analysis: Analysis) -> Iterator[Chunk]:

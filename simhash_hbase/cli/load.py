@@ -19,7 +19,7 @@ from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.index import Index
-from simhash_hbase.inputs import InputOptions, Progress, Record, Reject, read, total_bytes, write_rejects
+from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, scan, total_bytes, write_rejects
 from simhash_hbase.pipeline import CHUNK_DOCUMENTS
 from simhash_hbase.stores.hbase.options import HBaseOptions, parse_url
 
@@ -111,11 +111,11 @@ def _tell(output: Output, done: Loaded, resumed: int, refused: int, writer: Writ
     output.summary("load", done.documents, analysed_before=resumed, **counts)
 
 
-def _records(files: tuple[str, ...], settings: InputOptions, output: Output) -> Iterator[Record]:
+def _records(files: tuple[str, ...], settings: InputOptions, output: Output) -> Iterator[Scanned]:
     """Read the input and show how far it is."""
     consumed = Progress()
     with output.meter("load: read", total_bytes(files), noun="records") as meter:
-        for count, record in enumerate(read(files, settings, consumed), 1):
+        for count, record in enumerate(scan(files, settings, consumed), 1):
             yield record
             # Records are read ahead of what is done with them, so many at a time.
             if count % CHUNK_DOCUMENTS == 0:

@@ -7,6 +7,7 @@ import click
 
 from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import InvalidProfile
+from simhash_hbase.inputs import FORMATS
 
 __all__ = [
     "index_options",
@@ -51,7 +52,7 @@ def output_options(function: F) -> F:
 def input_options(function: F) -> F:
     """Add how documents are read, refused and spread over processes."""
     return _all(
-        click.option("--input-format", type=click.Choice(["jsonl", "csv", "tsv", "text", "folder"]),
+        click.option("--input-format", type=click.Choice(FORMATS),
                      help="How FILEs are read; by their names when not given."),
         click.option("--encoding", default="utf-8", show_default=True, help="A codec, or auto to detect."),
         click.option("--id-field", default="id", show_default=True),

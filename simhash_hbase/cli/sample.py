@@ -5,9 +5,12 @@ from typing import Any, TypeVar
 
 import click
 
+from simhash_hbase.analysis import LEARN_FROM
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs import Document, InputOptions, Progress, read, total_bytes
+from simhash_hbase.idf import Reservoir
+from simhash_hbase.inputs import FORMATS, InputOptions, Progress, Reject, scan, total_bytes
+from simhash_hbase.inputs.extract import extracted
 
 __all__ = ["sample_options", "sample_texts", "texts_of"]
 
@@ -19,7 +22,7 @@ def sample_options(function: F) -> F:
     for decorator in (
         click.option("--text-field", default="text", show_default=True, help="Field of the sample's texts."),
         click.option("--encoding", default="utf-8", show_default=True, help="Of the sample."),
-        click.option("--input-format", type=click.Choice(["jsonl", "csv", "tsv", "text", "folder"])),
+        click.option("--input-format", type=click.Choice(FORMATS)),
         click.option("--learn-from", multiple=True, metavar="FILE…", help="Documents of yours to learn the idf from;"
                      " 600 already help."),
     ):  # fmt: skip
@@ -39,24 +42,28 @@ def sample_texts(options: dict[str, Any], output: Output) -> Iterator[str] | Non
 
 
 def texts_of(sources: Sequence[str], settings: InputOptions, output: Output) -> Iterator[str]:
-    """Read texts for learning; what cannot be read is counted and told.
+    """Read texts to learn from, as many as are learned from; what cannot be read is counted and told.
+
+    Pages are extracted as they come into the sample, so of a million some 20,000.
 
     Raises
     ------
     InvalidInput
         At the end, when there was none.
     """
-    found = refused = 0
+    sample: Reservoir[str] = Reservoir(limit=LEARN_FROM)
+    refused = 0
     consumed = Progress()
     with output.meter("learn the idf", total_bytes(sources)) as meter:
-        for record in read(sources, settings, consumed):
-            if isinstance(record, Document):
-                found += 1
-                yield record.text or ""
-            else:
-                refused += 1
-            meter.show(found, consumed.bytes_read)
+        for scanned in scan(sources, settings, consumed):
+            record = scanned
+            if not isinstance(scanned, Reject) and (at := sample.add("")) is not None:
+                record = extracted(scanned)
+                sample.items[at] = "" if isinstance(record, Reject) else record.text or ""
+            refused += isinstance(record, Reject)
+            meter.show(sample.seen, consumed.bytes_read)
     if refused:
         output.warn(f"{refused:,} records of the sample were refused")
-    if not found:
+    if not any(sample.items):
         raise InvalidInput("there is no document to learn the idf from")
+    yield from filter(None, sample.items)

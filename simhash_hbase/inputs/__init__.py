@@ -1,9 +1,10 @@
-"""Readers of documents: JSON lines, CSV, plain text and folders, compressed or not."""
+"""Readers of documents: JSON lines, CSV, plain text, web pages, Parquet and folders, compressed or not."""
 
+from simhash_hbase.inputs.extract import extract
 from simhash_hbase.inputs.headers import headers
 from simhash_hbase.inputs.options import FORMATS, InputOptions
-from simhash_hbase.inputs.reading import read
-from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
+from simhash_hbase.inputs.reading import read, scan
+from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
 from simhash_hbase.inputs.rejects import write_rejects
 from simhash_hbase.inputs.simhashes import parse_simhash
 from simhash_hbase.inputs.sources import source_files, total_bytes
@@ -14,13 +15,17 @@ __all__ = [
     "Document",
     "Feature",
     "InputOptions",
+    "Page",
     "Place",
     "Progress",
     "Record",
     "Reject",
+    "Scanned",
+    "extract",
     "headers",
     "parse_simhash",
     "read",
+    "scan",
     "source_files",
     "total_bytes",
     "write_rejects",

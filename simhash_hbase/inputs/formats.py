@@ -1,27 +1,26 @@
 """The table of readers, and which one a source gets."""
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs.csvfile import read_csv, read_tsv
-from simhash_hbase.inputs.jsonl import read_jsonl
-from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.records import Record
+from simhash_hbase.inputs.options import FORMATS, InputOptions
+from simhash_hbase.inputs.records import Scanned
 from simhash_hbase.inputs.sources import STDIN, Source
 from simhash_hbase.inputs.streams import Progress
-from simhash_hbase.inputs.textlines import read_text_lines
-from simhash_hbase.inputs.wholefile import read_whole_file
 
-Reader = Callable[[Source, InputOptions, Progress], Iterator[Record]]
+Reader = Callable[[Source, InputOptions, Progress], Iterator[Scanned]]
 
-READERS: dict[str, Reader] = {
-    "jsonl": read_jsonl,
-    "csv": read_csv,
-    "tsv": read_tsv,
-    "text": read_text_lines,
-    "folder": read_whole_file,
+READERS = {
+    "jsonl": ("jsonl", "read_jsonl"),
+    "csv": ("csvfile", "read_csv"),
+    "tsv": ("csvfile", "read_tsv"),
+    "text": ("textlines", "read_text_lines"),
+    "folder": ("wholefile", "read_whole_file"),
+    "html": ("htmlfile", "read_html"),
+    "parquet": ("parquetfile", "read_parquet"),
 }
-"""A new format is one file, one line here, its name in `FORMATS` and its suffixes below."""
+"""Module and function; a new format is one file, one line here, its name in `FORMATS` and its suffixes below."""
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -31,11 +30,27 @@ SUFFIXES = {
     ".tsv": "tsv",
     ".txt": "text",
     ".text": "text",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".parquet": "parquet",
 }
-_NOT_YET = frozenset({".parquet", ".html", ".htm", ".warc", ".wet"})
-_WITHOUT_FIELDS = frozenset({"text", "folder"})
-# Taken for one text, a file of many records would be indexed as one document without a word.
-_RECORDS = frozenset({".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".warc", ".wet"})
+_WITHOUT_FIELDS = frozenset({"text", "folder", "html"})
+# In a folder anything else is one text; .json is, too, since most such files hold one value.
+_KINDS = frozenset(SUFFIXES) - {".txt", ".text", ".json"}
+
+
+def reader_of(name: str) -> Reader:
+    """Return the reader of a format.
+
+    Raises
+    ------
+    MissingExtra
+        When what it needs is not installed.
+    """
+    module, function = READERS[name]
+    reader: Reader = getattr(import_module(f"simhash_hbase.inputs.{module}"), function)
+    return reader
 
 
 def format_of(source: Source, options: InputOptions) -> str:
@@ -44,7 +59,7 @@ def format_of(source: Source, options: InputOptions) -> str:
     Parameters
     ----------
     source : Source
-        A file of a folder is one document, unless ``options`` names a format.
+        A file of a folder is one text, unless its name or ``options`` says otherwise.
     options : InputOptions
         Its format wins over the name.
 
@@ -61,7 +76,9 @@ def format_of(source: Source, options: InputOptions) -> str:
     """
     name = options.format or _by_name(source)
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:
-        raise InvalidInput(f"{source.name}: plain text has no field {options.source_field!r}")
+        raise InvalidInput(f"{source.name}: a text or a page has no field {options.source_field!r}")
+    if name == "parquet" and (source.path is None or source.compression is not None):
+        raise InvalidInput(f"{source.name}: Parquet is read from a file that is not compressed once more")
     return name
 
 
@@ -69,14 +86,8 @@ def _by_name(source: Source) -> str:
     suffix = source.suffix
     if source.name == STDIN:
         return "jsonl"
-    if source.in_folder and suffix not in _RECORDS:
+    if source.in_folder and suffix not in _KINDS:
         return "folder"
-    if suffix in _NOT_YET:
-        raise InvalidInput(f"{source.name}: files of type {suffix} are not read yet")
-    if source.in_folder:
-        raise InvalidInput(
-            f"the file holds many records by its name: name it itself, or give --input-format {SUFFIXES[suffix]}"
-        )
     if suffix not in SUFFIXES:
-        raise InvalidInput(f"{source.name}: the name does not tell the format; give --input-format {'|'.join(READERS)}")
+        raise InvalidInput(f"{source.name}: the name does not tell the format; give --input-format {'|'.join(FORMATS)}")
     return SUFFIXES[suffix]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.encodings import AUTO, checked_codec
 
-FORMATS = ("jsonl", "csv", "tsv", "text", "folder")
+FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "parquet")
 """Names that ``InputOptions.format`` takes."""
 
 
@@ -28,7 +28,8 @@ class InputOptions:
     format: str | None = None
     """One of `FORMATS`; None goes by the file's name, and standard input is then JSON lines."""
     encoding: str = "utf-8"
-    """A codec's name, or ``"auto"``; a byte order mark at the start of a file wins over both."""
+    """A codec's name, or ``"auto"``; a byte order mark at the start of a file wins over both. Of pages, those that do
+    not declare another."""
     id_field: str = "id"
     """The field or column of the id."""
     text_field: str = "text"
@@ -38,7 +39,7 @@ class InputOptions:
     features_field: str | None = None
     """The field of the caller's own features, read instead of a text."""
     metadata_fields: tuple[str, ...] = ()
-    """Fields to copy; together at most 1 KB as compact JSON."""
+    """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
     stdin: str | None = None
     """A file to read wherever ``"-"`` is named, for a caller who has copied standard input to read it twice."""
     keep_raw: bool = False

@@ -1,13 +1,13 @@
 """Reading: every source in the order given, its records in the order of the file."""
 
-import os
 from collections.abc import Iterator, Sequence
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs.formats import READERS, format_of
+from simhash_hbase.inputs.extract import extracted
+from simhash_hbase.inputs.formats import format_of, reader_of
 from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.records import Place, Record, Reject
-from simhash_hbase.inputs.sources import STDIN, Source, expand, files, shown
+from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
+from simhash_hbase.inputs.sources import Source, expand, files, shown
 from simhash_hbase.inputs.streams import Progress
 
 
@@ -21,8 +21,8 @@ def read(
     Parameters
     ----------
     sources : sequence of str
-        Files, folders (every file below, except hidden ones, is one document), patterns, and
-        ``"-"`` for standard input. ``.gz`` and ``.zst`` are decompressed.
+        Files, folders (every file below, except hidden ones, by its name: JSON lines, CSV, pages, Parquet, all else
+        one text), patterns, and ``"-"`` for standard input. ``.gz`` and ``.zst`` are decompressed.
     options : InputOptions, optional
         Format, encoding, fields.
     progress : Progress, optional
@@ -38,6 +38,8 @@ def read(
     InvalidInput
         At once, before anything is read: a source does not exist, a pattern matches nothing,
         the format of a file is unknown.
+    MissingExtra
+        At once, too, when a format needs what is not installed.
 
     Notes
     -----
@@ -51,28 +53,62 @@ def read(
     ...
     simhash_hbase.errors.InvalidInput: missing.jsonl does not exist
     """
+    return map(extracted, scan(sources, options, progress))
+
+
+def scan(
+    sources: Sequence[str],
+    options: InputOptions | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Scanned]:
+    """Read documents, of pages only their bytes: for callers that extract few of them, or in other processes.
+
+    Parameters
+    ----------
+    sources, options, progress
+        As for `read`, which is this and `extract`.
+
+    Returns
+    -------
+    iterator of Document, Page or Reject
+        One for one what `read` yields.
+
+    Raises
+    ------
+    InvalidInput, MissingExtra
+        As `read` does.
+    """
     options = options or InputOptions()
     paths = expand(sources)
-    for path in paths:
-        if path == STDIN or not os.path.isdir(path):
-            for source in files(path, options.stdin):
-                if source.has_name:
-                    format_of(source, options)
-    return _read(paths, options, progress or Progress())
+    for name in _formats(paths, options):
+        reader_of(name)
+    return _scan(paths, options, progress or Progress())
 
 
-def _read(paths: list[str], options: InputOptions, progress: Progress) -> Iterator[Record]:
+def _formats(paths: list[str], options: InputOptions) -> set[str]:
+    """Find the formats of all files, of those in folders as far as they are known."""
+    found = set()
+    for source in (source for path in paths for source in files(path, options.stdin) if source.has_name):
+        try:
+            found.add(format_of(source, options))
+        except InvalidInput:
+            if not source.in_folder:
+                raise
+    return found
+
+
+def _scan(paths: list[str], options: InputOptions, progress: Progress) -> Iterator[Scanned]:
     for path in paths:
         for source in files(path, options.stdin):
-            yield from _read_one(source, options, progress)
+            yield from _scan_one(source, options, progress)
 
 
-def _read_one(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+def _scan_one(source: Source, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
     if not source.has_name:
         yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
         return
     try:
-        reader = READERS[format_of(source, options)]
+        reader = reader_of(format_of(source, options))
     except InvalidInput as error:
         yield Reject(Place(source.name, 0), str(error), b"", source.id)
         return

@@ -1,7 +1,9 @@
-"""What a reader yields: a document, or a record that was refused, each with its place."""
+"""What a reader yields: a document, a page to be made one, or a record that was refused, each with its place."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from simhash_hbase.inputs.options import InputOptions
 
 Feature = tuple[str | int, float]
 
@@ -14,7 +16,8 @@ class Place(NamedTuple):
     file : str
         The source as it was named, ``"-"`` for standard input.
     line : int
-        1-based line of the decompressed file; 0 when the record is the whole file.
+        1-based line of the decompressed file, row of a Parquet file, record of a WARC; 0 when the record is the
+        whole file.
     """
 
     file: str
@@ -58,4 +61,32 @@ class Reject:
     """The document's id, if it is known."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page as it was saved or served: its text is extracted by `extract`, which costs far more than reading it."""
+
+    id: str
+    """The path of its file, or its URL."""
+    content: bytes
+    """The page, in the encoding that it may declare itself, or what HTTP made of it."""
+    options: InputOptions
+    """The encoding to fall back on, the metadata to keep."""
+    place: Place
+    """Where the record starts."""
+    raw: bytes | None
+    """The record's own bytes, when ``keep_raw`` asked for them."""
+    html: bool = True
+    """Whether it is HTML; else plain text."""
+    content_type: str | None = None
+    """What the server said of it, such as ``text/html; charset=big5``."""
+    codings: tuple[str, ...] = ()
+    """What HTTP did to it, in that order: ``gzip``, ``br``, ``chunked``, …"""
+    metadata: dict[str, str] = field(default_factory=dict)
+    """What is known of it besides title and URL."""
+
+
 Record = Document | Reject
+"""What `read` yields."""
+
+Scanned = Record | Page
+"""What a reader yields."""

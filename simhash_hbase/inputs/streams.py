@@ -63,6 +63,34 @@ class Stream:
         return from_utf8(piece, self.encoding) if self.encoding in WIDE else piece
 
 
+@dataclass(slots=True)
+class Bytes:
+    """Decompressed bytes of a source that is not split into lines."""
+
+    blocks: Iterator[bytes]
+    """The bytes; a fault ends them early."""
+    fault: str | None = None
+    """Why the blocks ended before the file did; known when they are used up."""
+
+
+def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
+    """Join the blocks; return their first ``limit`` bytes, and whether that is all."""
+    pieces, held = [], 0
+    for block in blocks:
+        pieces.append(block)
+        held += len(block)
+        if held > limit:
+            return b"".join(pieces)[:limit], False
+    return b"".join(pieces), True
+
+
+def open_bytes(source: Source, options: InputOptions, progress: Progress) -> Bytes:
+    """Open a source as it is, decompressed but not decoded; parameters as of `open_stream`."""
+    found = Bytes(iter(()))
+    found.blocks = _until_fault(_blocks(source, options, progress), found)
+    return found
+
+
 def open_stream(source: Source, options: InputOptions, progress: Progress) -> Stream | str:
     """Open a source.
 
@@ -123,7 +151,7 @@ def _take(blocks: Iterator[bytes], wanted: int) -> bytes:
     return head
 
 
-def _until_fault(blocks: Iterable[bytes], stream: Stream) -> Iterator[bytes]:
+def _until_fault(blocks: Iterable[bytes], stream: Stream | Bytes) -> Iterator[bytes]:
     try:
         yield from blocks
     except InvalidInput as error:

@@ -8,7 +8,7 @@ from simhash_hbase.inputs.fields import checked_text
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Document, Place, Record, Reject
 from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress, Stream, open_stream
+from simhash_hbase.inputs.streams import Progress, Stream, open_stream, take_all
 
 
 def read_whole_file(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
@@ -33,7 +33,7 @@ def read_whole_file(source: Source, options: InputOptions, progress: Progress) -
     if isinstance(stream, str):
         yield Reject(place, stream, b"", source.id)
         return
-    data, whole = _content(stream, options.max_record_bytes)
+    data, whole = take_all(stream.blocks, options.max_record_bytes)
     raw = stream.original(data)
     if not whole:
         reason = f"the file is longer than {options.max_record_bytes} bytes"
@@ -53,14 +53,3 @@ def _document(data: bytes, stream: Stream, source: Source, raw: bytes, keep: boo
     except InvalidInput as error:
         return Reject(place, str(error), raw, source.id)
     return Document(source.id, text, None, None, None, place, raw if keep else None)
-
-
-def _content(stream: Stream, limit: int) -> tuple[bytes, bool]:
-    pieces = []
-    held = 0
-    for block in stream.blocks:
-        pieces.append(block)
-        held += len(block)
-        if held > limit:
-            return b"".join(pieces)[:limit], False
-    return b"".join(pieces), True

@@ -125,7 +125,7 @@ class Engine:
         pool = self._pool = self._pool or Workers(self.index.analysis, self._workers)
         try:
             with translated():
-                return await asyncio.wrap_future(pool.submit(what))
+                return await asyncio.wrap_future(pool.submit(work, *what))
         except WorkerLost:
             if self._pool is pool:
                 self._pool = None

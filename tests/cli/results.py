@@ -54,3 +54,8 @@ def run(*words, data=None, env=None, **options):
     """Run a command as a process of its own."""
     environment = {**os.environ, **(env or {})}
     return finish(start(*words, stdin=subprocess.PIPE, env=environment, **options), data)
+
+
+def python(program):
+    """Run a program of Python as a process of its own."""
+    return finish(subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE))

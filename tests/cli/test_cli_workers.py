@@ -31,7 +31,7 @@ def test_a_killed_worker_is_told_from_a_fault_of_the_input():
 
 
 def test_a_killed_worker_is_a_failure_in_a_sentence(cli, empty, corpus_file, monkeypatch):
-    monkeypatch.setattr(documents, "read", _forever)
+    monkeypatch.setattr(documents, "scan", _forever)
 
     failed = cli("add", empty, corpus_file, "--workers", 2)
 

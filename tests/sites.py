@@ -1,0 +1,123 @@
+"""Web pages made for the tests: an article in the frame of a site, nine parts of frame to one of article."""
+
+import html
+import random
+from dataclasses import dataclass
+
+WORDS = {
+    "zh": "新闻 财经 体育 科技 汽车 房产 教育 健康 旅游 美食 娱乐 军事 历史 文化 天气 彩票 股票 基金 理财 家居 时尚 "
+    "母婴 专题 视频 图片 论坛 博客 直播 排行 热点 推荐 最新 北京 上海 广东 浙江 四川 湖北 公告 招聘 帮助 登录 注册",
+    "en": "news money sport tech cars homes schools health travel food films army history culture weather lottery "
+    "stocks funds savings garden fashion family features video pictures forum blogs live charts hot picks latest "
+    "north south east west city county notices jobs help login register saved",
+}
+PHRASES = {
+    "zh": [
+        "未经授权不得转载本站内容", "本站所有评论仅代表网友个人观点", "关注我们的公众号获取更多资讯",
+        "点击查看更多相关内容", "我们使用信息记录技术改善您的浏览体验", "版权所有 保留一切权利",
+    ],
+    "en": [
+        "Nothing on this site may be copied without permission", "Comments are the views of their writers",
+        "Follow us for more stories like this", "See more from this section", "We use cookies to improve your visit",
+        "All rights reserved by the publisher",
+    ],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Site:
+    """The frame of a site: the same around each of its articles."""
+
+    number: int
+    lang: str
+
+    def page(self, text, title, *, charset="utf-8", share=9):
+        """Put an article into the frame.
+
+        Parameters
+        ----------
+        text : str
+            Lines are paragraphs.
+        title : str
+            Of the article.
+        charset : str
+            What the page declares.
+        share : int
+            Characters of frame for each of the text.
+        """
+        chance = random.Random(f"{self.lang} {self.number}")
+        pieces = self._pieces(chance, share * len(text))
+        name = f"{_words(chance, self.lang, 2)}{self.number}"
+        paragraphs = "".join(f"<p>{html.escape(line)}</p>\n" for line in text.splitlines() if line.strip())
+        body = LAYOUTS[self.number % len(LAYOUTS)](pieces, html.escape(title), paragraphs)
+        return (
+            f'<!DOCTYPE html>\n<html lang="{self.lang}"><head><meta charset="{charset}">'
+            f"<title>{html.escape(title)} - {name}</title>"
+            f'<link rel="canonical" href="https://site{self.number}.example/{title}">'
+            "<style>p { margin: 0 }</style><script>var x = '<p>not text</p>';</script></head>"
+            f"<body>{body}</body></html>"
+        )
+
+    def _pieces(self, chance, characters):
+        """Make the lists of links, teasers and notices of a frame, of so many characters in all."""
+        pieces, made = [], 0
+        while made < characters:
+            kind = chance.choice(("menu", "teasers", "notice"))
+            count = 1 if kind == "notice" else chance.randint(6, 16)
+            labels = [self._label(chance, kind) for _ in range(count)]
+            made += sum(map(len, labels))
+            pieces.append(_piece(kind, labels))
+        return pieces
+
+    def _label(self, chance, kind):
+        if kind == "notice":
+            return chance.choice(PHRASES[self.lang])
+        return _words(chance, self.lang, 1 if kind == "menu" else 6)
+
+
+def _piece(kind, labels):
+    links = [f'<a href="/{number}">{label}</a>' for number, label in enumerate(labels)]
+    if kind == "menu":
+        return f"<ul>{''.join(f'<li>{link}</li>' for link in links)}</ul>"
+    if kind == "teasers":
+        return "".join(f'<div class="teaser">{link}</div>' for link in links)
+    return f'<div class="notice"><span>{labels[0]}</span></div>'
+
+
+def _words(chance, lang, count):
+    return ("" if lang == "zh" else " ").join(chance.choices(WORDS[lang].split(), k=count))
+
+
+def _thirds(pieces):
+    cut = len(pieces) // 3
+    return "".join(pieces[:cut]), "".join(pieces[cut : 2 * cut]), "".join(pieces[2 * cut :])
+
+
+def _semantic(pieces, title, paragraphs):
+    top, side, foot = _thirds(pieces)
+    article = f"<main><article><h1>{title}</h1>{paragraphs}</article></main>"
+    return f"<header><nav>{top}</nav></header>{article}<aside>{side}</aside><footer>{foot}</footer>"
+
+
+def _blog(pieces, title, paragraphs):
+    top, side, foot = _thirds(pieces)
+    post = f'<div class="post"><h2>{title}</h2><div class="entry-content">{paragraphs}</div></div>'
+    columns = f'<div id="content">{post}</div><div id="sidebar">{side}</div>'
+    return f'<div id="header">{top}</div>{columns}<div id="footer">{foot}</div>'
+
+
+def _portal(pieces, title, paragraphs):
+    top, side, foot = _thirds(pieces)
+    left = f'<div class="left"><h1>{title}</h1><div class="article-body">{paragraphs}</div></div>'
+    columns = f'<div class="wrap">{left}<div class="right sidebar">{side}</div></div>'
+    return f'<div class="topbar">{top}</div>{columns}<div class="copyright">{foot}</div>'
+
+
+def _table(pieces, title, paragraphs):
+    top, side, foot = _thirds(pieces)
+    text = f"<td><h1>{title}</h1>{paragraphs}</td>"
+    row = f'<tr><td class="menu">{side}</td>{text}</tr>'
+    return f'<table><tr><td colspan="2" class="nav">{top}</td></tr>{row}<tr><td class="footer">{foot}</td></tr></table>'
+
+
+LAYOUTS = (_semantic, _blog, _portal, _table)

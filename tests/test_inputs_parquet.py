@@ -1,0 +1,185 @@
+"""Rows of Parquet become documents, a batch at a time."""
+
+import datetime
+import json
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, read, total_bytes
+
+TEXTS = [f"文 {number}" for number in range(2_500)]
+
+
+def write(path, columns, **options):
+    table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+    pq.write_table(table, path, **options)
+    return str(path)
+
+
+def shown(records):
+    return [(r.place.line, r.reason) if isinstance(r, Reject) else (r.place.line, r.id, r.text) for r in records]
+
+
+@pytest.mark.parametrize("group", [1, 7, 1_000_000])
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+def test_rows_come_back_in_order(tmp_path, group, compression):
+    texts = TEXTS[: min(len(TEXTS), group * 50)]
+    columns = {"text": texts, "id": range(len(texts)), "n": [None] * len(texts)}
+    path = write(tmp_path / "a.parquet", columns, row_group_size=group, compression=compression)
+
+    got = shown(read([path]))
+
+    assert got == [(row, str(row - 1), text) for row, text in enumerate(texts, 1)]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_strings_of_every_kind_are_read(tmp_path, kind):
+    path = write(tmp_path / "a.parquet", {"text": pa.array(["a", "b", "a"]).cast(kind)})
+
+    assert [(record.id, record.text) for record in read([path])] == [
+        (f"{path}:1", "a"),
+        (f"{path}:2", "b"),
+        (f"{path}:3", "a"),
+    ]
+
+
+def test_columns_are_named_by_options_and_no_others_are_read(tmp_path):
+    path = tmp_path / "a.parquet"
+    columns = {"key": ["k1", "k2"], "picture": [b"\xab" * 5000] * 2, "body": ["eins", "zwei"]}
+    write(path, columns, compression="none", use_dictionary=False)
+    start = pq.ParquetFile(path).metadata.row_group(0).column(1).data_page_offset
+    data = bytearray(path.read_bytes())
+    data[start : start + 20] = b"\xff" * 20
+    path.write_bytes(data)
+    with pytest.raises((OSError, pa.ArrowException)):
+        pq.read_table(path)
+
+    got = list(read([str(path)], InputOptions(id_field="key", text_field="body")))
+
+    assert [(record.id, record.text) for record in got] == [("k1", "eins"), ("k2", "zwei")]
+
+
+def test_metadata_are_what_json_knows(tmp_path):
+    columns = {
+        "text": ["x"],
+        "day": [datetime.date(2026, 1, 2)],
+        "at": pa.array([1_700_000_000_123], pa.timestamp("ms", "UTC")),
+        "price": [Decimal("1.50")], "tags": [["a", "b"]], "none": pa.array([None], pa.int64()),
+    }  # fmt: skip
+    path = write(tmp_path / "a.parquet", columns)
+
+    (found,) = read([path], InputOptions(metadata_fields=("day", "at", "price", "tags", "none", "missing")))
+
+    assert json.loads(json.dumps(found.metadata)) == {
+        "day": "2026-01-02", "at": "2023-11-14T22:13:20.123000Z", "price": "1.50", "tags": ["a", "b"], "none": None,
+    }  # fmt: skip
+
+
+def test_own_fingerprints_and_features_are_read(tmp_path):
+    columns = {"id": ["a"], "h": pa.array([2**64 - 1], pa.uint64()), "f": ['[["x", 2]]']}
+    path = write(tmp_path / "a.parquet", columns)
+
+    (by_simhash,) = read([path], InputOptions(simhash_field="h"))
+    (by_features,) = read([path], InputOptions(features_field="f"))
+
+    assert by_simhash.simhash == 2**64 - 1
+    assert by_features.features == (("x", 2.0),)
+
+
+def test_a_bad_row_is_refused_by_its_number(tmp_path):
+    not_utf8 = pa.array([b"\xff\xfe"]).view(pa.string())
+    text = pa.concat_arrays([pa.array(["good", None, " "]), not_utf8, pa.array(["last"])])
+    path = write(tmp_path / "a.parquet", {"id": ["1", "2", "3", "4", None], "text": text})
+
+    got = shown(read([path]))
+
+    assert got == [
+        (1, "1", "good"), (2, "the field 'text' is not a string but null"), (3, "the text is empty"),
+        (4, "the column 'text' is not utf-8"), (5, "the id is neither a string nor an integer but null"),
+    ]  # fmt: skip
+
+
+def test_a_refused_row_is_kept_as_json(tmp_path):
+    path = write(tmp_path / "a.parquet", {"id": ["1"], "text": pa.array([None], pa.string()), "other": [1]})
+
+    (refused,) = read([path])
+
+    assert json.loads(refused.raw) == {"id": "1", "text": None}
+
+
+def test_a_damaged_row_group_costs_its_own_rows_only(tmp_path):
+    path = tmp_path / "a.parquet"
+    write(path, {"id": range(9), "text": [f"text {n}" for n in range(9)]}, row_group_size=3, compression="zstd")
+    start = pq.ParquetFile(path).metadata.row_group(1).column(1).dictionary_page_offset
+    data = bytearray(path.read_bytes())
+    data[start : start + 12] = b"\xff" * 12
+    path.write_bytes(data)
+
+    got = shown(read([str(path)]))
+
+    assert [entry[0] for entry in got] == [1, 2, 3, 4, 7, 8, 9]
+    assert got[3][1].startswith("rows 4 to 6 cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty", b"", "cannot be read as Parquet"),
+        ("text", b"no Parquet at all, but long enough", "cannot be read as Parquet"),
+        ("column", pa.table({"id": ["1"], "body": ["x"]}), "has no column 'text'; it has id, body"),
+        ("twice", pa.table([["1"], ["x"], ["y"]], names=["id", "text", "text"]), "has the column 'text' twice"),
+    ],
+)
+def test_a_file_without_rows_to_read_is_one_reject(tmp_path, name, content, reason):
+    path = tmp_path / "a.parquet"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        write(path, content)
+
+    (refused,) = read([str(path)])
+
+    assert refused.place.line == 0
+    assert reason in refused.reason
+
+
+def test_a_file_cut_off_is_one_reject_and_the_next_is_read(tmp_path):
+    first = tmp_path / "a.parquet"
+    write(first, {"text": TEXTS})
+    first.write_bytes(first.read_bytes()[:-100])
+    second = write(tmp_path / "b.parquet", {"text": ["x"]})
+
+    got = list(read([str(tmp_path)]))
+
+    assert [type(record) for record in got] == [Reject, Document]
+    assert got[1].id == f"{second}:1"
+
+
+def test_progress_ends_at_the_total(tmp_path):
+    path = write(tmp_path / "a.parquet", {"text": TEXTS}, row_group_size=1_000)
+    progress = Progress()
+    records = read([path], progress=progress)
+    next(records)
+    begun = progress.bytes_read
+    list(records)
+
+    assert begun < total_bytes([path]) // 2
+    assert progress.bytes_read == total_bytes([path])
+
+
+def test_memory_does_not_grow_with_a_row_group(tmp_path):
+    texts = (f"{number} " * 8_000 for number in range(1_000, 1_800))
+    path = write(
+        tmp_path / "a.parquet", {"text": list(texts)}, use_dictionary=False, compression="none", write_batch_size=10
+    )
+    before = pa.total_allocated_bytes()
+
+    held = max(pa.total_allocated_bytes() - before for _ in read([path]))
+
+    assert total_bytes([path]) > 30 << 20
+    assert held < 16 << 20

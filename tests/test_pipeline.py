@@ -1,0 +1,103 @@
+"""Chunks of documents and pages are analysed alike in one process and in several."""
+
+import os
+from itertools import cycle, islice
+
+import pytest
+from sites import Site
+
+from simhash_hbase import Profile
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject
+from simhash_hbase.inputs.extract import extracted
+from simhash_hbase.pipeline import analyse
+
+ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
+OPTIONS = InputOptions()
+BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]
+
+
+@pytest.fixture(autouse=True)
+def _short_chunks(monkeypatch):
+    monkeypatch.setattr("simhash_hbase.chunks.CHUNK_DOCUMENTS", 50)
+
+
+def page(number, *, raw=None):
+    content = Site(number % 4, "en").page(f"The page of number {number} says little.", f"Page {number}").encode()
+    content = BAD[number % 3] if number % 10 == 0 else content
+    return Page(id=str(number), content=content, options=OPTIONS, place=Place("a.warc", number), raw=raw)
+
+
+def document(number):
+    text = "!?" if number % 9 == 0 else f"A text of number {number} " * 20
+    return Document(str(number), text, None, None, {"n": number}, Place("a.jsonl", number), None)
+
+
+def reject(number):
+    return Reject(Place("a.warc", number), "damaged", b"raw", str(number))
+
+
+def records(count):
+    kinds = cycle((page, document, page, reject))
+    return (kind(number) for number, kind in enumerate(islice(kinds, count)))
+
+
+def told(chunks):
+    """Write down all that comes of chunks, without where one ends."""
+    for chunk in chunks:
+        for at, found in enumerate(chunk.kept):
+            entry = chunk.entries
+            yield found, entry.ids[at], int(entry.simhashes[at]), entry.sketches[at].tobytes(), entry.metadata[at]
+
+
+def refused(chunks):
+    return [reject for chunk in chunks for reject in chunk.rejects]
+
+
+def test_pages_become_what_their_texts_do():
+    mixed = list(records(100))
+    plain = [extracted(record) for record in mixed]
+
+    assert list(told(analyse(mixed, ANALYSIS))) == list(told(analyse(plain, ANALYSIS)))
+    assert refused(analyse(mixed, ANALYSIS)) == refused(analyse(plain, ANALYSIS))
+
+
+def test_refused_pages_are_in_the_order_of_the_input():
+    numbers = [reject.place.line for reject in refused(analyse(records(200), ANALYSIS))]
+
+    assert numbers == sorted(numbers)
+    assert {0, 3, 9, 10, 20, 45} <= set(numbers)
+
+
+def test_nothing_depends_on_the_number_of_processes():
+    alone = list(analyse(records(300), ANALYSIS))
+
+    several = list(analyse(records(300), ANALYSIS, workers=2))
+
+    assert len(alone) > 1
+    assert list(told(several)) == list(told(alone))
+    assert refused(several) == refused(alone)
+
+
+def test_pages_are_extracted_in_the_workers(monkeypatch):
+    chunks = analyse(records(400), ANALYSIS, workers=2)
+    next(chunks)
+    monkeypatch.setattr("simhash_hbase.chunks.extract", lambda page: pytest.fail(f"extracted in process {os.getpid()}"))
+
+    assert sum(len(chunk.kept) for chunk in chunks) > 200
+
+
+def test_a_page_keeps_its_own_bytes():
+    (chunk,) = analyse([page(1, raw=b"as it came"), page(10, raw=b"as it came, too")], ANALYSIS)
+
+    assert [found.raw for found in chunk.kept] == [b"as it came"]
+    assert [reject.raw for reject in chunk.rejects] == [b"as it came, too"]
+
+
+def test_a_chunk_of_nothing_but_bad_pages_is_all_rejects():
+    (chunk,) = analyse([page(0), page(10), page(20)], ANALYSIS)
+
+    assert (len(chunk.entries), chunk.kept) == (0, [])
+    assert [reject.reason for reject in chunk.rejects] == [
+        "the text is empty", "the page is not HTML", "the document leaves no feature, so it has no fingerprint",
+    ]  # fmt: skip

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
+from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS, PREFIX_BITS
 from simhash_hbase.profile import Profile
 from simhash_hbase.sampling import region_bounds, sampled_slices, whole_slices
-from simhash_hbase.stores.base import CellCounts, Regional, RegionPlace, Store
-from simhash_hbase.tally import DAY_MS, Tally
+from simhash_hbase.stores.base import CellCounts, Regional, RegionPlace, Store, StoreSize
+from simhash_hbase.tally import DAY_MS, PAGE, Tally
 from simhash_hbase.walk import Watch
 
 __all__ = ["Day", "HotPrefix", "RegionShare", "Stats", "read_stats"]
@@ -118,7 +118,7 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | No
         return _counted(store, (size.rows or {}).get(FAMILY_BLOCKS, 0), size.bytes)
     places = store.regions() if isinstance(store, Regional) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
-    whole = exact or (size.rows is not None and size.rows[FAMILY_BLOCKS] <= READ_WHOLE)
+    whole = exact or _is_small(store, size)
     tally = Tally(profile)
     if not whole:
         tally.read(store, sampled_slices(bounds))
@@ -135,6 +135,14 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | No
         result.regions = _shares(tally, places)
         result.imbalance = round(max(region.share for region in result.regions) * len(places), 3)
     return result
+
+
+def _is_small(store: Store, size: StoreSize) -> bool:
+    """Tell, by one call at most, whether an index is quickly read whole."""
+    if size.rows is not None:
+        return size.rows[FAMILY_BLOCKS] <= READ_WHOLE
+    first = next(store.scan_range(0, 1 << PREFIX_BITS, page=PAGE), None)
+    return first is None or len(first.prefixes) < PAGE
 
 
 def _counted(store: CellCounts, rows: int, octets: int | None) -> Stats:

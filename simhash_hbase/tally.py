@@ -14,7 +14,7 @@ from simhash_hbase.sampling import Slice
 from simhash_hbase.stores.base import Cell, Store
 from simhash_hbase.walk import Walk, Watch
 
-__all__ = ["DAY_MS", "Tally"]
+__all__ = ["DAY_MS", "PAGE", "Tally"]
 
 DAY_MS = 86_400_000
 PAGE = 10_000

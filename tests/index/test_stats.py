@@ -175,6 +175,7 @@ def test_regions_are_told_with_their_shares(in_regions):
 @pytest.mark.hbase
 def test_a_sample_reads_every_region(in_regions, monkeypatch):
     monkeypatch.setattr(stats, "READ_WHOLE_REMOTELY", -1)
+    monkeypatch.setattr(stats, "PAGE", 1)
 
     found = in_regions.stats()
 

@@ -256,6 +256,52 @@ def test_a_disabled_table_is_said_to_be_disabled(version):
     store.close()
 
 
+def test_a_write_to_a_disabled_table_is_refused_long_before_its_deadline(version, monkeypatch):
+    monkeypatch.setattr(exchange, "DOUBT_S", 0.1)
+    name = tables().take()
+    store = HBaseStore.open(hbase_options(version, name))
+    cell = Cell(b"row", b"q", b"value", 1)
+    disable(name)
+
+    for write in (
+        lambda: store.put_rows(block_rows(SCHEME, np.array([1], np.uint64)), timestamp=1),
+        lambda: store.put("d", [cell]),
+        lambda: store.put("d", [cell._replace(timestamp=None)]),
+        lambda: store.delete("d", [cell]),
+        lambda: store.compare_and_set([Swap(b"row", b"q", None, b"value")]),
+    ):
+        with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
+            write()
+    enable(name)
+    store.put("d", [cell._replace(row=b"other")])
+    assert store.get("d", [(b"other", b"q")]) == [cell._replace(row=b"other")]
+    store.close()
+
+
+def test_a_table_that_is_gone_is_named_by_reads_and_writes(version):
+    name = tables().take()
+    store = HBaseStore.open(hbase_options(version, name))
+    drop(name)
+
+    with pytest.raises(IndexMissing, match=rf"no table {name}"):
+        found_by(store, 1)
+    with pytest.raises(IndexMissing, match=rf"no table {name}"):
+        store.put_rows(block_rows(SCHEME, np.array([1], np.uint64)), timestamp=1)
+    with pytest.raises(IndexMissing, match=rf"no table {name}"):
+        store.delete("d", [Cell(b"row", b"q", b"", 1)])
+    store.close()
+
+
+def test_a_write_that_takes_long_is_waited_for_after_the_table_was_looked_at(store, proxy, monkeypatch):
+    monkeypatch.setattr(exchange, "DOUBT_S", 0.1)
+    cell = Cell(os.urandom(8), b"q", b"value", 1)
+    proxy.delay_s = 0.3
+
+    store.put("d", [cell])
+
+    assert store.get("d", [(cell.row, cell.qualifier)]) == [cell]
+
+
 def test_queries_under_random_faults_are_never_answered_wrongly(proxy, version, table, simhashes, monkeypatch):
     # Each fault costs time-out or pause, and there are hundreds.
     monkeypatch.setattr(exchange, "FIRST_PAUSE_S", 0.002)
@@ -283,12 +329,17 @@ def enable(name):
     _administrate(name, "enableTable")
 
 
-def _administrate(name, method):
+def drop(name):
+    _administrate(name, "disableTable", "deleteTable")
+
+
+def _administrate(name, *methods):
     gateways = Gateways(hbase_options(2, name))
     admin = Admin2(name)
 
     def conversation():
-        yield [Call(admin._idl.Cells, method, {"tableName": admin._name})]
+        for method in methods:
+            yield [Call(admin._idl.Cells, method, {"tableName": admin._name})]
 
     gateways.exchange.one(conversation)
     gateways.close()

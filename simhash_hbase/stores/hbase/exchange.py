@@ -4,11 +4,12 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from typing import Generic, TypeAlias, TypeVar
 
-from simhash_hbase.errors import Retryable, StoreBusy
+from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused
 from simhash_hbase.stores.base import Traffic
-from simhash_hbase.stores.hbase.options import HBaseOptions
+from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.pool import Pool
 from simhash_hbase.stores.hbase.translate import after_tries, translated
 from simhash_hbase.stores.hbase.wire import Answer, Call, Connection
@@ -24,6 +25,7 @@ Task: TypeAlias = Callable[[], Conversation[T]]
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
+DOUBT_S = 2.0
 
 
 class Exchange:
@@ -35,11 +37,14 @@ class Exchange:
         Lends the connections.
     options : HBaseOptions
         Time-outs, and the table that errors name.
+    is_disabled : Task
+        Asks whether the table is disabled.
     """
 
-    def __init__(self, pool: Pool, options: HBaseOptions) -> None:
+    def __init__(self, pool: Pool, options: HBaseOptions, is_disabled: Task[bool]) -> None:
         self._pool = pool
         self._options = options
+        self._is_disabled = is_disabled
         self._retries = 0
 
     def traffic(self) -> Traffic:
@@ -59,6 +64,7 @@ class Exchange:
         sockets: int,
         window: int = 1,
         repeat: bool = True,
+        writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
         """Hold many conversations.
@@ -74,6 +80,9 @@ class Exchange:
         repeat : bool
             What was not answered is asked again, on other connections, until nothing is answered for ``deadline_s``.
             When false, only connecting is repeated: what was sent once is never sent again.
+        writes : bool
+            To a disabled table a gateway goes on trying to write for minutes, without an answer: so when none comes for
+            some seconds, ask whether it is.
         timeout_s : float, optional
             Seconds until a call must be answered, in place of the option.
 
@@ -95,8 +104,9 @@ class Exchange:
             answered = len(work.results)
             try:
                 with self._pool.lend(min(sockets, waiting)) as connections:
+                    doubt = self._refuse_if_disabled if writes else None
                     lines: list[_Line[T]] = [
-                        _Line(connection, self._options.table, timeout_s) for connection in connections
+                        _Line(connection, self._options.table, timeout_s, doubt) for connection in connections
                     ]
                     _talk(lines, work, window)
             except Retryable as error:
@@ -107,6 +117,21 @@ class Exchange:
                 self._retries += 1
         return [work.results[number] for number in range(len(tasks))]
 
+    def _refuse_if_disabled(self, gateway: Gateway) -> None:
+        """Ask on a connection of its own; a gateway that does not answer here either says nothing about the table."""
+        work = _Work([self._is_disabled])
+        try:
+            with closing(Connection(gateway, self._options)) as connection:
+                line: _Line[bool] = _Line(connection, self._options.table, self._options.connect_timeout_s)
+                _talk([line], work, 1)
+        except (OSError, Retryable):
+            return
+        if work.results[0]:
+            raise StoreRefused(
+                f"{gateway} does not write, since table {self._options.table} is disabled: enable it in the HBase "
+                "shell; what was on its way may be written then"
+            )
+
 
 class _Work(Generic[T]):
     """What is to be asked, and what was answered."""
@@ -115,7 +140,7 @@ class _Work(Generic[T]):
         self.tasks = tasks
         self.results: dict[int, T] = {}
         self.begun = False
-        self._waiting: deque[int] = deque()
+        self._waiting = deque(range(len(tasks)))
 
     @property
     def waiting(self) -> int:
@@ -139,10 +164,17 @@ class _Work(Generic[T]):
 class _Line(Generic[T]):
     """The conversations under way on one connection, answered in the order in which they asked."""
 
-    def __init__(self, connection: Connection, table: str, timeout_s: float | None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        table: str,
+        timeout_s: float | None,
+        doubt: Callable[[Gateway], None] | None = None,
+    ) -> None:
         self._connection = connection
         self._table = table
         self._timeout_s = timeout_s
+        self._doubt = doubt
         self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
 
     def begin(self, work: _Work[T], conversations: int) -> None:
@@ -161,6 +193,8 @@ class _Line(Generic[T]):
             return False
         number, conversation, calls = self._talking.popleft()
         with translated(calls[0].method, self._connection.gateway, self._table):
+            if self._doubt is not None and self._connection.is_silent_for(DOUBT_S):
+                self._doubt(self._connection.gateway)
             answers = [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
         try:
             calls = conversation.send(answers)

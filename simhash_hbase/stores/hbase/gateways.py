@@ -1,6 +1,8 @@
 """Everything that a store needs to talk to gateways: pool, exchange, and the driver that fits what they speak."""
 
 from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.stores.hbase.admin1 import Admin1
+from simhash_hbase.stores.hbase.admin2 import Admin2
 from simhash_hbase.stores.hbase.detect import ask_version
 from simhash_hbase.stores.hbase.driver import Driver
 from simhash_hbase.stores.hbase.exchange import Exchange
@@ -34,8 +36,13 @@ class Gateways:
         # Not repeated: whoever mistyped a port wants to know at once.
         with self._pool.lend(1):
             pass
-        self.exchange = Exchange(self._pool, options)
-        self.driver: Driver = Thrift2(options.table) if self._version == 2 else Thrift1(options.table)  # noqa: PLR2004
+        self.driver: Driver
+        self.admin: Admin1 | Admin2
+        if self._version == 1:
+            self.driver, self.admin = Thrift1(options.table), Admin1(options.table)
+        else:
+            self.driver, self.admin = Thrift2(options.table), Admin2(options.table)
+        self.exchange = Exchange(self._pool, options, self.admin.is_disabled)
 
     def close(self) -> None:
         """Close all connections."""

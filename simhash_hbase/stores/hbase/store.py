@@ -13,6 +13,7 @@ from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
 from simhash_hbase.stores.base import Cell, PrefixScan, RegionPlace, StoreSize, Swap, Traffic
 from simhash_hbase.stores.hbase.cells import cell_pages, read_rows
+from simhash_hbase.stores.hbase.exchange import Task
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.grouping import cut, group_cells, group_rows, latest_writes, swap_waves
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
@@ -143,15 +144,11 @@ class HBaseStore:
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         """Write block rows; see `Store.put_rows`."""
-        groups = group_rows(rows)
-        self._exchange.hold([partial(self._driver.put_keys, keys, timestamp) for keys in groups], sockets=WRITE_SOCKETS)
+        self._write([partial(self._driver.put_keys, keys, timestamp) for keys in group_rows(rows)])
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         """Delete block rows; see `Store.delete_rows`."""
-        groups = group_rows(rows)
-        self._exchange.hold(
-            [partial(self._driver.delete_keys, keys, timestamp) for keys in groups], sockets=WRITE_SOCKETS
-        )
+        self._write([partial(self._driver.delete_keys, keys, timestamp) for keys in group_rows(rows)])
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Write cells; see `Store.put`.
@@ -166,9 +163,7 @@ class HBaseStore:
         _check_sizes(len(cell.value) for cell in cells)
         groups = group_cells(latest_writes(cells))
         repeat = all(cell.timestamp is not None for cell in cells)
-        self._exchange.hold(
-            [partial(self._driver.put, family, group) for group in groups], sockets=WRITE_SOCKETS, repeat=repeat
-        )
+        self._write([partial(self._driver.put, family, group) for group in groups], repeat=repeat)
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
         """Read single cells; see `Store.get`."""
@@ -192,8 +187,7 @@ class HBaseStore:
         """Delete cells up to a timestamp; see `Store.delete`."""
         check_cell_family(family)
         check_deletions(cells)
-        groups = group_cells(cells)
-        self._exchange.hold([partial(self._driver.delete, family, group) for group in groups], sockets=WRITE_SOCKETS)
+        self._write([partial(self._driver.delete, family, group) for group in group_cells(cells)])
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         """Read the cells of a family in order, a page at a time; see `Store.scan_cells`."""
@@ -236,6 +230,9 @@ class HBaseStore:
     def close(self) -> None:
         """Close all connections."""
         self._gateways.close()
+
+    def _write(self, tasks: Sequence[Task[None]], *, repeat: bool = True) -> None:
+        self._exchange.hold(tasks, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
 
     def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
         if start >= stop:

@@ -35,7 +35,7 @@ def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
     StoreRefused
         When the server made another table than it was asked for.
     """
-    admin = _admin(gateways)
+    admin = gateways.admin
     found = _describe(gateways)
     if found is not None:
         _check_families(gateways, found)
@@ -67,18 +67,13 @@ def find_table(gateways: Gateways) -> None:
     if found is None:
         raise IndexMissing(f"there is no table {gateways.options.table}: simhash-hbase create makes one")
     _check_families(gateways, found)
-    if gateways.exchange.one(_admin(gateways).is_disabled):
+    if gateways.exchange.one(gateways.admin.is_disabled):
         raise StoreRefused(f"table {gateways.options.table} is disabled: enable it in the HBase shell")
-
-
-def _admin(gateways: Gateways) -> Admin1 | Admin2:
-    kind = Admin1 if gateways.driver.version == 1 else Admin2
-    return kind(gateways.options.table)
 
 
 def _describe(gateways: Gateways) -> Description | None:
     try:
-        return gateways.exchange.one(_admin(gateways).describe)
+        return gateways.exchange.one(gateways.admin.describe)
     except IndexMissing:
         return None
 

@@ -121,8 +121,7 @@ def _refusal(error: TApplicationException, what: str) -> SimhashError:
 
 def _from_server(error: TException, what: str, table: str) -> SimhashError:
     text = _message(error)
-    if text.strip() == table:
-        # Thrift 2 sends the text of a TableNotFoundException without its name: just the table.
+    if _names_missing_table(text, table):
         return IndexMissing(f"{what}: there is no table {table}: simhash-hbase create makes one")
     for sign, kind, sentence in _KNOWN:
         if sign in text:
@@ -133,6 +132,12 @@ def _from_server(error: TException, what: str, table: str) -> SimhashError:
         again = "DoNotRetry" not in text and "IllegalArgument" not in text
     kind = StoreUnavailable if again else StoreRefused
     return kind(f"{what}: {_first_line(text)}")
+
+
+def _names_missing_table(text: str, table: str) -> bool:
+    """Tell whether a text is that of a TableNotFoundException, which is just the table, or counts such."""
+    name = re.escape(table)
+    return re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text) is not None
 
 
 def _message(error: BaseException) -> str:

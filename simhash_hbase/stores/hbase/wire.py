@@ -86,6 +86,17 @@ class Channel:
         self._socket.sendall(self._waiting)
         self._waiting.clear()
 
+    def is_silent_for(self, seconds: float) -> bool:
+        """Wait so long at most, and tell whether still nothing came."""
+        self._socket.settimeout(seconds)
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except TimeoutError:
+            return True
+        finally:
+            self._socket.settimeout(self._timeout_s)
+        return False
+
     def is_quiet(self) -> bool:
         """Tell whether nothing came: neither bytes that nobody asked for nor the end of the connection."""
         self._socket.setblocking(False)
@@ -214,6 +225,16 @@ class Connection:
         self.used = time.monotonic()
         self.broken = False
         return _outcome(call, result)
+
+    def is_silent_for(self, seconds: float) -> bool:
+        """Wait so long at most, and tell whether no answer has begun to come.
+
+        Raises
+        ------
+        OSError
+            When the connection is closed.
+        """
+        return self._channel.is_silent_for(seconds)
 
     def is_clean(self) -> bool:
         """Tell whether nothing went wrong and every answer was read."""

@@ -176,6 +176,13 @@ def test_of_a_large_cluster_the_first_members_are_listed_and_those_whose_pair_is
     assert [member.number for member in cluster.members] == [*range(1, 101), 444]
 
 
+def test_a_cluster_without_room_has_the_members_whose_pair_is_shown():
+    with table([duplicate(f"copy {number}", "kept") for number in range(50)]) as database:
+        [cluster] = list_clusters(database, {5, 44}, room=0, size=lambda _: 1)
+
+    assert (cluster.size, [member.number for member in cluster.members]) == (50, [5, 44])
+
+
 def test_bars_count_every_distance_and_similarity_once():
     similar = [0.77, 0.7799, 0.78, 0.8, 0.9999, 1.0, 1.0, None]
     with table([duplicate(str(at), "x", at % 4 * 2, value) for at, value in enumerate(similar)]) as database:

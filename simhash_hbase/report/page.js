@@ -16,7 +16,10 @@ function make(name, attributes, ...children) {
 const number = (value) => value.toLocaleString("en-US");
 const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 const similarity = (value) => (value === null ? "unknown" : value.toFixed(3));
-const bits = (value) => (value === null ? "unknown" : plural(value, "bit"));
+// Which forms a font gives to Han characters.
+const SCRIPTS = [[/[\u3040-\u30ff]/, "ja"], [/[\uac00-\ud7a3]/, "ko"], [/[\u4e00-\u9fff]/, "zh"], [/(?:)/, ""]];
+const language = (text) => SCRIPTS.find(([script]) => script.test(text))[1];
+const bits = (value) => plural(value, "bit");
 const idOf = (text) => make("bdi", { class: "id" }, text);
 
 // --- one pair -------------------------------------------------------------------------------------------------------
@@ -92,6 +95,7 @@ function drawPair(pair) {
     head("kept", pair.of, pair.lengths?.[0]), head("duplicate", pair.id, pair.lengths?.[1])));
   if (pair.note) sides.append(make("p", { class: "gap" }, pair.note));
   sides.append(...drawRows(pair.rows ?? []));
+  sides.lang = language(sides.textContent);
   return [sides, cluster];
 }
 
@@ -99,7 +103,7 @@ function pairSummary(pair) {
   const changes = pair.changes === undefined ? "" : pair.changes ? plural(pair.changes, "difference") : "no differences";
   return [
     make("span", { class: "figure" }, bits(pair.distance)),
-    make("span", { class: "figure" }, `similar ${similarity(pair.similarity)}`),
+    make("span", { class: "figure" }, `similarity ${similarity(pair.similarity)}`),
     make("span", { class: "ids" }, idOf(pair.of), idOf(pair.id)),
     make("span", { class: "figure soft changes" }, changes),
   ];
@@ -190,8 +194,8 @@ const lists = {
 
 const search = document.getElementById("search");
 const order = document.getElementById("order");
-const distance = document.getElementById("distance");
-const status = document.getElementById("status");
+const bitsApart = document.getElementById("distance");
+const line = document.getElementById("status");
 
 const unknown = (pair) => pair.similarity === null;
 const ORDERS = {
@@ -213,14 +217,16 @@ function words(item) {
 function update() {
   const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = (item) => wanted.every((word) => words(item).includes(word));
-  const near = (pair) => distance.value === "" || pair.distance === Number(distance.value);
+  const near = (pair) => bitsApart.value === "" || pair.distance === Number(bitsApart.value);
   const clusters = data.clusters.filter(matches);
   const pairs = data.pairs.filter((pair) => near(pair) && matches(pair)).sort(ORDERS[order.value]);
   lists.cluster.show(clusters);
   lists.pair.show(pairs);
+  // The only one is what was looked for; at first it is an example of what there is to see.
+  if (pairs.length === 1 || !(wanted.length || bitsApart.value)) lists.pair.box.firstElementChild.open = true;
   const all = `${plural(data.clusters.length, "cluster")} and ${plural(data.pairs.length, "pair")} in this page`;
-  const filtered = wanted.length || distance.value;
-  status.textContent = filtered
+  const filtered = wanted.length || bitsApart.value;
+  line.textContent = filtered
     ? `${number(clusters.length)} of ${plural(data.clusters.length, "cluster")}, ${number(pairs.length)} of `
       + `${plural(data.pairs.length, "pair")} in this page match`
     : all;
@@ -231,7 +237,7 @@ function reveal() {
   if (!name || lists[name].open(Number(at))) return;
   // It is there, but not among what was searched for.
   search.value = "";
-  distance.value = "";
+  bitsApart.value = "";
   update();
   lists[name].open(Number(at));
 }
@@ -242,7 +248,7 @@ search.addEventListener("input", () => {
   waiting = setTimeout(update, 120);
 });
 order.addEventListener("change", update);
-distance.addEventListener("change", update);
+bitsApart.addEventListener("change", update);
 window.addEventListener("hashchange", reveal);
 document.addEventListener("click", (event) => {
   // A second click on a link changes no hash.
@@ -259,5 +265,4 @@ document.addEventListener("keydown", (event) => {
 
 document.getElementById("scriptless").remove();
 update();
-lists.pair.box.firstElementChild?.setAttribute("open", "");
 reveal();

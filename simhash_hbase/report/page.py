@@ -4,7 +4,7 @@ import base64
 from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,7 +21,7 @@ class Section(NamedTuple):
     """Anchors in it, and their names in the page's head."""
 
 
-def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: dict[str, Any], version: str) -> bytes:
+def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object, version: str) -> bytes:
     """Put a page together.
 
     Parameters
@@ -30,8 +30,8 @@ def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: dic
         Plain text.
     sections : sequence of Section
         Empty ones are left out.
-    data : dict
-        For the script.
+    data : object
+        For the script; None leaves it out.
     version : str
         Of this package.
 
@@ -55,11 +55,14 @@ def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: dic
         links="".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in links),
         sections="\n".join(section.html for section in sections),
         version=escape(version),
-        data=data_json(data),
-        script=script,
+        scripts="" if data is None else _scripts(data, script),
     )
     # Names of files need not be Unicode.
     return page.encode(errors="backslashreplace")
+
+
+def _scripts(data: object, script: str) -> str:
+    return f'<script type="application/json" id="data">{data_json(data)}</script>\n<script>{script}</script>'
 
 
 def data_json(data: object) -> str:

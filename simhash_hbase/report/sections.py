@@ -12,6 +12,7 @@ __all__ = ["charts", "figures", "lists", "notices", "refused"]
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 _STEP = 1000
+_REASON = 300
 
 
 def figures(reading: Reading, clusters: int, *, has_texts: bool) -> str:
@@ -34,7 +35,8 @@ def figures(reading: Reading, clusters: int, *, has_texts: bool) -> str:
     records = reading.kept + reading.duplicates + reading.refused
     of_all = f"of {reading.text_bytes:,} bytes of text: {_percent(reading.duplicate_bytes, reading.text_bytes)}"
     tiles = [
-        _tile("read", "records read", f"{records:,}", "documents and refused records"),
+        _tile("read", "records read", f"{records:,}",
+              "documents and refused records" if reading.refused else "documents"),
         _tile("kept", "kept", f"{reading.kept:,}", f"{_percent(reading.kept, records)} of the records"),
         _tile("duplicates", "duplicates", f"{reading.duplicates:,}",
               f"{_percent(reading.duplicates, records)}, in {clusters:,} cluster{'s' * (clusters != 1)}"),
@@ -105,7 +107,8 @@ def refused(reading: Reading) -> str:
     if not reading.refused:
         return ""
     rows = "".join(
-        f"<tr><td>{_quoted(str(reject.place))}</td><td>{_quoted(reject.reason)}</td></tr>" for reject in reading.rejects
+        f"<tr><td>{_quoted(str(reject.place))}</td><td>{_quoted(_short(reject.reason))}</td></tr>"
+        for reject in reading.rejects
     )
     shown = len(reading.rejects)
     which = "all of them" if shown == reading.refused else f"the first {shown:,} of {reading.refused:,}"
@@ -115,6 +118,10 @@ def refused(reading: Reading) -> str:
         f'<div class="card"><table><thead><tr><th scope="col">where</th><th scope="col">why</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div></section>"
     )
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= _REASON else reason[: _REASON - 1] + "…"
 
 
 def charts(distances: Sequence[Bar], similarities: Sequence[Bar], duplicates: int) -> str:

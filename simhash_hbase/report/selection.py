@@ -114,7 +114,8 @@ def list_clusters(
     clusters: list[Cluster] = []
     for of, members, _ in database.execute(_LARGEST):
         if of in needed or room > 0:
-            clusters.append(Cluster(of, members, _members(database, of)))
+            # Without room a cluster is there for the pairs that lead to it, and has no others.
+            clusters.append(Cluster(of, members, _members(database, of, MEMBERS if room > 0 else 0)))
             room -= size(clusters[-1])
             needed.discard(of)
         elif not needed:
@@ -122,11 +123,11 @@ def list_clusters(
     return clusters
 
 
-def _members(database: sqlite3.Connection, of: str) -> list[Member]:
+def _members(database: sqlite3.Connection, of: str, limit: int) -> list[Member]:
     columns = "SELECT number, id, distance, similarity FROM duplicate"
     found = database.execute(
-        f"SELECT * FROM ({columns} WHERE of = :of ORDER BY number LIMIT {MEMBERS})"
+        f"SELECT * FROM ({columns} WHERE of = :of ORDER BY number LIMIT :limit)"
         f" UNION {columns} JOIN shown USING (number) WHERE of = :of ORDER BY number",
-        {"of": of},
+        {"of": of, "limit": limit},
     )
     return [Member(*row) for row in found]

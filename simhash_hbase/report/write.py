@@ -90,7 +90,7 @@ def _page(
         heading="Near-duplicates",
         lead=_lead(corpus, run),
         sections=sections,
-        data={"pairs": found.pairs, "clusters": found.clusters},
+        data={"pairs": found.pairs, "clusters": found.clusters} if clusters else None,
         version=version("simhash-hbase"),
     )
 

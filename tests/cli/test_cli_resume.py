@@ -9,6 +9,7 @@ import time
 
 import pytest
 from corpus import text, write_jsonl
+from reports import read_report
 
 from simhash_hbase.cli.decisions import FileDecisions
 
@@ -42,6 +43,7 @@ def _command(folder, *more):
         ),
         *("--create", "--simhash-field", "f", "--results", str(folder / "results"), "--resume", "--quiet"),
         *("--output", str(folder / "kept.jsonl.gz"), "--clusters", str(folder / "clusters"), *more),
+        *("--report", str(folder / "report.html")),
         *("--rejects", str(folder / "rejects"), "--workers", "1"),
     ]
 
@@ -79,6 +81,9 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole):
     assert last.returncode == 3, (last.stderr, time.monotonic() - began)
     assert interrupted
     assert _written(folder) == _written(whole)
+    reports = [read_report(place / "report.html") for place in (folder, whole)]
+    assert reports[0].data == reports[1].data
+    assert reports[0].refused == reports[1].refused
 
 
 def test_a_torn_last_line_is_cut(whole):

@@ -15,6 +15,7 @@ from results import run
 from simhash_hbase.demo import documents
 from simhash_hbase.differences import word_differences
 from tests.chromium import NARROW, WIDE, open_page
+from tests.picture import take
 
 SHARED_DOCUMENTS = 400
 # Opens every pair of the page and every passage that waits behind a button.
@@ -151,6 +152,14 @@ def test_pictures_are_taken_and_the_page_fits(browser, folder, screenshots, name
         assert (left["y"] == right["y"]) == (name != "narrow")
         assert left["width"] > 0.4 * size["width"]
         assert min(contrasts(page).values()) >= 4.5, contrasts(page)
+
+
+def test_a_picture_for_a_manual_is_taken(browser, quickstart, screenshots):
+    screenshots.mkdir(exist_ok=True)
+
+    take(browser, quickstart / "report.html", screenshots / "report.png")
+
+    assert (screenshots / "report.png").read_bytes().startswith(b"\x89PNG")
 
 
 def contrasts(page):
@@ -300,7 +309,9 @@ def test_more_entries_come_when_asked_for_and_take_the_focus(browser, plain):
         page.keyboard.press("Enter")
 
         assert page.locator("#pair-list > details").count() > before
-        assert page.evaluate("(at) => lists.pair.box.children[at].contains(document.activeElement)", before)
+        assert page.evaluate(
+            "(at) => document.getElementById('pair-list').children[at].contains(document.activeElement)", before
+        )
         while page.locator("#pair-more").is_visible():
             page.click("#pair-more")
         assert page.locator("#pair-list > details").count() == 40
@@ -320,6 +331,16 @@ def test_hostile_ids_and_texts_run_nothing(browser, cli, tmp_path):
         assert page.locator("img").count() == 0
         assert page.locator("#pair-list summary bdi").all_inner_texts() == [evil + "0", evil + "1"]
         assert evil in page.locator(".row").first.text_content()
+
+
+def test_a_report_without_duplicates_has_figures_alone(browser, cli, tmp_path):
+    source = write_jsonl(tmp_path / "corpus.jsonl", near_copies(3, 1))
+    cli("dedup", "memory:", source, "--create", "--analyzer", "shingle", "--report", tmp_path / "report.html")
+    with open_page(browser, size=NARROW) as page:
+        show(page, tmp_path)
+
+        assert (tile(page, "kept"), tile(page, "duplicates")) == (3, 0)
+        assert page.locator("#search, .chart").count() == 0
 
 
 def test_without_javascript_the_figures_are_there_still(browser, plain):

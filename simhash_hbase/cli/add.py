@@ -5,15 +5,16 @@ from typing import Any
 import click
 
 from simhash_hbase.cli.documents import Documents, take_input
-from simhash_hbase.cli.options import input_options, output_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.results import hex_simhash
 
 
-@click.command("add", epilog="Example: simhash-hbase add file:news.index today.jsonl.gz --encoding auto")
-@click.argument("url")
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.command("add", cls=Command, examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"])
+@url_argument
+@files_argument
 @click.option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
 @input_options
 @output_options

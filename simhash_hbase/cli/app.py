@@ -7,7 +7,10 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.shell import VARIABLE
 from simhash_hbase.config import load_settings
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
@@ -23,6 +26,7 @@ COMMANDS = {
     "add": "Write documents, duplicates or not.",
     "backup": "Copy a file: index while it is in use.",
     "claim": "Decide documents beside other writers who do the same.",
+    "completion": "Print what makes a shell complete words.",
     "create": "Make an index; the profile is frozen here.",
     "dedup": "Decide a corpus against the index and itself.",
     "explain": "Show why two documents are near or not.",
@@ -42,7 +46,21 @@ COMMANDS = {
 }
 
 
-class _Group(click.Group):
+HELP = """\
+Find near-duplicate documents with an index in one folder or in HBase.
+
+\b
+URL says where the index is:
+  file:PATH                              a folder of this machine
+  hbase://HOST:PORT/[NAMESPACE:]TABLE    a table, by the address of a Thrift gateway
+  redis://HOST:PORT/DB                   a Redis
+
+FILE is JSON lines, CSV, text, a folder, a pattern, or - for standard input; also .gz and .zst. Any option may
+come from a variable SIMHASH_HBASE_OPTION, too.
+"""
+
+
+class _Group(Command, click.Group):
     """Imports the module of a command when it is called, so that ``--help`` does not wait for all of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,17 +73,30 @@ class _Group(click.Group):
         command: click.Command = module.command
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Group,
+    help=HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=["simhash-hbase dedup file:docs.index --create corpus.jsonl > decisions.jsonl"],
+)
 @click.option("--config", type=click.Path(dir_okay=False), help="Settings in TOML; the command line wins.")
 @click.version_option(package_name="simhash-hbase")
 @click.pass_context
 def cli(ctx: click.Context, config: str | None) -> None:
-    """Find near-duplicate documents with an index in one folder or in HBase."""
+    """Read the settings for the command that was called."""
     if ctx.invoked_subcommand:
         path = config or os.environ.get("SIMHASH_HBASE_CONFIG")
         # Only a file can name options of other commands, so only then are they all imported.
@@ -110,7 +141,9 @@ def _run(words: list[str]) -> int:
     state = {"debug": "--debug" in words}
     try:
         _check_words(words)
-        result: Any = cli.main(words, prog_name="simhash-hbase", standalone_mode=False, obj=state)
+        result: Any = cli.main(
+            words, prog_name="simhash-hbase", complete_var=VARIABLE, standalone_mode=False, obj=state
+        )
         code = result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         code = done.exit_code

@@ -4,13 +4,14 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 
 
-@click.command("backup", epilog="Example: simhash-hbase backup file:news.index /backups/news-monday.index")
-@click.argument("url")
+@click.command("backup", cls=Command, examples=["simhash-hbase backup file:news.index monday.index"])
+@url_argument
 @click.argument("destination", metavar="DEST")
 @output_options
 def command(url: str, destination: str, **options: Any) -> None:  # noqa: ANN401

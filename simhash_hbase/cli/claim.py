@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from simhash_hbase.cli.documents import Documents, take_input
-from simhash_hbase.cli.options import input_options, output_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import ClaimContended
@@ -14,10 +15,10 @@ from simhash_hbase.results import decision_record
 
 
 @click.command(
-    "claim", epilog="Example: simhash-hbase claim hbase://127.0.0.1:9091/news crawled.jsonl > decisions.jsonl"
+    "claim", cls=Command, examples=["simhash-hbase claim hbase://127.0.0.1:9091/news crawl.jsonl > decisions.jsonl"]
 )
-@click.argument("url")
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@url_argument
+@files_argument
 @click.option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Refuse what other writers keep undecided for so long.")  # fmt: skip
 @input_options

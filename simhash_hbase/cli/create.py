@@ -5,16 +5,32 @@ from typing import Any
 import click
 import msgspec
 
-from simhash_hbase.cli.options import index_options, output_options, profile_fields, profile_options, store_fields
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import (
+    index_options,
+    output_options,
+    profile_fields,
+    profile_options,
+    sample_options,
+    store_fields,
+    url_argument,
+)
 from simhash_hbase.cli.output import Output
-from simhash_hbase.cli.sample import sample_options, sample_texts
+from simhash_hbase.cli.sample import sample_texts
 from simhash_hbase.cli.shortfalls import warn_of_shortfalls
 from simhash_hbase.config import create_index
 from simhash_hbase.errors import InvalidArgument
 
 
-@click.command("create", epilog="Example: simhash-hbase create file:news.index --learn-from last-month.jsonl.gz")
-@click.argument("url")
+@click.command(
+    "create",
+    cls=Command,
+    examples=[
+        "simhash-hbase create file:laws.index --learn-from last-month.jsonl.gz",
+        "simhash-hbase create hbase://127.0.0.1:9091/news --learn-from last-month.jsonl.gz --regions 16",
+    ],
+)
+@url_argument
 @click.argument("files", nargs=-1, metavar="")
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when there is one with the same profile.")
 @sample_options

@@ -19,15 +19,18 @@ from simhash_hbase.cli.decisions import (
 )
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
+from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.kept import KeptFile, common_header, open_kept
 from simhash_hbase.cli.longest import decide_longest
 from simhash_hbase.cli.options import (
+    files_argument,
     index_options,
     input_options,
     output_options,
     profile_fields,
     profile_options,
     store_fields,
+    url_argument,
 )
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.report import open_report, partial_report, tell_report
@@ -48,15 +51,20 @@ from simhash_hbase.rowkey import id_digest
 
 
 @click.command(
-    "dedup", epilog="Example: simhash-hbase dedup file:news.index --create crawl-*.jsonl.gz > decisions.jsonl"
+    "dedup",
+    cls=Command,
+    examples=[
+        "simhash-hbase dedup file:crawl.index --create crawl-*.jsonl.gz > decisions.jsonl",
+        "simhash-hbase dedup file:crawl.index --create crawl.jsonl --output kept.jsonl --results done.jsonl --resume",
+    ],
 )
-@click.argument("url")
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@url_argument
+@files_argument
 @click.option("--create", is_flag=True, help="Make the index where there is none, learning the idf from FILEs.")
 @click.option("--keep", type=click.Choice(["first", "longest"]), default="first", show_default=True,
               help="Of near copies, which becomes the original.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
-@click.option("--output", "kept", type=click.Path(dir_okay=False), metavar="KEPT",
+@click.option("--output", "kept", type=click.Path(dir_okay=False), metavar="FILE",
               help="Write the kept documents here, as they came.")  # fmt: skip
 @click.option("--clusters", type=click.Path(dir_okay=False), metavar="FILE", help="Write each original that has"
               " duplicates here, with them.")  # fmt: skip

@@ -9,7 +9,8 @@ from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.comparison import comparison
 from simhash_hbase.cli.documents import take_input
 from simhash_hbase.cli.fingerprint import analysis_for
-from simhash_hbase.cli.options import input_options, output_options, profile_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import input_options, learn_option, output_options, profile_options
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.tables import print_wide
 from simhash_hbase.config import open_index
@@ -22,10 +23,14 @@ SHOWN_CHARACTERS = 200
 ADDRESSES = ("file:", "memory:", "hbase://", "redis://")
 
 
-@click.command("explain", epilog="Example: simhash-hbase explain file:news.index a.txt b.txt")
+@click.command(
+    "explain",
+    cls=Command,
+    examples=["simhash-hbase explain file:news.index a.txt b.txt --format table", "simhash-hbase explain a.txt b.txt"],
+)
 @click.argument("words", nargs=-1, required=True, metavar="[URL] A B")
-@click.option("--learn-from", multiple=True, metavar="FILE", help="Sample for the analyzer learned; repeatable.")
-@click.option("--scheme", default="5x2", show_default=True, help="Without URL: the blocks to show.")
+@learn_option
+@click.option("--scheme", metavar="BxC", default="5x2", show_default=True, help="Without URL: the blocks to show.")
 @profile_options
 @input_options
 @output_options

@@ -4,14 +4,15 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.results import stored_record
 
 
-@click.command("export", epilog="Example: simhash-hbase export file:news.index | gzip > news.jsonl.gz")
-@click.argument("url")
+@click.command("export", cls=Command, examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])
+@url_argument
 @output_options
 def command(url: str, **options: Any) -> None:  # noqa: ANN401
     """Print all documents as JSON lines, in an order of the store's own; no text is kept, so none is printed."""

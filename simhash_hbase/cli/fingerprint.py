@@ -6,7 +6,15 @@ import click
 
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
-from simhash_hbase.cli.options import input_options, output_options, profile_fields, profile_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import (
+    input_options,
+    learn_option,
+    optional_files_argument,
+    output_options,
+    profile_fields,
+    profile_options,
+)
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.sample import texts_of
 from simhash_hbase.config import open_index, resolve_profile
@@ -15,12 +23,17 @@ from simhash_hbase.results import hex_simhash
 
 
 @click.command(
-    "fingerprint", epilog="Example: simhash-hbase fingerprint --analyzer jieba --text '我是蓝翔技工…' --explain"
+    "fingerprint",
+    cls=Command,
+    examples=[
+        "simhash-hbase fingerprint --text '我是蓝翔技工拖拉机学院手扶拖拉机专业的。' --explain",
+        "simhash-hbase fingerprint --profile-of file:news.index today.jsonl.gz",
+    ],
 )
-@click.argument("files", nargs=-1, metavar="[FILE…]")
-@click.option("--text", "texts", multiple=True, help="A text; repeatable.")
+@optional_files_argument
+@click.option("--text", "texts", multiple=True, help="A text to fingerprint. Repeatable.")
 @click.option("--profile-of", metavar="URL", help="Fingerprint as this index does.")
-@click.option("--learn-from", multiple=True, metavar="FILE", help="Sample for the analyzer learned; repeatable.")
+@learn_option
 @click.option("--explain", is_flag=True, help="Show features, weights and bits.")
 @profile_options
 @input_options

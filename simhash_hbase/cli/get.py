@@ -4,14 +4,15 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.results import stored_record
 
 
-@click.command("get", epilog="Example: simhash-hbase get file:news.index https://example.org/a")
-@click.argument("url")
+@click.command("get", cls=Command, examples=["simhash-hbase get file:news.index https://example.org/a"])
+@url_argument
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 @output_options
 def command(url: str, ids: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401

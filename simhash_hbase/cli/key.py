@@ -2,17 +2,20 @@
 
 import click
 
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.shell import complete_file
 
-@click.command("key", epilog="Example: simhash-hbase key keys.txt --name crawler-1 --scope read --scope write")
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--name", required=True, help="Who will use it; logs show the name, never the key.")
+
+@click.command("key", cls=Command, examples=["simhash-hbase key keys.txt --name crawler-1 --scope read --scope write"])
+@click.argument("file", type=click.Path(dir_okay=False), shell_complete=complete_file)
+@click.option("--name", metavar="NAME", required=True, help="Who will use it; logs show the name, never the key.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     required=True,
     type=click.Choice(["read", "write", "metrics"]),
-    help="Queries and look-ups; changes and claims; the metrics. Repeatable.",
+    help="What the key is for: queries and look-ups; changes and claims; the metrics. Repeatable.",
 )
 def command(file: str, name: str, scopes: tuple[str, ...]) -> None:
     """Make a key for the service and print it, this once: FILE takes only its SHA-256.

@@ -14,7 +14,8 @@ from simhash_hbase.bulk.java import TREE, Tools, find_tools
 from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, local_configuration, staging_folder
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import input_settings, take_input, tell_refusal
-from simhash_hbase.cli.options import input_options, output_options
+from simhash_hbase.cli.help import Command, Option
+from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument, SimhashError
@@ -27,19 +28,27 @@ KEY_BYTES = 8
 SOME_REFUSED = 3
 
 
-@click.command("load", epilog="Example: simhash-hbase load file:news.index corpus.jsonl.gz")
-@click.argument("url")
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.command(
+    "load",
+    cls=Command,
+    examples=[
+        "simhash-hbase load file:laws.index laws.jsonl.gz",
+        "simhash-hbase load hbase://127.0.0.1:9091/news corpus.jsonl.gz",
+    ],
+)
+@url_argument
+@files_argument
 @click.option("--into-existing", is_flag=True, help="The index may hold documents; known ids are added one batch after"
               " another, as add does it.")  # fmt: skip
-@click.option("--work", type=click.Path(file_okay=False), help="Folder for analysed documents, with which a load that"
-              " was interrupted goes on; default: one an index in the user's cache.")  # fmt: skip
+@click.option("--work", type=click.Path(file_okay=False), metavar="DIR", cls=Option,
+              show_default="one an index in the user's cache", help="Folder for analysed documents,"
+              " with which a load that was interrupted goes on.")  # fmt: skip
 @click.option("--take-over", is_flag=True, help="Go ahead although another load was left open.")
 @click.option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
               help="Folder of hbase-site.xml; found alone for a server of scripts/hbase.")  # fmt: skip
 @click.option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded.")
-@click.option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
-              help="HBase's lib; default: what scripts/hbase fetches.")  # fmt: skip
+@click.option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR", cls=Option,
+              show_default="what scripts/hbase fetches", help="HBase's lib.")  # fmt: skip
 @click.option("--container", metavar="NAME", help="HBase runs in this container of docker/hbase.")
 @input_options
 @output_options

@@ -1,23 +1,36 @@
-"""Options that several commands share."""
+"""Arguments and options that several commands share."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import click
 
 from simhash_hbase.blocks import Scheme
+from simhash_hbase.cli.help import Option
+from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import FORMATS
+from simhash_hbase.schema import COMPRESSIONS
 
 __all__ = [
+    "debug_option",
+    "files_argument",
+    "format_option",
     "index_options",
     "input_options",
+    "learn_option",
     "match_options",
+    "optional_files_argument",
     "output_options",
     "profile_fields",
     "profile_options",
-    "remember_debug",
+    "quiet_option",
+    "sample_options",
     "store_fields",
+    "store_options",
+    "ttl_option",
+    "url_argument",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,87 +45,137 @@ def _all(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     return apply
 
 
-def remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     """Tell the place where errors are reported, which is outside of every command."""
     if isinstance(ctx.obj, dict):
         ctx.obj["debug"] = value
     return value
 
 
+_output = partial(click.option, cls=Option, section="Output options")
+_input = partial(click.option, cls=Option, section="Input options")
+_profile = partial(click.option, cls=Option, section="Fingerprint options")
+_index = partial(click.option, cls=Option, section="Index options")
+_store = partial(click.option, cls=Option, section="HBase options")
+
+url_argument = click.argument("url", shell_complete=complete_address)
+files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
+optional_files_argument = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
+
+debug_option = _output("--debug", is_flag=True, callback=_remember_debug, help="A traceback where an error is told.")
+quiet_option = _output("--quiet", is_flag=True, help="No progress, no summary, no warning.")
+
+
+def format_option(default: str = "json") -> Callable[[F], F]:
+    """Add ``--format``."""
+    return _output("--format", "format_", type=click.Choice(["json", "table"]), default=default, show_default=True,
+                   help="JSON lines, or a table for people.")  # fmt: skip
+
+
 def output_options(function: F) -> F:
     """Add ``--format``, ``--quiet``, ``--debug``."""
-    return _all(
-        click.option("--format", "format_", type=click.Choice(["json", "table"]), default="json", show_default=True,
-                     help="JSON lines, or a table for people."),
-        click.option("--quiet", is_flag=True, help="No progress, no summary."),
-        click.option("--debug", is_flag=True, callback=remember_debug, help="A traceback where an error is reported."),
-    )(function)  # fmt: skip
+    return _all(format_option(), quiet_option, debug_option)(function)
+
+
+_input_format = _input("--input-format", type=click.Choice(FORMATS), show_default="by their names",
+                       help="How files are read.")  # fmt: skip
+_encoding = _input("--encoding", metavar="CODEC", default="utf-8", show_default=True,
+                   help="Of the files; auto detects it.")  # fmt: skip
+_text_field = _input("--text-field", metavar="FIELD", default="text", show_default=True, help="Field with the text.")
 
 
 def input_options(function: F) -> F:
     """Add how documents are read, refused and spread over processes."""
     return _all(
-        click.option("--input-format", type=click.Choice(FORMATS),
-                     help="How FILEs are read; by their names when not given."),
-        click.option("--encoding", default="utf-8", show_default=True, help="A codec, or auto to detect."),
-        click.option("--id-field", default="id", show_default=True),
-        click.option("--text-field", default="text", show_default=True),
-        click.option("--simhash-field", help="Field with your own fingerprint, read instead of a text."),
-        click.option("--features-field", help="Field with your own [[feature, weight], …], read instead of a text."),
-        click.option("--metadata-field", "metadata_fields", multiple=True,
-                     help="Field to keep with the document; repeatable, 1 KB in all."),
-        click.option("--rejects", type=click.Path(dir_okay=False), help="Keep what was refused in this file."),
-        click.option("--workers", type=click.IntRange(1), help="Processes that fingerprint; default: as many as"
-                     " this process may use."),
+        _input_format,
+        _encoding,
+        _input("--id-field", metavar="FIELD", default="id", show_default=True, help="Field with the id."),
+        _text_field,
+        _input("--simhash-field", metavar="FIELD", help="Field with your own fingerprint, read instead of a text."),
+        _input("--features-field", metavar="FIELD",
+               help="Field with your own [[feature, weight], …], read instead of a text."),
+        _input("--metadata-field", "metadata_fields", metavar="FIELD", multiple=True,
+               help="Field to keep with the document, 1 KB in all. Repeatable."),
+        _input("--rejects", type=click.Path(dir_okay=False), help="Keep what was refused in this file."),
+        _input("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
+               help="Processes that fingerprint."),
     )(function)  # fmt: skip
+
+
+learn_option = _profile("--learn-from", metavar="FILE", multiple=True, shell_complete=complete_file,
+                        help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
+
+
+def sample_options(function: F) -> F:
+    """Add ``--learn-from`` and how its files are read, for a command that reads no other documents."""
+    return _all(learn_option, _input_format, _encoding, _text_field)(function)
 
 
 def profile_options(function: F) -> F:
     """Add what decides fingerprints."""
     return _all(
-        click.option("--analyzer", type=click.Choice(["jieba", "learned", "shingle", "weighted"]),
-                     help="Default: learned where a sample is given, else jieba."),
-        click.option("--top", type=click.IntRange(1), help="Heaviest features kept; default 200 for jieba, else all."),
-        click.option("--shingle", type=click.IntRange(1), help="Characters of a shingle; default 4."),
-        click.option("--binary", is_flag=True, default=None, help="Shingles weigh 1, however often they occur."),
-        click.option("--segmenter", type=click.Choice(["fast", "jieba"]), help="Default: fast where installed."),
-        click.option("--hash", "hash_", type=click.Choice(["murmur3", "times33", "jenkins", "md5", "none"]),
-                     help="Hash of a feature; default murmur3."),
-        click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of the hash; default 0."),
+        _profile("--analyzer", type=click.Choice(["jieba", "learned", "shingle", "weighted"]),
+                 show_default="learned with a sample, else jieba", help="How a text becomes features."),
+        _profile("--top", type=click.IntRange(1), metavar="N", show_default="200 for jieba, else all",
+                 help="Heaviest features that count."),
+        _profile("--shingle", type=click.IntRange(1), metavar="N", show_default="4", help="Characters of a shingle."),
+        _profile("--binary", is_flag=True, default=None, help="Shingles weigh 1, however often they occur."),
+        _profile("--segmenter", type=click.Choice(["fast", "jieba"]), show_default="fast where installed",
+                 help="What cuts words."),
+        _profile("--hash", "hash_", type=click.Choice(["murmur3", "times33", "jenkins", "md5", "none"]),
+                 show_default="murmur3", help="Hash of a feature."),
+        _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default="0", help="Seed of the hash."),
     )(function)  # fmt: skip
+
+
+ttl_option = _index("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", show_default="never",
+                    help="Documents not seen for so long expire.")  # fmt: skip
 
 
 def index_options(function: F) -> F:
     """Add what is frozen in an index besides."""
     return _all(
-        click.option("--scheme", help="BLOCKSxCHOSEN; default 5x2."),
-        click.option("--distance", type=click.IntRange(0, 63), help="Distance up to which answers are complete;"
-                     " default 3."),
-        click.option("--match", type=click.Choice(["distance", "verified"]), help="Default: verified, with sketches."),
-        click.option("--similarity", type=click.FloatRange(0, 1), help="Threshold of verified; default 0.77."),
-        click.option("--fingerprints", type=int, help="Fingerprints a document; 1."),
-        click.option("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
-        click.option("--short", type=click.IntRange(0), help="Features below which a text is called short; 30."),
-        click.option("--max-rows-per-prefix", type=click.IntRange(1), help="Default 10000."),
-        click.option("--max-members", type=click.IntRange(1), help="Default 1000."),
-        click.option("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS",
-                     help="Documents not seen for so long expire; default never."),
-        click.option("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", hidden=True),
-        click.option("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS",
-                     help="What vacuum leaves alone; default 3600."),
-        click.option("--regions", type=click.IntRange(1), help="HBase: regions at the beginning; default 4."),
-        click.option("--compression", type=click.Choice(["NONE", "SNAPPY", "LZ4", "ZSTD", "GZ"]),
-                     help="HBase: codec of the files; default NONE."),
+        _index("--scheme", metavar="BxC", show_default="5x2", help="Blocks, and how many of them are a table's."),
+        _index("--distance", type=click.IntRange(0, 63), metavar="BITS", show_default="3",
+               help="Distance up to which answers are complete."),
+        _index("--match", type=click.Choice(["distance", "verified"]), show_default="verified, with sketches",
+               help="What is a near-duplicate."),
+        _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default="0.77",
+               help="Least similarity for verified."),
+        _index("--fingerprints", type=int, metavar="N", show_default="1", help="Fingerprints a document."),
+        _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
+        _index("--short", type=click.IntRange(0), metavar="N", show_default="30",
+               help="Features below which a text is called short."),
+        _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default="10000",
+               help="Rows that one scan of a query reads at most; told when cut."),
+        _index("--max-members", type=click.IntRange(1), metavar="N", show_default="1000",
+               help="Documents of one fingerprint that are read at most; told when cut."),
+        ttl_option,
+        _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", hidden=True,
+               help="How long an unfinished claim holds."),
+        _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default="3600",
+               help="Younger than this, vacuum leaves everything alone."),
+        store_options,
     )(function)  # fmt: skip
+
+
+def store_options(function: F) -> F:
+    """Add what a table in HBase begins with."""
+    return _all(
+        _store("--regions", type=click.IntRange(1), metavar="N", show_default="4", help="Regions at the beginning."),
+        _store("--compression", type=click.Choice(COMPRESSIONS), show_default="NONE", help="Codec of the files."),
+    )(function)
 
 
 def match_options(function: F) -> F:
     """Add another rule for one query."""
+    rule = partial(click.option, cls=Option, section="Match options", show_default="the index's")
     return _all(
-        click.option("--match", type=click.Choice(["distance", "verified"]), help="Default: the index's rule."),
-        click.option("--distance", type=click.IntRange(0, 64), help="Above the index's, answers are not complete."),
-        click.option("--similarity", type=click.FloatRange(0, 1)),
-        click.option("--limit", type=click.IntRange(1), help="Matches an answer at most; default all."),
+        rule("--match", type=click.Choice(["distance", "verified"]), help="What is a near-duplicate."),
+        rule("--distance", type=click.IntRange(0, 64), metavar="BITS",
+             help="Most bits that differ; above the index's, answers are not complete."),
+        rule("--similarity", type=click.FloatRange(0, 1), metavar="J", help="Least similarity for verified."),
+        rule("--limit", type=click.IntRange(1), metavar="N", show_default="all", help="Most matches an answer."),
     )(function)  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from simhash_hbase.blocks import Scheme
-from simhash_hbase.cli.options import remember_debug
+from simhash_hbase.cli.help import Command, Option
+from simhash_hbase.cli.options import debug_option, format_option, quiet_option
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.plan import HBASE_BYTES, PlannedScheme, plan_scheme
@@ -17,14 +18,15 @@ MOST_DOCUMENTS = 2**64
 SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 
 
-@click.command("plan", epilog="Example: simhash-hbase plan --documents 2^34 --scheme 4x1 --scheme 5x2")
+@click.command("plan", cls=Command, examples=["simhash-hbase plan --documents 2^34 --scheme 4x1 --scheme 5x2"])
 @click.option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
-@click.option("--scheme", "schemes", multiple=True, help="BLOCKSxCHOSEN; repeatable; default those for distance 3.")
+@click.option("--scheme", "schemes", metavar="BxC", multiple=True, cls=Option, show_default="those for distance 3",
+              help="Blocks, and how many of them are a table's. Repeatable.")  # fmt: skip
 @click.option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
-@click.option("--format", "format_", type=click.Choice(["json", "table"]), default="table", show_default=True)
-@click.option("--quiet", is_flag=True, help="Figures only.")
-@click.option("--debug", is_flag=True, hidden=True, callback=remember_debug)
+@format_option("table")
+@quiet_option
+@debug_option
 def command(documents: str, schemes: tuple[str, ...], compression: str, **options: Any) -> None:  # noqa: ANN401
     """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
 

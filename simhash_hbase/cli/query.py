@@ -7,7 +7,14 @@ import click
 
 from simhash_hbase.answers import Answer
 from simhash_hbase.cli.documents import Documents, take_input
-from simhash_hbase.cli.options import input_options, match_options, output_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import (
+    input_options,
+    match_options,
+    optional_files_argument,
+    output_options,
+    url_argument,
+)
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import DocumentMissing, InvalidArgument
@@ -17,12 +24,20 @@ from simhash_hbase.profile import MatchRule
 from simhash_hbase.results import answer_record, hex_simhash
 
 
-@click.command("query", epilog="Example: simhash-hbase query file:news.index --text '今天…' --limit 5")
-@click.argument("url")
-@click.argument("files", nargs=-1, metavar="[FILE…]")
-@click.option("--text", "texts", multiple=True, help="A text to look for; repeatable.")
-@click.option("--id", "ids", multiple=True, help="A stored document to look for; repeatable.")
-@click.option("--simhash", "simhashes", multiple=True, help="A fingerprint: 16 hex digits, 0x… or decimal.")
+@click.command(
+    "query",
+    cls=Command,
+    examples=[
+        "simhash-hbase query file:news.index --text '今天，我们都是广场上放鸽子的人。' --limit 5",
+        "simhash-hbase query file:news.index today.jsonl.gz --format table",
+    ],
+)
+@url_argument
+@optional_files_argument
+@click.option("--text", "texts", multiple=True, help="A text to look for. Repeatable.")
+@click.option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable.")
+@click.option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
+              help="A fingerprint to look for: 16 hex digits, 0x… or decimal. Repeatable.")  # fmt: skip
 @match_options
 @input_options
 @output_options

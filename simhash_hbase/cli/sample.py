@@ -1,33 +1,16 @@
 """``--learn-from``: a sample of the user's own documents, for the idf table."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
-
-import click
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from simhash_hbase.analysis import LEARN_FROM
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.idf import Reservoir
-from simhash_hbase.inputs import FORMATS, InputOptions, Progress, Reject, scan, total_bytes
+from simhash_hbase.inputs import InputOptions, Progress, Reject, scan, total_bytes
 from simhash_hbase.inputs.extract import extracted
 
-__all__ = ["sample_options", "sample_texts", "texts_of"]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def sample_options(function: F) -> F:
-    """Add ``--learn-from`` and how its files are read."""
-    for decorator in (
-        click.option("--text-field", default="text", show_default=True, help="Field of the sample's texts."),
-        click.option("--encoding", default="utf-8", show_default=True, help="Of the sample."),
-        click.option("--input-format", type=click.Choice(FORMATS)),
-        click.option("--learn-from", multiple=True, metavar="FILE…", help="Documents of yours to learn the idf from;"
-                     " 600 already help."),
-    ):  # fmt: skip
-        function = decorator(function)
-    return function
+__all__ = ["sample_texts", "texts_of"]
 
 
 def sample_texts(options: dict[str, Any], output: Output) -> Iterator[str] | None:

@@ -1,11 +1,13 @@
 """``simhash-hbase serve``."""
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from simhash_hbase.cli.options import remember_debug
+from simhash_hbase.cli.help import Command, Option
+from simhash_hbase.cli.options import debug_option, url_argument
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument
 
@@ -16,75 +18,30 @@ MEGABYTE = 1 << 20
 FAILED = 1
 # Below the time of a request, so that a store that is gone is an answer, not a time-out.
 STORE_PATIENCE = 1 / 3
+AMOUNT = click.FloatRange(0, min_open=True)
+
+_limit = partial(click.option, cls=Option, section="Limits", show_default=True)
 
 
-@click.command(
-    "serve",
-    epilog="Example: simhash-hbase serve file:news.index --keys keys.txt --port 8080",
-)
-@click.argument("url")
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: a free one; the log tells."
-)
+@click.command("serve", cls=Command, examples=["simhash-hbase serve file:news.index --keys keys.txt --port 8080"])
+@url_argument
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", default=8080, show_default=True,
+              help="Port to listen at; 0 is a free one, and the log tells which.")  # fmt: skip
 @click.option("--keys", type=click.Path(dir_okay=False), help="File of keys; read again when it changes.")
 @click.option("--no-auth", is_flag=True, help="Ask for no key; on loopback addresses only.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    help="Processes that fingerprint the documents of streams; default: as many as this process may use.",
-)
-@click.option("--max-requests", type=click.IntRange(1), default=64, show_default=True, help="At a time.")
-@click.option(
-    "--max-body",
-    type=click.FloatRange(0, min_open=True),
-    default=4,
-    show_default=True,
-    metavar="MB",
-    help="A JSON body, or a line of a stream.",
-)
-@click.option("--max-batch", type=click.IntRange(1), default=2000, show_default=True, help="Documents a commit.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=30,
-    show_default=True,
-    metavar="SECONDS",
-    help="A request that is no stream.",
-)
-@click.option(
-    "--header-timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=10,
-    show_default=True,
-    metavar="SECONDS",
-    help="The header of a request.",
-)
-@click.option(
-    "--idle-timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=30,
-    show_default=True,
-    metavar="SECONDS",
-    help="A stream without a line.",
-)
-@click.option(
-    "--stream-timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=3600,
-    show_default=True,
-    metavar="SECONDS",
-    help="A stream in all.",
-)
-@click.option(
-    "--grace",
-    type=click.FloatRange(0),
-    default=25,
-    show_default=True,
-    metavar="SECONDS",
-    help="For requests to finish, when the service is stopped.",
-)
-@click.option("--debug", is_flag=True, callback=remember_debug, help="A traceback where an error is reported.")
+@click.option("--workers", type=click.IntRange(1), metavar="N", cls=Option, show_default="all processors",
+              help="Processes that fingerprint the documents of streams.")  # fmt: skip
+@_limit("--max-requests", type=click.IntRange(1), metavar="N", default=64, help="Most requests at a time.")
+@_limit("--max-body", type=AMOUNT, metavar="MB", default=4, help="Longest JSON body, and longest line of a stream.")
+@_limit("--max-batch", type=click.IntRange(1), metavar="N", default=2000, help="Most documents a commit.")
+@_limit("--timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a request that is no stream.")
+@_limit("--header-timeout", type=AMOUNT, metavar="SECONDS", default=10, help="For the header of a request.")
+@_limit("--idle-timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a stream to send its next line.")
+@_limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=3600, help="For a stream in all.")
+@_limit("--grace", type=click.FloatRange(0), metavar="SECONDS", default=25,
+        help="For requests to finish when the service is stopped.")  # fmt: skip
+@debug_option
 def command(url: str, **options: Any) -> None:  # noqa: ANN401
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 

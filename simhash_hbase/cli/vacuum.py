@@ -5,13 +5,14 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.options import output_options
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 
 
-@click.command("vacuum", epilog="Example: simhash-hbase vacuum file:news.index")
-@click.argument("url")
+@click.command("vacuum", cls=Command, examples=["simhash-hbase vacuum file:news.index"])
+@url_argument
 @output_options
 def command(url: str, **options: Any) -> None:  # noqa: ANN401
     """Delete what no answer needs: expired documents, old removals, rows without a document."""

@@ -1,4 +1,4 @@
-"""Options from the environment and a file, help, tables for people, and silence."""
+"""Options from the environment and a file, tables for people, and silence."""
 
 import io
 import json
@@ -15,23 +15,6 @@ WANTED = ("create", "add", "dedup", "query", "remove", "get", "export", "backup"
 
 def test_every_command_of_this_version_is_there():
     assert set(WANTED) <= set(COMMANDS)
-
-
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_has_help_with_an_example(cli, name):
-    helped = cli(name, "--help")
-
-    assert (helped.code, helped.err) == (0, "")
-    assert f"simhash-hbase {name}".encode() in helped.out
-    assert b"Example: simhash-hbase" in helped.out
-    assert cli(name, "-h").out == helped.out
-
-
-def test_the_help_lists_every_command(cli):
-    helped = cli("--help")
-
-    assert helped.code == 0
-    assert all(name.encode() in helped.out for name in COMMANDS)
 
 
 def test_the_version_is_printed(cli):

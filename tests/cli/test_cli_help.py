@@ -1,0 +1,157 @@
+"""Help: every command's, in one style, and every example in it does what it says."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from corpus import near_copies, text, write_jsonl
+from results import run
+
+from simhash_hbase.cli.app import COMMANDS, cli
+from tests.stores.hbase_server import address, tables
+
+PROGRAMS = Path(sys.executable).parent
+TABLE = "hbase://127.0.0.1:9091/news"
+CONTEXT = click.Context(cli, info_name="simhash-hbase")
+HELD = {name: cli.get_command(CONTEXT, name) for name in sorted(COMMANDS)}
+EXAMPLES = [example for command in (cli, *HELD.values()) for example in command.examples]
+# These stay until they are ended.
+SERVED = [example for example in EXAMPLES if " serve " in example]
+# The script for an operator is written without a look at the table.
+IN_HBASE = [example for example in EXAMPLES if TABLE in example and " schema " not in example]
+# For the shell that one types in: tested there.
+TYPED = [example for example in EXAMPLES if example.startswith("source ")]
+RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *TYPED)]
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_help_with_an_example_that_is_whole(cli, name):
+    helped = cli(name, "--help")
+
+    assert (helped.code, helped.err) == (0, "")
+    shown = re.split(r"\nExamples?:\n", helped.out.decode())[1].splitlines()
+    assert [line.strip() for line in shown] == HELD[name].examples
+    assert all(f"simhash-hbase {name} " in example for example in HELD[name].examples)
+    assert cli(name, "-h").out == helped.out
+
+
+def test_the_help_lists_every_command_and_every_form_of_an_address(cli):
+    helped = cli("--help").out.decode()
+
+    lines = [line.split(maxsplit=1) for line in helped.splitlines() if line.startswith("  ")]
+    assert [name for name, *_ in lines if name in COMMANDS] == sorted(COMMANDS)
+    assert {"file:PATH", "hbase://HOST:PORT/[NAMESPACE:]TABLE", "redis://HOST:PORT/DB"} <= {name for name, *_ in lines}
+
+
+def described():
+    options = {}
+    for name, command in HELD.items():
+        for option in command.params:
+            if isinstance(option, click.Option):
+                options.setdefault((option.opts[-1], option.help), []).append(name)
+    return options
+
+
+@pytest.mark.parametrize(("option", "text"), sorted(described(), key=str))
+def test_every_option_is_described_in_a_sentence_of_its_own_kind(option, text):
+    assert text, f"{option} of {described()[option, text]}"
+    assert text[0] == text[0].upper()
+    assert text.endswith(".")
+    # Where it is said twice it is said in two ways.
+    assert "efault" not in text
+
+
+def test_a_shared_option_is_described_alike_everywhere():
+    # An index's own rule and that of one query are two things.
+    several = {"--match", "--distance", "--similarity", "--text", "--scheme", "--workers", "--grace"}
+    texts = {}
+    for option, text in described():
+        texts.setdefault(option, set()).add(text)
+
+    assert {option for option, said in texts.items() if len(said) > 1} <= several
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Return a folder with all that the examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    documents = [*near_copies(5, 2), {"id": "https://example.org/a", "text": text(9)}]
+    for name in ("corpus.jsonl", "crawl.jsonl", "corpus.jsonl.gz", "crawl-1.jsonl.gz", "last-month.jsonl.gz"):
+        write_jsonl(folder / name, documents)
+    more = [{"id": f"more/{i}", "text": text(100 + i)} for i in range(3)]
+    for name in ("today.jsonl.gz", "laws.jsonl.gz", "crawl-2.jsonl.gz"):
+        write_jsonl(folder / name, more)
+    (folder / "a.txt").write_text(text(1), encoding="utf-8")
+    (folder / "b.txt").write_text(text(1, changed=1), encoding="utf-8")
+    (folder / "gone.txt").write_text("https://example.org/a\n")
+    create = ("create", "file:news.index", "--learn-from", "corpus.jsonl")
+    for words in (create, ("add", "file:news.index", "corpus.jsonl")):
+        assert run(*words, cwd=folder).code == 0
+    assert run("create", "file:laws.index", "--analyzer", "shingle", cwd=folder).code == 0
+    return folder
+
+
+@pytest.fixture
+def folder(prepared, tmp_path):
+    """Return a copy of it, for one example."""
+    return shutil.copytree(prepared, tmp_path / "folder")
+
+
+def in_shell(line, folder, **options):
+    """Start a line of bash where the commands are."""
+    path = os.pathsep.join([str(PROGRAMS), os.environ["PATH"]])
+    words = ["bash", "-e", "-o", "pipefail", "-c", line]
+    return subprocess.Popen(words, cwd=folder, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, **options)
+
+
+def held(folder):
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("example", RUN)
+def test_an_example_does_what_it_says(folder, example):
+    if " create " in example:
+        shutil.rmtree(folder / "laws.index")
+    before = held(folder)
+
+    process = in_shell(example, folder)
+    printed, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert printed or held(folder) != before
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("example", IN_HBASE)
+def test_an_example_with_a_table_does_what_it_says(folder, example):
+    url = f"hbase://{address(2)}/{tables().name()}"
+    if " create " not in example:
+        assert run("create", url, "--analyzer", "shingle", cwd=folder).code == 0
+
+    process = in_shell(example.replace(TABLE, url), folder)
+    process.communicate(timeout=120)
+
+    assert process.returncode == 0
+    assert json.loads(run("stats", url, "--exact").out)["documents"] == (0 if " create " in example else 11)
+
+
+@pytest.mark.parametrize("example", SERVED)
+def test_an_example_that_serves_does_so_until_it_is_ended(folder, example):
+    assert run("key", "keys.txt", "--name", "crawler", "--scope", "read", cwd=folder).code == 0
+
+    process = in_shell(f"exec {example.replace('8080', '0')}", folder, stderr=subprocess.PIPE)
+    logged = [process.stderr.readline()]
+    while logged[-1] and json.loads(logged[-1])["event"] != "listening":
+        logged.append(process.stderr.readline())
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+
+    assert logged[-1]
+    assert process.returncode == 0

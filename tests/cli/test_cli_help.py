@@ -72,8 +72,8 @@ def test_a_shared_option_is_described_alike_everywhere():
     # An index's own rule and that of one query are two things.
     several = {"--match", "--distance", "--similarity", "--text", "--scheme", "--workers", "--grace"}
     texts = {}
-    for option, text in described():
-        texts.setdefault(option, set()).add(text)
+    for option, said in described():
+        texts.setdefault(option, set()).add(said)
 
     assert {option for option, said in texts.items() if len(said) > 1} <= several
 

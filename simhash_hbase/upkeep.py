@@ -55,7 +55,7 @@ ALL_PREFIXES = 1 << PREFIX_BITS
 
 @dataclass(slots=True)
 class Verified:
-    """What `verify` counted; all but the first five count something wrong."""
+    """What `verify` counted: the first five what there is, the next two what is left over, the others what is wrong."""
 
     documents: int = 0
     """Documents that queries find."""
@@ -66,14 +66,15 @@ class Verified:
     members: int = 0
     rows: int = 0
     """Block rows."""
+    stale_members: int = 0
+    """Member cells that their document cell does not name: no answer counts them, `vacuum` deletes them. Claims that
+    had to give way leave them, and crashes in the middle of a write."""
+    orphan_rows: int = 0
+    """Block rows without members: removing leaves them to `vacuum`."""
     missing_members: int = 0
     """Documents without a member cell: no query finds them."""
     incomplete: int = 0
     """Documents that lack some of their block rows: some queries miss them."""
-    stale_members: int = 0
-    """Member cells that their document cell does not name: what a crash in the middle of a write leaves."""
-    orphan_rows: int = 0
-    """Block rows without members. Removing leaves them to `vacuum`, so they are counted, but not wrong."""
     malformed_rows: int = 0
     """Block rows whose segment is not that of their fingerprint."""
     undecodable: int = 0
@@ -84,8 +85,7 @@ class Verified:
     @property
     def wrong(self) -> int:
         """Number of things wrong that were not repaired."""
-        found = self.missing_members + self.incomplete + self.stale_members + self.malformed_rows + self.undecodable
-        return found - self.repaired
+        return self.missing_members + self.incomplete + self.malformed_rows + self.undecodable - self.repaired
 
 
 @dataclass(slots=True)
@@ -132,8 +132,8 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Wat
     now : int
         Milliseconds since 1970.
     repair : bool
-        Complete or remove what does not agree. A document whose member is lost gets one without sketch and
-        metadata, so it is judged by distance from then on.
+        Complete or remove what is wrong. What is only left over stays: a writer may be about to name it. A document
+        whose member is lost gets one without sketch and metadata, so it is judged by distance from then on.
     watch : callable, optional
         Told how far it is; see `Watch`.
 
@@ -172,11 +172,7 @@ def _verify_page(
     _check_rows(store, profile, result, found, now=now, repair=repair)
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     result.members += len(members)
-    stale = _still_there(store, _stale(store, members, trusting=not repair))
-    result.stale_members += len(stale)
-    if repair and stale:
-        store.delete(FAMILY_DOCUMENTS, stale)
-        result.repaired += len(stale)
+    result.stale_members += len(_still_there(store, _stale(store, members)))
 
 
 def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
@@ -281,22 +277,18 @@ def _pairs(rows: BlockRows) -> Iterator[tuple[int, int]]:
     return zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True)
 
 
-def _stale(store: Store, members: Sequence[Cell], *, trusting: bool = True) -> list[Cell]:
-    """Select the member cells that no document cell names; one that does not decode is trusted to, or not."""
+def _stale(store: Store, members: Sequence[Cell]) -> list[Cell]:
+    """Select the member cells that no document cell names; one that does not decode may."""
     keys = [(document_row(cell.qualifier), STATE_QUALIFIER) for cell in members]
     states = store.get(FAMILY_DOCUMENTS, keys)
-    return [
-        member
-        for member, cell in zip(members, states, strict=True)
-        if cell is None or not _names(cell, member, trusting=trusting)
-    ]
+    return [member for member, cell in zip(members, states, strict=True) if cell is None or not _may_name(cell, member)]
 
 
-def _names(cell: Cell, member: Cell, *, trusting: bool) -> bool:
+def _may_name(cell: Cell, member: Cell) -> bool:
     try:
         state = decode_document(cell.value)
     except CorruptIndex:
-        return trusting
+        return True
     return row_simhash(member.row) in member_simhashes(state)
 
 
@@ -344,7 +336,8 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     cutoff = now - round(profile.grace_s * 1000)
     doomed: list[Cell] = []
     documents = [(cell, state) for cell, state in _decode(cells)[0] if (cell.timestamp or 0) <= cutoff]
-    undecided = [(cell, state) for cell, state in documents if state.state in UNDECIDED_STATES]
+    # The timestamp of a claim's cell may be no time.
+    undecided = [(c, state) for c, state in documents if state.state in UNDECIDED_STATES and state.seen <= cutoff]
     result.abandoned = _give_up(store, undecided)
     for cell, state in documents:
         if state.state in ("removed", "aborted"):

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import deque
+from functools import partial
 
 from swapping import SwappingOnly
 
@@ -23,6 +24,7 @@ class Actor:
     def __init__(self, stage, name, act):
         self.name = name
         self.calls = deque(maxlen=40)
+        self.late = deque()
         self.waits_for = None
         self.result = None
         self.error = None
@@ -61,7 +63,11 @@ class Actor:
         return order
 
     def step(self, order=None):
-        """Let the actor do the call that it waits for; ``kill`` ends it before, ``lose`` loses the answer."""
+        """Let the actor do the call that it waits for.
+
+        ``kill`` ends it before. ``lose`` loses the answer. With ``delay`` it gets no answer either, and the call is
+        done when the test calls what `late` then holds.
+        """
         assert not self.is_done, f"{self.name} has ended after {list(self.calls)}"
         self._order = order
         self._go.release()
@@ -79,6 +85,9 @@ class SteppingStore(SwappingOnly):
 def _stepping(name, passed_on):
     def call(self, *arguments, **named):
         order = self.actor.stop(name)
+        if order == "delay":
+            self.actor.late.append(partial(passed_on, self, *arguments, **named))
+            raise StoreTimeout("no answer came")
         answer = passed_on(self, *arguments, **named)
         if order == "lose":
             raise StoreTimeout("the answer was lost")

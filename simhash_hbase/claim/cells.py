@@ -34,7 +34,7 @@ def as_duplicate(claim: Claim, decision: Decision, *, now: int) -> DocumentState
 
 def as_pending_again(yielded: DocumentState) -> DocumentState:
     """Make the cell of a claim that had given way."""
-    return msgspec.structs.replace(yielded, state="pending")
+    return _anew(yielded, "pending")
 
 
 def as_original(pending: DocumentState) -> DocumentState:
@@ -45,7 +45,15 @@ def as_original(pending: DocumentState) -> DocumentState:
 def give_way(claim: Claim, pending: DocumentState, to: Neighbour) -> DocumentState:
     """Make the cell of a claim that waits for one with a smaller order."""
     claim.awaited = to
-    return msgspec.structs.replace(pending, state="yielded")
+    return _anew(pending, "yielded")
+
+
+def _anew(state: DocumentState, now: State) -> DocumentState:
+    """Change the state to bytes that the cell never held.
+
+    A compare-and-set that was not answered may be executed long after: it must not find what it expects again.
+    """
+    return msgspec.structs.replace(state, state=now, seen=state.seen + 1)
 
 
 def renewed(state: DocumentState, *, now: int) -> DocumentState:

@@ -1,15 +1,17 @@
-"""Changing document cells by compare-and-set, and finding out what became of it."""
+"""Changing document cells, and finding out what became of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
 from simhash_hbase.changes import Change, drop_members, read_states, removal
 from simhash_hbase.claim.cells import as_decision, renewed
-from simhash_hbase.claim.run import Claim, Run, Step
+from simhash_hbase.claim.place import can_be_placed, place
+from simhash_hbase.claim.run import Claim, Run, Step, SwappingStore
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.layout import STATE_QUALIFIER
-from simhash_hbase.records import UNDECIDED_STATES, DocumentState, abandoned, encode
+from simhash_hbase.records import FOUND_STATES, UNDECIDED_STATES, DocumentState, abandoned, encode, in_force
 from simhash_hbase.rowkey import document_row, id_digest
 from simhash_hbase.stores.base import Swap
 from simhash_hbase.write import refresh_within
@@ -17,11 +19,12 @@ from simhash_hbase.write import refresh_within
 __all__ = ["bury", "commit", "give_up", "look_again", "refresh", "renew"]
 
 UNANSWERED = (StoreTimeout, StoreUnavailable)
+Wanted: TypeAlias = Sequence[tuple[Claim, DocumentState]]
 STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
 
 
-def commit(run: Run, wanted: Sequence[tuple[Claim, DocumentState]]) -> None:
-    """Change the own cells of claims, all in one call.
+def commit(run: Run, wanted: Wanted) -> None:
+    """Change the own cells of claims, all in one round of calls.
 
     Parameters
     ----------
@@ -31,17 +34,26 @@ def commit(run: Run, wanted: Sequence[tuple[Claim, DocumentState]]) -> None:
         What each cell is to become. A claim whose cell did go on to its next step; one that was refused, or
         not answered, goes where its own cell says.
     """
-    if not wanted:
-        return
-    swaps = [Swap(claim.row, STATE_QUALIFIER, claim.value, encode(new)) for claim, new in wanted]
     for claim, new in wanted:
         claim.stamp = max(claim.stamp, new.stamp)
+    placed = [can_be_placed(run, *each) for each in wanted]
+    _write(run, place, [each for each, low in zip(wanted, placed, strict=True) if low])
+    _write(run, _compare_and_set, [each for each, low in zip(wanted, placed, strict=True) if not low])
+
+
+def _write(run: Run, write: Callable[[SwappingStore, Wanted], list[bool]], wanted: Wanted) -> None:
+    if not wanted:
+        return
     try:
-        taken = run.store.compare_and_set(swaps)
+        taken = write(run.store, wanted)
     except UNANSWERED:
-        taken = [False] * len(swaps)
+        taken = [False] * len(wanted)
     _arrive(run, [(claim, new, encode(new)) for (claim, new), done in zip(wanted, taken, strict=True) if done])
     look_again(run, [claim for (claim, _), done in zip(wanted, taken, strict=True) if not done])
+
+
+def _compare_and_set(store: SwappingStore, wanted: Wanted) -> list[bool]:
+    return store.compare_and_set([Swap(claim.row, STATE_QUALIFIER, claim.value, encode(new)) for claim, new in wanted])
 
 
 def look_again(run: Run, claims: Sequence[Claim]) -> None:
@@ -63,7 +75,7 @@ def look_again(run: Run, claims: Sequence[Claim]) -> None:
 
 def _arrive(run: Run, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> None:
     """Take over what the own cells hold now."""
-    changes = [Change(claim.at, claim.row, claim.state, claim.value, new) for claim, new, _ in claims]
+    changes = [Change(claim.at, claim.row, _left(claim), claim.value, new) for claim, new, _ in claims]
     for claim, new, value in claims:
         claim.state, claim.value, claim.written_s = new, value, run.timer.monotonic()
         if new.state in UNDECIDED_STATES:
@@ -71,6 +83,16 @@ def _arrive(run: Run, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> N
         else:
             run.tell(claim, as_decision(new))
     drop_members(run.store, changes)
+
+
+def _left(claim: Claim) -> DocumentState | None:
+    """Say whose member goes when a claim is decided: that of the original that the document was before.
+
+    The member of a claim that ends as a duplicate is left to `vacuum`. A delete would hide the member that an `add`
+    of the same document, which has seen no cell, may be about to write.
+    """
+    before = claim.state and in_force(claim.state)
+    return before if before is not None and before.state in FOUND_STATES else None
 
 
 def renew(run: Run, claims: Iterable[Claim]) -> None:

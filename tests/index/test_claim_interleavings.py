@@ -1,5 +1,7 @@
 """Claimers step by step: a store without transactions, every call of it a point where another one may act."""
 
+from functools import partial
+
 import pytest
 from bruteforce import ALL_BITS, entries
 from stepping import Stage
@@ -9,7 +11,7 @@ from simhash_hbase import ClaimContended, Index, Profile
 from simhash_hbase.changes import read_states
 from simhash_hbase.claim.cells import renewed
 from simhash_hbase.layout import STATE_QUALIFIER
-from simhash_hbase.records import FOUND_STATES, encode
+from simhash_hbase.records import FOUND_STATES, abandoned, encode
 from simhash_hbase.rowkey import document_row, id_digest
 from simhash_hbase.stores.base import Swap
 from simhash_hbase.stores.memory import MemoryStore
@@ -118,6 +120,69 @@ def test_a_lost_answer_of_a_compare_and_set_is_looked_up(stage, steps):
     check(stage, "abc")
 
 
+@pytest.mark.parametrize("text", [BASE, FAR])
+@pytest.mark.parametrize("at", range(2 * CALLS))
+def test_a_claim_s_first_write_may_arrive_at_any_time(stage, at, text):
+    slow = stage.claim("slow", entries({"a": BASE}))
+    while slow.waits_for != "put":
+        slow.step()
+    slow.step("delay")
+    same, near = stage.claim("same", entries({"a": text})), stage.claim("near", entries({"b": BASE ^ 1}))
+    for _ in range(at):
+        for actor in stage.waiting:
+            actor.step()
+    slow.late.popleft()()
+    stage.finish()
+
+    assert {str(*told(slow.result)), str(*told(near.result))} in ({"True", "a"}, {"True", "b"}) or text == FAR
+    assert told(same.result) == (told(slow.result) if text == BASE else [True])
+    held = {stored.id: stored for stored in stage.index(SwappingOnly(stage.store)).export()}
+    originals = [stored.simhash for stored in held.values() if stored.state in FOUND_STATES]
+    assert set(originals) in ({BASE}, {BASE ^ 1}, {FAR}, {FAR, BASE ^ 1})
+
+
+def change(store, name, changed):
+    """Do what another writer does to a cell."""
+    [(state, value)] = read_states(store, [name])
+    swap = Swap(document_row(id_digest(name)), STATE_QUALIFIER, value, encode(changed(state)))
+    assert store.compare_and_set([swap]) == [True]
+
+
+def until_written(actor):
+    """Let a claimer go on until others can find it."""
+    while "put_rows" not in actor.calls:
+        actor.step()
+
+
+def test_a_request_that_is_executed_long_after_it_was_given_up_changes_nothing(stage):
+    """B asks to become an original, gives way, stands again; meanwhile C has become one; then B's request arrives."""
+    a, b, c = BASE ^ 0b111, BASE, BASE ^ 0b111000
+    second = stage.claim("second", entries({"b": b}), clock_ms=1)
+    until_written(second)
+    while second.waits_for != "compare_and_set":
+        second.step()
+    first = stage.claim("first", entries({"a": a}))
+    until_written(first)
+    second.step("delay")
+    while second.waits_for != "sleep":
+        second.step()
+    assert read_states(stage.store, ["b"])[0][0].state == "yielded"
+    first.step("kill")
+    change(stage.store, "a", abandoned)
+    third = stage.claim("third", entries({"c": c}), clock_ms=2)
+    while third.waits_for != "compare_and_set":
+        third.step()
+    while read_states(stage.store, ["b"])[0][0].state != "pending":
+        second.step()
+    third.step()
+
+    second.late.popleft()()
+    stage.finish(second, third)
+
+    assert told(third.result) + told(second.result) == [True, "c"]
+    check(stage, "bc")
+
+
 def test_a_slow_claimer_whose_lease_was_taken_for_expired_starts_again(stage):
     slow = stage.claim("slow", entries({"a": BASE}))
     while slow.waits_for != "put_rows":
@@ -130,13 +195,6 @@ def test_a_slow_claimer_whose_lease_was_taken_for_expired_starts_again(stage):
 
     assert told(other.result) + told(slow.result) == [True, "b"]
     check(stage, "ab")
-
-
-def renew(store, name):
-    """Do what a live writer does to its undecided cell."""
-    [(state, value)] = read_states(store, [name])
-    swap = Swap(document_row(id_digest(name)), STATE_QUALIFIER, value, encode(renewed(state, now=0)))
-    assert store.compare_and_set([swap]) == [True]
 
 
 def test_live_claimers_are_waited_for_however_long_they_wait_themselves(stage):
@@ -152,7 +210,7 @@ def test_live_claimers_are_waited_for_however_long_they_wait_themselves(stage):
 
     for _ in range(40):
         stage.advance(LEASE_S / 8)
-        renew(stage.store, "z")
+        change(stage.store, "z", partial(renewed, now=0))
         for actor in (pending, yielded) * 8:
             actor.step()
     after = read_states(stage.store, ["a", "b"])

@@ -25,9 +25,9 @@ __all__ = ["HBaseStore"]
 
 WRITE_SOCKETS = 3
 READ_SOCKETS = 4
-SWAP_SOCKETS = 8
-# A swap is about a kilobyte; see `Exchange.hold` for what limits the window.
-SWAP_WINDOW = 8
+SWAP_SOCKETS = 16
+# A gateway does the calls of one connection in turn. A swap is about a kilobyte; see `Exchange.hold` for the limit.
+SWAP_WINDOW = 4
 END_OF_PREFIXES = 1 << 40
 # The server's default, hbase.server.keyvalue.maxsize; Thrift 2 only says "internal error" above it.
 CELL_BYTES = 10 << 20

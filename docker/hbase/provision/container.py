@@ -11,14 +11,15 @@ from pathlib import Path
 
 from provision import probe
 from provision.errors import ProvisionError
-from provision.gateways import Gateways
+from provision.gateways import Gateways, on_loopback
 from provision.locking import exclusive
 from provision.settings import Home
+from provision.waiting import await_answers
 
 _CONTEXT = Path(__file__).parent.parent
 _IMAGE = "simhash-hbase/hbase"
 _STOP_S = 30
-_SETTINGS = ("HBASE_HEAP", "THRIFT_HEAP", "HBASE_SITE")
+_SETTINGS = ("HBASE_HEAP", "THRIFT_HEAP", "HBASE_SITE", "START_TIMEOUT")
 
 
 def engine_answers() -> bool:
@@ -65,7 +66,7 @@ class ContainerServer:
         ports = self.home.read_ports()
         if not ports or not self._runs():
             return None
-        found = _gateways(ports)
+        found = on_loopback(ports)
         return found if probe.failure(found) is None else None
 
     def up(self) -> Gateways:
@@ -141,25 +142,22 @@ class ContainerServer:
         print(f"starting container {self.name} ...", file=sys.stderr)
         try:
             _docker("run", "--detach", f"--name={self.name}", *publish, *options, _IMAGE)
-            found = _gateways(ports)
-            self._await(found, started + float(os.environ.get("START_TIMEOUT", "180")))
+            found = on_loopback(ports)
+            # Docker's proxy accepts a connection before the gateway is there; it is closed at once then.
+            await_answers(
+                found,
+                started,
+                trouble=lambda: None if self._runs() else f"the container ended:\n{self._log_end()}",
+                log_end=self._log_end,
+            )
         except BaseException:
             self._remove()
             raise
-        print(f"ready after {time.monotonic() - started:.1f} s", file=sys.stderr)
         return found
 
-    def _await(self, gateways: Gateways, end: float) -> None:
-        # Docker's proxy accepts a connection before the gateway is there; it is closed at once then.
-        while (missing := probe.failure(gateways)) is not None:
-            if time.monotonic() > end or not self._runs():
-                shown = _docker("logs", "--tail=15", self.name, check=False)
-                raise ProvisionError(f"HBase did not start ({missing}):\n{shown.stdout}{shown.stderr}")
-            time.sleep(0.3)
-
-
-def _gateways(ports: dict[str, int]) -> Gateways:
-    return Gateways(thrift1=f"127.0.0.1:{ports['thrift1']}", thrift2=f"127.0.0.1:{ports['thrift2']}")
+    def _log_end(self) -> str:
+        shown = _docker("logs", "--tail=15", self.name, check=False)
+        return shown.stdout + shown.stderr
 
 
 def _docker(*arguments: str, check: bool = True, timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:

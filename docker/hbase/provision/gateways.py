@@ -1,5 +1,6 @@
 """The addresses of a server's two Thrift gateways, and how they are written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from provision.errors import ProvisionError
@@ -40,6 +41,22 @@ class Gateways:
     def __str__(self) -> str:
         first = [] if self.thrift2 is None else [self.thrift2]
         return ",".join(first + ([] if self.thrift1 is None else [f"thrift1={self.thrift1}"]))
+
+
+def on_loopback(ports: Mapping[str, int]) -> Gateways:
+    """Name the gateways of a server on this machine.
+
+    Parameters
+    ----------
+    ports : Mapping[str, int]
+        ``thrift1`` and ``thrift2``, among others.
+
+    Returns
+    -------
+    Gateways
+        Both.
+    """
+    return Gateways(thrift1=f"127.0.0.1:{ports['thrift1']}", thrift2=f"127.0.0.1:{ports['thrift2']}")
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from provision import probe
-from provision.errors import ProvisionError
-from provision.gateways import Gateways
+from provision.gateways import Gateways, on_loopback
 from provision.jars import fetch, locked_folder
 from provision.java import find_java
 from provision.locking import exclusive
 from provision.processes import Process, start, stop_all
 from provision.settings import Home
+from provision.waiting import await_answers
 
 _RESOURCES = Path(__file__).parent.parent
 _LOG_LINES = 15
@@ -79,7 +79,7 @@ class LocalServer:
         ports = self.home.read_ports()
         if set(self.processes()) != set(_SERVICES) or not ports:
             return None
-        found = _gateways(ports)
+        found = on_loopback(ports)
         return found if probe.failure(found) is None else None
 
     def up(self) -> Gateways:
@@ -160,12 +160,18 @@ class LocalServer:
         try:
             for service in _SERVICES:
                 self._launch(service, java, jars, ports)
-            found = _gateways(ports)
-            self._await(found, started + float(os.environ.get("START_TIMEOUT", "180")))
+            found = on_loopback(ports)
+            await_answers(
+                found,
+                started,
+                trouble=self._trouble,
+                log_end=lambda: self._log_end("master"),
+                # A gateway asked before the master is there remembers that, and answers late.
+                is_prepared=lambda: self._log_has("master", _INITIALIZED),
+            )
         except BaseException:
             self._stop()
             raise
-        print(f"ready after {time.monotonic() - started:.1f} s", file=sys.stderr)
         return found
 
     def _launch(self, service: str, java: Path, jars: Path, ports: dict[str, int]) -> None:
@@ -185,16 +191,11 @@ class LocalServer:
         written[service] = asdict(process)
         self._processes_file.write_text(json.dumps(written, indent=1) + "\n", "utf-8")
 
-    def _await(self, gateways: Gateways, end: float) -> None:
-        # A gateway asked before the master is there remembers that, and answers late.
-        while not self._log_has("master", _INITIALIZED) or probe.failure(gateways) is not None:
-            for service in set(_SERVICES) - set(self.processes()):
-                raise ProvisionError(f"{service} ended while starting:\n{self._log_end(service)}")
-            if self._log_has("master", _ABORTED):  # its process may live on for minutes
-                raise ProvisionError(f"HBase gave up starting:\n{self._log_end('master')}")
-            if time.monotonic() > end:
-                raise ProvisionError(f"HBase was not ready in time:\n{self._log_end('master')}")
-            time.sleep(0.2)
+    def _trouble(self) -> str | None:
+        for service in set(_SERVICES) - set(self.processes()):
+            return f"{service} ended:\n{self._log_end(service)}"
+        # Its process may live on for minutes.
+        return f"it gave up:\n{self._log_end('master')}" if self._log_has("master", _ABORTED) else None
 
     def _log_has(self, service: str, words: str) -> bool:
         return words in self._log(service).read_text("utf-8", errors="replace")
@@ -207,7 +208,3 @@ class LocalServer:
         lines = self._log(service).read_text("utf-8", errors="replace").splitlines()
         first = next((n for n, line in enumerate(lines) if " ERROR " in line), -_LOG_LINES)
         return "\n".join([*lines[first:][:_LOG_LINES], f"(all of it: {self._log(service)})"])
-
-
-def _gateways(ports: dict[str, int]) -> Gateways:
-    return Gateways(thrift1=f"127.0.0.1:{ports['thrift1']}", thrift2=f"127.0.0.1:{ports['thrift2']}")

@@ -41,7 +41,10 @@ class Gateways:
         if self._version == 1:
             self.driver, self.admin = Thrift1(options.table), Admin1(options.table)
         else:
-            self.driver, self.admin = Thrift2(options.table), Admin2(options.table)
+            self.driver, self.admin = (
+                Thrift2(options.table),
+                Admin2(options.table, framed=options.transport == "framed"),
+            )
         self.exchange = Exchange(self._pool, options, self.admin.is_disabled)
 
     def close(self) -> None:

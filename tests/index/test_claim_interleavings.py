@@ -10,10 +10,10 @@ from swapping import SwappingOnly
 from simhash_hbase import ClaimContended, Index, Profile
 from simhash_hbase.changes import read_states
 from simhash_hbase.claim.cells import renewed
-from simhash_hbase.layout import STATE_QUALIFIER
-from simhash_hbase.records import FOUND_STATES, abandoned, encode
+from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.records import FOUND_STATES, DocumentState, abandoned, decode_document, encode
 from simhash_hbase.rowkey import document_row, id_digest
-from simhash_hbase.stores.base import Swap
+from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.memory import MemoryStore
 
 BASE = 0x9E3779B97F4A7C15
@@ -222,6 +222,58 @@ def test_live_claimers_are_waited_for_however_long_they_wait_themselves(stage):
     stage.finish()
     assert told(blocker.result) == ["a"]
     check(stage, "abz")
+
+
+class Meddling(SwappingOnly):
+    """Removes each document just before a claim of it is decided, so many times."""
+
+    left = 0
+
+    def compare_and_set(self, swaps):
+        if self.left and swaps:
+            self.left -= 1
+            changes = [(swap, decode_document(swap.value)) for swap in swaps]
+            gone = [(s, encode(DocumentState(d.id, 0, "removed", self.left, d.stamp))) for s, d in changes]
+            self.behind.put(FAMILY_DOCUMENTS, [Cell(swap.row, swap.qualifier, value) for swap, value in gone])
+        return super().compare_and_set(swaps)
+
+
+@pytest.mark.parametrize("times", [4, 5])
+def test_after_five_attempts_that_others_spoiled_a_claim_is_contended(stage, times):
+    store = Meddling(stage.store)
+    index = stage.index(store)
+    store.left = times
+
+    [claimed] = index.claim_entries(entries({"a": BASE}))
+
+    if times < 5:
+        assert claimed.is_original
+    else:
+        assert isinstance(claimed, ClaimContended)
+        assert "5 attempts failed" in str(claimed)
+    # What is left of the attempts alarms nobody, and the next one is decided.
+    assert index.verify().wrong == 0
+    assert told(index.claim_entries(entries({"a": BASE}))) == [True]
+    check(stage, "a")
+
+
+def test_a_claim_that_gave_way_leaves_its_member_to_vacuum(stage):
+    late = stage.claim("late", entries({"b": BASE ^ 1}), clock_ms=1_000)
+    until_written(late)
+    first = stage.claim("first", entries({"a": BASE}))
+    until_written(first)
+    stage.finish()
+
+    index = stage.index(SwappingOnly(stage.store))
+    left = index.verify()
+    stage.advance(index.profile.grace_s * 2)
+    vacuumed = index.vacuum()
+
+    assert told(first.result) + told(late.result) == [True, "a"]
+    assert (left.stale_members, left.wrong) == (1, 0)
+    assert vacuumed.stale_members == 1
+    assert index.verify().stale_members == 0
+    check(stage, "ab")
 
 
 def test_what_is_not_decided_at_the_deadline_is_given_up_and_the_rest_is_told(stage):

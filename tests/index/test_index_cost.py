@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from bruteforce import clustered, entries
 from noting import NotingStore
+from swapping import SwappingOnly
 
 from simhash_hbase.index import Index
 from simhash_hbase.profile import Profile
@@ -135,6 +136,43 @@ def test_a_batch_of_dedup_costs_a_query_and_a_write(store, documents):
     names = store.take_names()
     assert names.count("scan") == 1
     assert len(names) <= 11
+
+
+@pytest.mark.parametrize("documents", [2, 500])
+def test_a_batch_of_new_claims_costs_two_queries_and_one_compare_and_set_a_document(store, documents):
+    make(store)
+    index = Index(SwappingOnly(store))
+    store.take()
+
+    index.claim_entries(entries({f"new {i}": i * BASE & (1 << 64) - 1 for i in range(documents)}))
+
+    calls = store.take()
+    read_own, become_pending, write = ["get"], ["put", "get"], ["put", "put_rows"]
+    first_query, second_query = ["scan"], ["scan", "get_rows", "get"]
+    names = [name for name, _ in calls]
+    assert names == [*read_own, *first_query, *become_pending, *write, *second_query, "compare_and_set"]
+    assert len(calls[-1][1][0]) == documents
+
+
+@pytest.mark.parametrize("copies", [2, 500])
+def test_a_batch_of_claimed_copies_costs_one_query_and_one_compare_and_set_a_document(store, copies):
+    make(store).add_entries(entries({"a": BASE}))
+    index = Index(SwappingOnly(store))
+    store.take()
+
+    index.claim_entries(entries({f"copy {i}": BASE for i in range(copies)}))
+
+    assert store.take_names() == ["get", "scan", "get_rows", "get", "compare_and_set"]
+
+
+def test_where_documents_expire_claims_become_pending_by_compare_and_set(store):
+    make(store, ttl_days=1)
+    index = Index(SwappingOnly(store))
+    store.take()
+
+    index.claim_entries(entries({"a": BASE, "b": ~BASE & (1 << 64) - 1}))
+
+    assert store.take_names().count("compare_and_set") == 2
 
 
 def test_get_and_query_by_id_do_not_scan_for_the_document(store):

@@ -317,7 +317,7 @@ def test_what_redis_cannot_do_is_refused_in_a_sentence(store):
     index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
 
     refused = (index.verify, index.vacuum, index.deduplicator, lambda: index.get("id0"), lambda: list(index.export()))
-    for ask in (*refused, lambda: index.backup("somewhere")):
+    for ask in (*refused, lambda: index.claim("a", "some text"), lambda: index.backup("somewhere")):
         with pytest.raises(Unsupported) as caught:
             ask()
         assert store.url in str(caught.value)

@@ -1,8 +1,6 @@
 """Bulk load into a real HBase: files of all families, taken over by the region servers."""
 
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +17,8 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.hbase_server import STATUS, address, hbase_options, tables
+from tests.hbase_files import server_status
+from tests.stores.hbase_server import hbase_options, tables
 
 pytestmark = pytest.mark.hbase
 
@@ -30,12 +29,7 @@ SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 3_000, dtype=np.uint64)
 @pytest.fixture(scope="module")
 def status():
     """Return what the launcher tells of the running server."""
-    address(2)
-    shown = subprocess.run(STATUS, capture_output=True, text=True, check=True)
-    found = json.loads(shown.stdout)
-    if "conf" not in found:
-        pytest.skip("the server's files cannot be reached: it was started --with docker")
-    return found
+    return server_status()
 
 
 @pytest.fixture(scope="module")

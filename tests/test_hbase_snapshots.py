@@ -1,0 +1,111 @@
+"""The backup that README describes for HBase: a snapshot of a table in use is an index again, whole after a repair."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from subprocess import PIPE
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+
+from simhash_hbase import Index, Profile
+from simhash_hbase.bulk import java
+from simhash_hbase.schema import TableSchema
+from simhash_hbase.stores.hbase import HBaseStore
+from tests.bruteforce import answered, entries
+from tests.hbase_files import server_status
+from tests.stores.hbase_server import address, hbase_options, tables
+
+pytestmark = pytest.mark.hbase
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "tests" / "java" / "ShellLines.java"
+SIMHASHES = np.random.default_rng(21).integers(0, 2**64, 1_500, dtype=np.uint64).tolist()
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    """Return what carries lines of the HBase shell out."""
+    status = server_status()
+    jars = Path(status["jars"])
+    classes = tmp_path_factory.mktemp("classes")
+    python = java._python(jars, os.environ)
+    found = java._provision(python, SOURCE, classes, jars, os.environ)
+    path = os.pathsep.join([status["conf"], f"{jars}/*", str(classes)])
+
+    command = [found.java, *java.JVM_OPTIONS, "-cp", path, "ShellLines"]
+    log = (tmp_path_factory.mktemp("shell") / "log").open("w+")
+    with log, subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, bufsize=1) as process:
+
+        def run(line):
+            process.stdin.write(f"{line}\n")
+            said = ""
+            while said != "done\n":
+                said = process.stdout.readline()
+                assert said, Path(log.name).read_text()[-2_000:]
+
+        yield run
+
+
+def readme_lines(names):
+    """Return the shell's and the command line's lines of README's recipe, with names of our own."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"<!-- snapshot -->\n```console\n(.*?)```", readme, re.DOTALL)
+    for known, own in names.items():
+        assert known in block
+        block = block.replace(known, own)
+    lines = [line.partition("  #")[0].strip() for line in block.splitlines()]
+    shell = [line.removeprefix("hbase> ") for line in lines if line.startswith("hbase> ")]
+    commands = [line.removeprefix("$ simhash-hbase ").split() for line in lines if line.startswith("$ simhash-hbase ")]
+    return shell, commands
+
+
+def simhash_hbase(*words):
+    return subprocess.run([sys.executable, "-m", "simhash_hbase", *words], capture_output=True, text=True, check=False)
+
+
+def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged(shell):
+    name = tables().name()
+    store = HBaseStore.create(hbase_options(2, name), TableSchema(regions=4))
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index.add_entries(entries([(f"before {number}", simhash) for number, simhash in enumerate(SIMHASHES[:300])]))
+    copy = tables().name()
+    (take, restore), commands = readme_lines(
+        {
+            "news_restored": copy,
+            "'news'": f"'{name}'",
+            "news-2026-11-21": f"{name}_snapshot",
+            "127.0.0.1:9091": address(2),
+        }
+    )
+    writing, enough = Event(), Event()
+
+    def write():
+        for number, simhash in enumerate(SIMHASHES[300:]):
+            if enough.is_set():
+                return
+            index.add_entries(entries({f"meanwhile {number}": simhash}))
+            writing.set()
+
+    writer = Thread(target=write)
+    writer.start()
+    writing.wait()
+    shell(take)
+    enough.set()
+    writer.join()
+    list(index.remove_many(f"before {number}" for number in range(300)))
+    shell(restore)
+
+    done = [simhash_hbase(*words) for words in commands]
+    shell(f"delete_snapshot '{name}_snapshot'")
+    index.close()
+
+    assert [one.returncode for one in done] == [0] * len(done), [one.stderr for one in done]
+    with Index(HBaseStore.open(hbase_options(2, copy))) as restored:
+        assert restored.verify().wrong == 0
+        queries = entries([("", simhash) for simhash in SIMHASHES[:300]])
+        found = [answered(answer) for answer in restored.query_entries(queries)]
+    assert found == [[(f"before {number}", 0)] for number in range(300)]

@@ -1,0 +1,46 @@
+"""The recipe of README for another profile, side by side, carried out as it stands there."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from corpus import near_copies, write_jsonl
+
+from simhash_hbase import open_index
+
+README = Path(__file__).parents[1] / "README.md"
+PROGRAMS = Path(sys.executable).parent
+
+
+def recipe():
+    [block] = re.findall(r"<!-- reindex -->\n```console\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    return "\n".join(line.removeprefix("$ ") for line in block.splitlines())
+
+
+def run(folder, script):
+    environment = {**os.environ, "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"}
+    command = ["bash", "-euo", "pipefail", "-c", script]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_second_index_beside_the_first_knows_the_same_documents_and_what_is_missing_is_told(tmp_path):
+    documents = near_copies(20, 3)
+    write_jsonl(tmp_path / "old.jsonl", documents)
+    write_jsonl(tmp_path / "corpus.jsonl", documents[:50])
+    write_jsonl(tmp_path / "since.jsonl", documents[45:59])
+    old = run(tmp_path, "simhash-hbase dedup file:old.index --create --analyzer shingle old.jsonl > old.decisions")
+    assert old.returncode == 0, old.stderr
+
+    done = run(tmp_path, recipe())
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "missing").read_text() == f"{documents[59]['id']}\n"
+    told = [json.loads(line) for line in (tmp_path / "new.decisions").read_text().splitlines()]
+    assert [one["id"] for one in told] == [document["id"] for document in documents[:50]]
+    with open_index(f"file:{tmp_path / 'new.index'}") as index:
+        assert index.profile.analyzer == "learned"
+        assert sorted(stored.id for stored in index.export()) == sorted(document["id"] for document in documents[:59])
+        assert index.verify().wrong == 0

@@ -27,7 +27,8 @@ from simhash_hbase.rowkey import id_digest, member_row
 from simhash_hbase.search import find_neighbours
 from simhash_hbase.stats import Stats, read_stats
 from simhash_hbase.stores.base import Backup, CellCounts, CompareAndSet, Store, Transactional, atomically
-from simhash_hbase.upkeep import Vacuumed, Verified, scan_documents, vacuum, verify
+from simhash_hbase.upkeep import Verified, scan_documents, verify
+from simhash_hbase.vacuum import Vacuumed, vacuum
 from simhash_hbase.walk import Watch
 from simhash_hbase.write import Written, remove_documents, write_documents
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.service.logs import logger
 
 __all__ = ["SCOPES", "Key", "Keyring", "make_key"]
 
@@ -95,7 +96,7 @@ class Keyring:
     Notes
     -----
     Threads may share it. A file that cannot be read any more, or has a line of another form, changes nothing: the
-    keys before it stay, and `fault` says why.
+    keys before it stay, and the log says why.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -104,8 +105,6 @@ class Keyring:
         self._version = _version(self._path)
         self._keys = list(_read(self._path))
         self._looked = time.monotonic()
-        self.fault: str | None = None
-        """Why the file as it is now is not in use; None when it is."""
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -130,9 +129,9 @@ class Keyring:
                 return
             try:
                 self._keys = list(_read(self._path))
-                self.fault = None
+                logger.info("keys read", extra={"fields": {"keys": len(self._keys)}})
             except InvalidArgument as error:
-                self.fault = str(error)
+                logger.warning("keys not read, those before stay", extra={"fields": {"reason": str(error)}})
             self._version = version
 
 

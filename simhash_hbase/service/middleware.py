@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.problems import Problem, internal
+from simhash_hbase.service.problems import Problem, internal, stopped
 from simhash_hbase.service.trail import Trail, request_id_of
 
 __all__ = ["FREE_PATHS", "HANG_UP", "Surround"]
@@ -58,23 +58,35 @@ class Surround:
         self._under_way += 1
         self._metrics.under_way.inc()
         try:
-            if self._under_way > self._most and scope["path"] not in FREE_PATHS:
-                self._metrics.turned_away.inc()
-                many = Problem(BUSY, "too_many_requests", "too many requests are under way", retryable=True)
-                await many.response(trail.request_id)(scope, exchange.receive, exchange.send)
-            else:
-                await self._app(scope, exchange.receive, exchange.send)
+            await self._answer(scope, exchange, trail)
         except ClientDisconnect:
             trail.status = CLOSED_BY_CLIENT
-        except Exception:
-            logger.exception("request failed", extra=trail.extra())
-            if exchange.is_begun:
-                raise
-            await internal().response(trail.request_id)(scope, exchange.receive, exchange.send)
         finally:
             self._under_way -= 1
             self._metrics.under_way.dec()
             self._finish(scope, trail)
+
+    async def _answer(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
+        """Have the request answered by the rest, or say why it is not."""
+        try:
+            if self._under_way <= self._most or scope["path"] in FREE_PATHS:
+                await self._app(scope, exchange.receive, exchange.send)
+                return
+            self._metrics.turned_away.inc()
+            problem = Problem(BUSY, "too_many_requests", "too many requests are under way", retryable=True)
+        except ClientDisconnect:
+            raise
+        except asyncio.CancelledError:
+            # The service ends, and what this waited for goes on without it.
+            if exchange.is_begun:
+                raise
+            problem = stopped()
+        except Exception:
+            logger.exception("request failed", extra=trail.extra())
+            if exchange.is_begun:
+                raise
+            problem = internal()
+        await problem.response(trail.request_id)(scope, exchange.receive, exchange.send)
 
     def _finish(self, scope: Scope, trail: Trail) -> None:
         route = scope.get("route")

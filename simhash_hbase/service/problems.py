@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from simhash_hbase import errors
 
-__all__ = ["PROBLEM_TYPE", "Problem", "internal", "of_error"]
+__all__ = ["PROBLEM_TYPE", "Problem", "internal", "of_error", "stopped"]
 
 PROBLEM_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
@@ -80,6 +80,12 @@ class Problem(Exception):
 def internal() -> Problem:
     """Say that something went wrong that nobody foresaw; what, is in the log."""
     return Problem(500, "internal_error", "something went wrong in the service; the log has more under this request id")
+
+
+def stopped() -> Problem:
+    """Say that the service ended before the store answered."""
+    late = "the service was stopped before the store had answered; what was to be written may have taken effect"
+    return Problem(BUSY, "stopping", late, retryable=True)
 
 
 def of_error(error: errors.SimhashError) -> Problem:

@@ -96,6 +96,7 @@ class Stream:
             lines.close()
             for task in self._waiting:
                 task.cancel()
+        self._trail.end = failure.code if failure else str(lines.end)
         if lines.end is not End.DISCONNECTED:
             yield self._summary(lines, failure)
 
@@ -186,7 +187,6 @@ class Stream:
     def _summary(self, lines: Lines, failure: Problem | None) -> bytes:
         """Make the last line; a client that does not get one knows that the connection broke."""
         complete = failure is None and lines.end is End.COMPLETE
-        self._trail.end = failure.code if failure else str(lines.end)
         summary: dict[str, object] = {
             "complete": complete,
             "last_line": lines.read if complete else self._last_line,

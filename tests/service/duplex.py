@@ -1,12 +1,11 @@
 """A client below HTTP's manners: it sends and reads when the test says so."""
 
+import select
 import socket
 import threading
 from contextlib import suppress
 
 __all__ = ["Duplex"]
-
-PIECE = 1 << 16
 
 
 class Duplex:
@@ -75,6 +74,12 @@ class Duplex:
     def rest(self):
         """Read to the end of the connection."""
         return self._read.read()
+
+    def wait_until_ended(self, end_s):
+        """Wait for the other side's end of the connection, reading nothing; tell whether it came."""
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLRDHUP)
+        return bool(waiting.poll(end_s * 1000))
 
     def start(self, produce):
         """Send what a function yields, in a thread, until it ends or the server does."""

@@ -6,20 +6,24 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 from corpus import SYLLABLES
 
 from simhash_hbase.service.keys import make_key
 
-__all__ = ["JSON", "NDJSON", "Server", "check_log", "lines", "ndjson", "serving"]
+__all__ = ["JSON", "NDJSON", "Server", "check_log", "lines", "ndjson", "serving", "wait_for"]
 
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
-END_S = 60
+END_S = 180
+POLL_S = 0.02
+T = TypeVar("T")
 WORD = f"(?:{'|'.join(SYLLABLES)}){{2,4}}"
 TEXT = re.compile(rf"\b{WORD} {WORD} {WORD}\b")
 """What every text of `corpus` has, and nothing else."""
@@ -60,7 +64,7 @@ class Server:
             if self.process.poll() is not None:
                 raise AssertionError(f"the service ended with {self.process.returncode}: {self.log_text()}")
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(0.02)
+                self.process.wait(POLL_S)
 
 
 @contextmanager
@@ -108,3 +112,12 @@ def lines(response: httpx.Response) -> list[dict]:
 def ndjson(records: list[dict]) -> bytes:
     """Write a body of lines."""
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def wait_for(condition: Callable[[], T]) -> T:
+    """Ask until something holds, and return it; there is nothing that tells when it does."""
+    until = time.monotonic() + END_S
+    while not (found := condition()):
+        assert time.monotonic() < until, "it did not come to hold"
+        time.sleep(POLL_S)
+    return found

@@ -1,0 +1,113 @@
+"""SIGTERM under load: what was acknowledged is in the index, and what was not is told of."""
+
+import json
+import random
+import threading
+from itertools import count
+
+import httpx
+import pytest
+from duplex import Duplex
+from serving import END_S, serving
+
+from simhash_hbase import open_index
+from tests.stores.hbase_server import address
+
+BATCH = 64
+STREAMS, SINGLES = 3, 2
+
+
+class Client(threading.Thread):
+    """Sends documents until the service ends, and keeps what it acknowledged."""
+
+    def __init__(self, server, name):
+        super().__init__(daemon=True)
+        self.server = server
+        self.name = name
+        self.sent = []
+        self.acknowledged = []
+        self.end = None
+        self.is_busy = threading.Event()
+        self.start()
+
+    def documents(self):
+        for number in count():
+            name = f"{self.name}/{number}"
+            self.sent.append(name)
+            yield {"id": name, "simhash": f"{random.getrandbits(64):016x}"}
+
+    def acknowledge(self, name):
+        self.acknowledged.append(name)
+        if len(self.acknowledged) == self.enough:
+            self.is_busy.set()
+
+
+class Streaming(Client):
+    enough = 300
+
+    def run(self):
+        with Duplex(self.server, "/v1/documents") as request:
+            sending = request.start(json.dumps(document).encode() + b"\n" for document in self.documents())
+            assert request.status() == 200
+            for line in request.lines():
+                answer = json.loads(line)
+                if "summary" in answer:
+                    self.end = answer["summary"]
+                else:
+                    self.acknowledge(answer["id"])
+            sending.join(END_S)
+
+
+class Single(Client):
+    enough = 30
+
+    def run(self):
+        with self.server.client() as client:
+            for document in self.documents():
+                try:
+                    answer = client.post("/v1/claims", json=document)
+                except httpx.TransportError:
+                    return
+                assert answer.status_code == 200, answer.text
+                self.acknowledge(answer.json()["id"])
+
+
+@pytest.mark.parametrize("place", ["file", pytest.param("hbase", marks=pytest.mark.hbase)])
+def test_what_was_acknowledged_before_sigterm_stays_and_the_rest_is_told_of(request, tmp_path, place):
+    url = request.getfixturevalue("url")
+    if place == "hbase":
+        url = f"hbase://{address(2)}/{request.getfixturevalue('table')}"
+    with serving(url, tmp_path, "--max-batch", str(BATCH)) as server:
+        streams = [Streaming(server, f"stream {at}") for at in range(STREAMS)]
+        clients = [*streams, *(Single(server, f"single {at}") for at in range(SINGLES))]
+        assert all(client.is_busy.wait(END_S) for client in clients)
+
+        assert server.stop() == 0, server.log_text()
+
+        for client in clients:
+            client.join(END_S)
+    for stream in streams:
+        assert stream.end["complete"] is False
+        assert stream.end["error"]["code"] == "stopping"
+        assert stream.end["error"]["retryable"]
+        assert stream.end["last_line"] == len(stream.acknowledged)
+    with open_index(url) as index:
+        for client in clients:
+            assert client.acknowledged == client.sent[: len(client.acknowledged)]
+            assert all(index.get_many(client.acknowledged))
+    assert server.log()[-1]["event"] == "stopped"
+    assert server.log()[-1]["calls_given_up"] == 0
+
+
+def test_a_stream_whose_client_sends_nothing_ends_at_once_with_the_service(server):
+    with Duplex(server, "/v1/documents") as request:
+        request.send(b'{"id":"a","simhash":"0"}\n{"id":"b",')
+        assert request.status() == 200
+        answers = request.lines()
+        assert next(answers) == b'{"id":"a","simhash":"0000000000000000"}'
+
+        assert server.stop() == 0
+
+        [end] = answers
+        assert json.loads(end)["summary"]["last_line"] == 1
+        assert b'"code":"stopping"' in end

@@ -8,6 +8,7 @@ from bench.hbase import measure_hbase
 from bench.loading import measure_load
 from bench.lsh import measure_lsh
 from bench.queries import measure_queries
+from bench.service import measure_service
 from bench.sizes import Sizes
 from bench.tables import Table
 
@@ -19,7 +20,8 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "lsh": measure_lsh,
     "load": measure_load,
     "dedup": measure_dedup,
+    "service": measure_service,
     "hbase": measure_hbase,
 }
 # A part that needs more than this machine, such as a cluster, goes into PARTS only.
-DEFAULT_PARTS = ("fingerprints", "queries", "lsh", "load", "dedup")
+DEFAULT_PARTS = ("fingerprints", "queries", "lsh", "load", "dedup", "service")

@@ -39,6 +39,10 @@ class Sizes:
     """Documents of a set that ``dedup`` decides."""
     memory_documents: tuple[int, int] = (50_000, 200_000)
     """Between these two, the memory of ``dedup`` is seen to grow."""
+    service_documents: int = 4_000
+    """Documents that are sent to a service in one stream."""
+    service_singles: int = 500
+    """Single queries that are sent to a service."""
     hbase_singles: int = 300
     """Single queries that every client of HBase answers in a round."""
     hbase_rounds: int = 7
@@ -78,6 +82,8 @@ TINY = Sizes(
     load_documents=300,
     dedup_documents=40,
     memory_documents=(2_000, 5_000),
+    service_documents=30,
+    service_singles=5,
     hbase_singles=10,
     hbase_rounds=1,
     hbase_warm=5,

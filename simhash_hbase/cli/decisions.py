@@ -43,7 +43,7 @@ class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
     result_bytes: int = 0
     """Length of the file of decisions."""
     kept_bytes: int = 0
-    """Length of the file of kept documents."""
+    """Length of the file of kept documents, or number of files in their folder."""
     finished: bool = False
     version: int = VERSION
 

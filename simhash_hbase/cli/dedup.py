@@ -20,7 +20,7 @@ from simhash_hbase.cli.decisions import (
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
 from simhash_hbase.cli.help import Command
-from simhash_hbase.cli.kept import KeptFile, common_header, open_kept
+from simhash_hbase.cli.kept import Kept, KeptForm, kept_form, open_kept
 from simhash_hbase.cli.longest import decide_longest
 from simhash_hbase.cli.options import (
     files_argument,
@@ -64,8 +64,8 @@ from simhash_hbase.rowkey import id_digest
 @click.option("--keep", type=click.Choice(["first", "longest"]), default="first", show_default=True,
               help="Of near copies, which becomes the original.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
-@click.option("--output", "kept", type=click.Path(dir_okay=False), metavar="FILE",
-              help="Write the kept documents here, as they came.")  # fmt: skip
+@click.option("--output", "kept", type=click.Path(), metavar="PLACE", help="Write the kept documents here, as they"
+              " came: lines into a file, whole files into a folder.")  # fmt: skip
 @click.option("--clusters", type=click.Path(dir_okay=False), metavar="FILE", help="Write each original that has"
               " duplicates here, with them.")  # fmt: skip
 @click.option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Write a page for people here:"
@@ -91,13 +91,13 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint([], "")
         decisions = stack.enter_context(_decisions(options, new, output))
         given["stdin"] = stack.enter_context(spooled(files, wanted=_reads_twice(options, given)))
-        header = common_header(files, input_settings(given)) if options["kept"] else None
+        form = kept_form(files, input_settings(given)) if options["kept"] else KeptForm()
         index = stack.enter_context(_open(url, files, given, options, output))
         deduplicator = stack.enter_context(_deduplicator(index, dry_run=options["dry_run"]))
         report = stack.enter_context(open_report(options["report"]))
-        kept_bytes = decisions.start.kept_bytes if decisions.start else 0
-        kept = stack.enter_context(open_kept(options["kept"], keep=kept_bytes, header=header))
-        documents = stack.enter_context(Documents("dedup", files, given, output, keep_raw=kept is not None))
+        done, resume = decisions.start.kept_bytes if decisions.start else 0, options["resume"]
+        kept = stack.enter_context(open_kept(options["kept"], files, form, keep=done, resume=resume))
+        documents = stack.enter_context(Documents("dedup", files, given, output, keep_raw=bool(options["kept"])))
         run = _Run(index, deduplicator, documents, decisions, kept, new)
         if options["keep"] == "longest":
             run.longest(output)
@@ -169,7 +169,7 @@ class _Run:
         deduplicator: Deduplicator,
         documents: Documents,
         decisions: Decisions,
-        kept: KeptFile | None,
+        kept: Kept,
         new: Checkpoint,
     ) -> None:
         self.progress = decisions.start or new
@@ -206,8 +206,7 @@ class _Run:
     def _commit(self) -> None:
         """Make durable what was told, the checkpoint last."""
         self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
-        if self._kept is not None:
-            self.progress.kept_bytes = self._kept.commit()
+        self.progress.kept_bytes = self._kept.commit()
         self._decisions.commit(self.progress)
 
     def _decide(self, entries: Entries) -> list[Decision]:
@@ -233,8 +232,8 @@ class _Run:
     def _tell(self, raw: bytes | None, decision: Decision) -> None:
         self.progress.originals += decision.is_original
         self._decisions.line(decision_record(decision))
-        if self._kept is not None and decision.is_original and raw is not None:
-            self._kept.write(raw)
+        if decision.is_original and raw is not None:
+            self._kept.write(raw, decision.id)
 
 
 def _open(url: str, sources: tuple[str, ...], given: dict[str, Any], options: dict[str, Any], output: Output) -> Index:

@@ -4,13 +4,48 @@ import gzip
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
+from simhash_hbase.cli.keptfolder import KeptFolder
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions, headers
 
-__all__ = ["KeptFile", "common_header", "open_kept"]
+__all__ = ["Kept", "kept_form", "open_kept"]
+
+WHOLE = frozenset({"folder", "html"})
+
+
+class Kept(Protocol):
+    """Takes the kept documents in input order."""
+
+    def write(self, raw: bytes, name: str) -> None:
+        """Take one: the input's own bytes, and its id."""
+
+    def commit(self) -> int:
+        """Bring what was taken to the disk; return how much it is in all."""
+
+
+@dataclass(frozen=True)
+class KeptForm:
+    """In which form documents came."""
+
+    whole: bool = False
+    """Each is a file."""
+    header: bytes | None = None
+    """The header row of CSV."""
+
+
+class NotKept:
+    """Keeps nothing."""
+
+    def write(self, raw: bytes, name: str) -> None:
+        """Do nothing."""
+
+    def commit(self) -> int:
+        """Do nothing."""
+        return 0
 
 
 class KeptFile:
@@ -29,7 +64,7 @@ class KeptFile:
         self._compressed = compressed
         self._waiting = bytearray()
 
-    def write(self, raw: bytes) -> None:
+    def write(self, raw: bytes, name: str) -> None:
         """Take one record."""
         self._waiting += raw + b"\n"
 
@@ -43,8 +78,8 @@ class KeptFile:
         return self._stream.tell()
 
 
-def common_header(files: Sequence[str], settings: InputOptions) -> bytes | None:
-    """Find the header that a file of kept documents begins with.
+def kept_form(files: Sequence[str], settings: InputOptions) -> KeptForm:
+    """Find out in which form the kept documents of an input can be written.
 
     Parameters
     ----------
@@ -55,55 +90,64 @@ def common_header(files: Sequence[str], settings: InputOptions) -> bytes | None:
 
     Returns
     -------
-    bytes or None
-        The header row of the input's CSV; None for lines that need none.
+    KeptForm
 
     Raises
     ------
     InvalidArgument
-        When documents are whole files, or headers differ: such documents cannot be told apart in one file.
+        When there are lines and whole files in it, or headers differ: they cannot go into one place.
     """
-    first: tuple[str, bytes | None] | None = None
+    first: tuple[str, KeptForm] | None = None
     for name, form, header in headers(files, settings):
-        if form == "folder":
-            raise InvalidArgument(f"--output keeps documents a line each, and {name} as a whole is one: leave it out")
-        first = first or (name, header)
-        if header != first[1]:
+        here = KeptForm(whole=form in WHOLE, header=header)
+        first = first or (name, here)
+        if here.whole != first[1].whole:
+            raise InvalidArgument(f"--output keeps lines or whole files, and {first[0]} and {name} are not alike")
+        if header != first[1].header:
             raise InvalidArgument(f"--output keeps rows below one header, and those of {first[0]} and {name} differ")
-    return first[1] if first else None
+    return first[1] if first else KeptForm()
 
 
 @contextmanager
-def open_kept(path: str | None, *, keep: int = 0, header: bytes | None = None) -> Iterator[KeptFile | None]:
-    """Open the file for kept documents, compressed where its name ends in ``.gz``; without a path there is none.
+def open_kept(path: str | None, files: Sequence[str], form: KeptForm, *, keep: int, resume: bool) -> Iterator[Kept]:
+    """Open the place for kept documents.
 
     Parameters
     ----------
     path : str or None
-        Created, or cut.
+        A file, created or cut, and compressed where its name ends in ``.gz``; for whole files a folder. None: they are
+        not kept.
+    files : sequence of str
+        FILE arguments.
+    form : KeptForm
+        Of the input.
     keep : int
-        Bytes to keep of what is there.
-    header : bytes, optional
-        First line of a file that is begun.
+        What the last `Kept.commit` of an earlier run returned; 0 at the beginning.
+    resume : bool
+        There may have been such a run.
 
     Yields
     ------
-    KeptFile or None
+    Kept
 
     Raises
     ------
     InvalidArgument
-        When less than that is there.
+        When less than that is there, or something of others.
     """
     if path is None:
-        yield None
-        return
-    with Path(path).open("ab") as file:
-        if file.tell() < keep:
-            raise InvalidArgument(f"{path} is shorter than the checkpoint says: remove --results FILE to start anew")
-        file.truncate(keep)
-        kept = KeptFile(file, compressed=path.endswith(".gz"))
-        if header is not None and not keep:
-            kept.write(header)
-        yield kept
-        kept.commit()
+        yield NotKept()
+    elif form.whole:
+        yield KeptFolder(path, files, resume=resume)
+    else:
+        with Path(path).open("ab") as file:
+            if file.tell() < keep:
+                raise InvalidArgument(
+                    f"{path} is shorter than the checkpoint says: remove --results FILE to start anew"
+                )
+            file.truncate(keep)
+            kept = KeptFile(file, compressed=path.endswith(".gz"))
+            if form.header is not None and not keep:
+                kept.write(form.header, "")
+            yield kept
+            kept.commit()

@@ -122,7 +122,7 @@ def test_an_example_does_what_it_says(folder, example):
     before = held(folder)
 
     process = in_shell(example, folder)
-    printed, _ = process.communicate(timeout=60)
+    printed, _ = process.communicate(timeout=600)
 
     assert process.returncode == 0
     assert printed or held(folder) != before
@@ -136,7 +136,7 @@ def test_an_example_with_a_table_does_what_it_says(folder, example):
         assert run("create", url, "--analyzer", "shingle", cwd=folder).code == 0
 
     process = in_shell(example.replace(TABLE, url), folder)
-    process.communicate(timeout=120)
+    process.communicate(timeout=600)
 
     assert process.returncode == 0
     assert json.loads(run("stats", url, "--exact").out)["documents"] == (0 if " create " in example else 11)
@@ -151,7 +151,7 @@ def test_an_example_that_serves_does_so_until_it_is_ended(folder, example):
     while logged[-1] and json.loads(logged[-1])["event"] != "listening":
         logged.append(process.stderr.readline())
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
 
     assert logged[-1]
     assert process.returncode == 0

@@ -1,0 +1,78 @@
+"""The kept documents of a folder: a folder with the same files."""
+
+import gzip
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+
+import zstandard
+
+from simhash_hbase.errors import InvalidArgument
+
+__all__ = ["KeptFolder"]
+
+
+class KeptFolder:
+    """Writes documents as files under their ids, compressed as they came.
+
+    Parameters
+    ----------
+    path : str
+        The folder; made when it is not there.
+    sources : sequence of str
+        FILE arguments: the folder may be in none of them, or the next run would read what this one wrote.
+    resume : bool
+        An earlier run may have written there; it wrote the same.
+
+    Raises
+    ------
+    InvalidArgument
+        When there is something already, or the folder is in one that is read.
+    """
+
+    def __init__(self, path: str, sources: Sequence[str], *, resume: bool) -> None:
+        self._folder = Path(path)
+        self._waiting: list[Path] = []
+        self._count = 0
+        for source in sources:
+            if self._folder.resolve().is_relative_to(Path(source).resolve()):
+                raise InvalidArgument(f"--output {path} is in {source}, which is read: name a folder beside it")
+        if self._folder.exists() and not self._folder.is_dir():
+            raise InvalidArgument(f"--output {path} is a file, and the input's documents are files: name a folder")
+        self._folder.mkdir(exist_ok=True)
+        if not resume and next(self._folder.iterdir(), None) is not None:
+            raise InvalidArgument(f"--output {path} is there already and not empty: name another folder")
+
+    def write(self, raw: bytes, name: str) -> None:
+        """Write one document.
+
+        Raises
+        ------
+        InvalidArgument
+            When its id leads out of the folder.
+        """
+        relative = PurePath(name)
+        if relative.is_absolute() or ".." in relative.parts:
+            raise InvalidArgument(f"--output keeps files under their ids, and {name} leads elsewhere: name its folder")
+        target = self._folder / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(_compressed(raw, target.suffix))
+        self._waiting.append(target)
+
+    def commit(self) -> int:
+        """Bring what was written to the disk; return the number of files of this run."""
+        for path in self._waiting:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        self._count += len(self._waiting)
+        self._waiting.clear()
+        return self._count
+
+
+def _compressed(raw: bytes, suffix: str) -> bytes:
+    match suffix.lower():
+        case ".gz":
+            return gzip.compress(raw, mtime=0)
+        case ".zst":
+            return zstandard.compress(raw)
+    return raw

@@ -1,0 +1,89 @@
+"""``dedup --output`` of documents that are whole files: the kept ones in a folder."""
+
+import gzip
+
+import pytest
+import zstandard
+from corpus import text
+
+PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Return a folder of texts in several folders and codecs; every second is a copy of the one before."""
+    folder = tmp_path / "source"
+    for number, suffix in enumerate(PACKERS):
+        for copy in range(2):
+            file = folder / f"part {number}" / f"{copy}.txt{suffix}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(PACKERS[suffix](text(number, changed=copy).encode()))
+    return folder
+
+
+def held(folder):
+    opened = {"": bytes, ".gz": gzip.decompress, ".zst": zstandard.decompress}
+    files = {path for path in folder.rglob("*") if path.is_file()}
+    return {str(f.relative_to(folder)): opened[f.suffix.replace(".txt", "")](f.read_bytes()) for f in files}
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_the_kept_files_are_as_they_came_under_the_same_names(cli, empty, source, tmp_path, keep):
+    done = cli("dedup", empty, source, "--output", tmp_path / "kept", "--keep", keep)
+
+    kept = [record["id"] for record in done.records if record["status"] == "original"]
+    assert done.code == 0
+    assert len(kept) == 3
+    assert held(tmp_path / "kept") == {name: data for name, data in held(source).items() if name in kept}
+
+
+def test_a_restart_ends_with_the_same_files(cli, empty, source, tmp_path):
+    words = ("dedup", empty, source, "--output", tmp_path / "kept", "--results", tmp_path / "results", "--resume")
+    assert cli(*words).code == 0
+    before = held(tmp_path / "kept")
+    (tmp_path / "results.checkpoint").unlink()
+
+    assert cli(*words).code == 0
+
+    assert held(tmp_path / "kept") == before
+
+
+def test_a_folder_with_something_in_it_is_left_alone(cli, empty, source, tmp_path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "mine").write_text("")
+
+    refused = cli("dedup", empty, source, "--output", kept)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert "not empty" in refused.sentence
+
+
+@pytest.mark.parametrize("inside", ["", "below/it"])
+def test_the_folder_is_in_none_that_is_read(cli, empty, source, inside):
+    before = held(source)
+
+    refused = cli("dedup", empty, source, "--output", source / inside)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert "which is read" in refused.sentence
+    assert held(source) == before
+
+
+def test_a_file_is_no_folder_to_keep_files_in(cli, empty, source, tmp_path):
+    (tmp_path / "kept").write_text("mine")
+
+    refused = cli("dedup", empty, source, "--output", tmp_path / "kept")
+
+    assert refused.code == 2
+    assert (tmp_path / "kept").read_text() == "mine"
+
+
+def test_no_file_is_written_outside_of_the_folder(cli, empty, source, tmp_path):
+    refused = cli(
+        "dedup", empty, source / "part 0" / "0.txt", "--input-format", "folder", "--output", tmp_path / "kept"
+    )
+
+    assert refused.code == 2
+    assert "leads elsewhere" in refused.sentence
+    assert held(tmp_path / "kept") == {}

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs import Document, InputOptions, Progress, Record, Reject, read
+from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Record, Reject, Scanned, scan
+from simhash_hbase.inputs.extract import extracted
 from simhash_hbase.pipeline import analyse
 from simhash_hbase.report.duplicates import Decided, read_decisions
 from simhash_hbase.report.meter import Meter
@@ -51,9 +52,10 @@ class Reading:
     """Documents of so few features that near copies may be missed."""
     removed: int = 0
     """Duplicates whose original was removed or changed since."""
-    text_bytes: int = 0
-    """Of all decided texts as UTF-8."""
+    bytes: int = 0
+    """Of all decided texts as UTF-8, or of pages as they came."""
     duplicate_bytes: int = 0
+    has_pages: bool = False
     rejects: list[Reject] = field(default_factory=list)
     """The first ones."""
 
@@ -64,10 +66,10 @@ class Reading:
         self.duplicates += is_duplicate
         self.short += decided.short
         self.removed += decided.of_removed
-        self.text_bytes += size
+        self.bytes += size
         self.duplicate_bytes += size * is_duplicate
 
-    def refuse(self, record: Record, analysis: Analysis) -> None:
+    def refuse(self, record: Scanned, analysis: Analysis) -> None:
         """Add a record that has no decision."""
         self.refused += 1
         if len(self.rejects) < SHOWN_REJECTS:
@@ -109,15 +111,14 @@ def read_again(corpus: Corpus, wanted: Sequence[int], database: sqlite3.Connecti
     names = _prepare(database, wanted)
     reading = Reading()
     progress = Progress()
-    for number, (record, decided) in enumerate(_beside(corpus, progress), 1):
-        if decided is None or isinstance(record, Reject):
+    for number, (record, decided) in enumerate(_beside(corpus, names, progress), 1):
+        if decided is None:
             reading.refuse(record, corpus.analysis)
         else:
-            text = record.text or ""
-            reading.count(decided, len(text.encode()))
-            if record.id in names and record.text is not None:
-                row = (record.id, text[:COMPARED_CHARACTERS], len(text))
-                database.execute("INSERT INTO text VALUES (?, ?, ?)", row)
+            reading.has_pages |= isinstance(record, Page)
+            reading.count(decided, _bytes(record))
+            if record.id in names:
+                _keep(database, extracted(record))
         meter.show(number, progress.bytes_read)
     if reading.refused != corpus.refused:
         raise InvalidInput(_CHANGED)
@@ -131,26 +132,48 @@ def _prepare(database: sqlite3.Connection, wanted: Sequence[int]) -> set[str]:
     return {name for number in wanted for name in database.execute(pair, (number,)).fetchone()}
 
 
-def _beside(corpus: Corpus, progress: Progress) -> Iterator[tuple[Record, Decided | None]]:
-    """Yield records with their decisions, which are in the order of the input; refused ones have none."""
+def _beside(corpus: Corpus, names: set[str], progress: Progress) -> Iterator[tuple[Scanned, Decided | None]]:
+    """Yield records with their decisions, which are in the order of the input; refused ones have none.
+
+    Pages are told apart by their ids, since extracting all of them would take as long as deciding them: of an address
+    that was fetched twice, first without a text, the first capture would pass for the second. Where texts are wanted
+    it does not.
+    """
     decisions = read_decisions(corpus.lines())
     following = next(decisions, None)
-    for record in read(corpus.sources, corpus.settings, progress):
-        if isinstance(record, Document) and following is not None and record.id == following.id:
+    for record in scan(corpus.sources, corpus.settings, progress):
+        if following is None or record.id != following.id or _is_refused(record, names):
+            yield record, None
+        else:
             yield record, following
             following = next(decisions, None)
-        else:
-            yield record, None
     if following is not None:
         raise InvalidInput(_CHANGED)
 
 
-def _rejected(document: Document, analysis: Analysis) -> Reject:
-    """Say why a document has no decision: it leaves no feature, or its id came before."""
-    [chunk] = analyse([document], analysis)
+def _is_refused(record: Scanned, names: set[str]) -> bool:
+    return isinstance(record, Reject) or (record.id in names and isinstance(extracted(record), Reject))
+
+
+def _bytes(record: Scanned) -> int:
+    if isinstance(record, Page):
+        return len(record.content)
+    return 0 if isinstance(record, Reject) else len((record.text or "").encode())
+
+
+def _keep(database: sqlite3.Connection, record: Record) -> None:
+    """Keep a text to be compared."""
+    if isinstance(record, Document) and record.text is not None:
+        row = (record.id, record.text[:COMPARED_CHARACTERS], len(record.text))
+        database.execute("INSERT INTO text VALUES (?, ?, ?)", row)
+
+
+def _rejected(record: Document | Page, analysis: Analysis) -> Reject:
+    """Say why a record has no decision: it leaves no text or feature, or its id came before."""
+    [chunk] = analyse([record], analysis)
     if chunk.rejects:
         return chunk.rejects[0]
-    return Reject(document.place, f"the id {document.id!r} came before in this input", b"", document.id)
+    return Reject(record.place, f"the id {record.id!r} came before in this input", b"", record.id)
 
 
 def text_of(database: sqlite3.Connection, name: str) -> Text | None:

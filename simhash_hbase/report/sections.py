@@ -33,7 +33,8 @@ def figures(reading: Reading, clusters: int, *, has_texts: bool) -> str:
         HTML, as all of this module.
     """
     records = reading.kept + reading.duplicates + reading.refused
-    of_all = f"of {reading.text_bytes:,} bytes of text: {_percent(reading.duplicate_bytes, reading.text_bytes)}"
+    kind = "texts and pages" if reading.has_pages else "text"
+    of_all = f"of {reading.bytes:,} bytes of {kind}: {_percent(reading.duplicate_bytes, reading.bytes)}"
     tiles = [
         _tile("read", "records read", f"{records:,}",
               "documents and refused records" if reading.refused else "documents"),
@@ -41,7 +42,7 @@ def figures(reading: Reading, clusters: int, *, has_texts: bool) -> str:
         _tile("duplicates", "duplicates", f"{reading.duplicates:,}",
               f"{_percent(reading.duplicates, records)}, in {clusters:,} cluster{'s' * (clusters != 1)}"),
         _tile("refused", "refused", f"{reading.refused:,}", "listed below" if reading.refused else "nothing"),
-        _tile("bytes", "text in duplicates", _bytes(reading.duplicate_bytes) if has_texts else "unknown",
+        _tile("bytes", "in duplicates", _bytes(reading.duplicate_bytes) if has_texts else "unknown",
               f"{reading.duplicate_bytes:,} {of_all}" if has_texts else "the input has no texts"),
     ]  # fmt: skip
     shares = (("kept", reading.kept), ("copies", reading.duplicates), ("refused", reading.refused))

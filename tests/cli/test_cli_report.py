@@ -4,15 +4,16 @@ import gzip
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from corpus import near_copies, text, write_jsonl
 from reports import marked, read_report, texts_of
 from results import command, run
+from sites import Site
 
 from simhash_hbase.cli import dedup
 from simhash_hbase.report import reading
@@ -260,6 +261,29 @@ def test_every_form_of_input_is_read_again(cli, url, corpus, corpus_file, tmp_pa
     assert by_id(read_report(page)) == by_id(read_report(tmp_path / "plain.html"))
 
 
+def test_of_pages_the_main_text_is_compared_and_the_whole_page_counted(cli, url, page, corpus, tmp_path):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    for number, record in enumerate(corpus[:6]):
+        html = Site(number % 2, "en").page(record["text"], f"Article {number}")
+        (folder / f"{record['id']}.html").write_text(html)
+    (folder / "empty.html").write_text("<html><body></body></html>")
+
+    done = cli("dedup", url, folder, *SHINGLES, "--report", page)
+
+    report = read_report(page)
+    assert done.code == 3
+    assert report.refused == {f"{folder}/empty.html": "the text is empty"}
+    duplicates = [line["id"] for line in done.records if line["of"]]
+    sizes = {name: (folder / name).stat().st_size for name in duplicates}
+    assert len(duplicates) == 4
+    assert report.small_print("bytes").startswith(f"{sum(sizes.values()):,} of ")
+    assert "bytes of texts and pages" in report.small_print("bytes")
+    texts = {f"{record['id']}.html": record["text"] for record in corpus}
+    for pair in report.pairs:
+        assert "".join(texts_of(pair)[1].split()) in "".join(("Article" + texts[pair["id"]]).split())
+
+
 def by_id(report):
     return {pair["id"]: (pair["of"], pair["distance"], pair["rows"]) for pair in report.pairs}
 
@@ -402,8 +426,9 @@ def test_the_report_of_a_killed_run_is_that_of_one_that_was_not(tmp_path):
     whole = run(*words("whole"))
     with subprocess.Popen(command(*words("killed")), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while not (tmp_path / "killed" / "results.checkpoint").exists() and process.poll() is None:
-            pass
-        process.send_signal(signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=0.05)
+        process.kill()
     assert not (tmp_path / "killed" / "report.html").exists()
     resumed = run(*words("killed"))
 

@@ -91,6 +91,11 @@ class Lines:
             found += self._cut(b"\n") if self._part or self._is_dropping else ()
         return found
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the service is to end."""
+        return self._stop.done()
+
     def close(self) -> None:
         """Wait for nothing any more."""
         self._stop.cancel()

@@ -82,9 +82,13 @@ class Stream:
         reader = asyncio.create_task(self._read(lines))
         failure = None
         try:
-            while batch := await self._next_batch():
+            while not lines.is_stopping and (batch := await self._next_batch()):
                 yield await self._answer(batch)
-            await reader
+            if self._waiting or not self._is_read:
+                # Megabytes may have been read and not begun: the client is told from where to send them again.
+                lines.end = End.STOPPING
+            else:
+                await reader
         except SimhashError as error:
             failure = of_error(error)
             logger.warning("stream failed", extra=self._trail.extra(reason=str(error)))

@@ -1,5 +1,6 @@
 """SIGTERM under load: what was acknowledged is in the index, and what was not is told of."""
 
+import asyncio
 import json
 import random
 import threading
@@ -8,9 +9,12 @@ from itertools import count
 import httpx
 import pytest
 from duplex import Duplex
-from serving import END_S, serving
+from serving import END_S, NDJSON, ndjson, serving
 
-from simhash_hbase import open_index
+from simhash_hbase import Index, open_index
+from simhash_hbase.profile import Profile
+from simhash_hbase.service import Limits, create_app
+from simhash_hbase.stores.memory import MemoryStore
 from tests.stores.hbase_server import address
 
 BATCH = 64
@@ -97,6 +101,42 @@ def test_what_was_acknowledged_before_sigterm_stays_and_the_rest_is_told_of(requ
             assert all(index.get_many(client.acknowledged))
     assert server.log()[-1]["event"] == "stopped"
     assert server.log()[-1]["calls_given_up"] == 0
+
+
+def test_a_stream_that_was_read_to_its_end_stops_behind_its_batch_and_says_where():
+    store = MemoryStore()
+    Index.create(store, Profile.resolve(analyzer="shingle"))
+    documents = [{"id": str(at), "simhash": f"{at:016x}"} for at in range(20 * BATCH)]
+
+    *answers, end = asyncio.run(_stop_after_the_first_answer(Index(store), ndjson(documents)))
+
+    assert 0 < len(answers) <= 2 * BATCH
+    assert [answer["id"] for answer in answers] == [document["id"] for document in documents[: len(answers)]]
+    assert (end["summary"]["complete"], end["summary"]["last_line"]) == (False, len(answers))
+    assert end["summary"]["error"]["code"] == "stopping"
+    assert all(Index(store).get_many([answer["id"] for answer in answers]))
+
+
+async def _stop_after_the_first_answer(index, body):
+    """Hand the whole body over at once, without a server, and tell the service to stop when it begins to answer."""
+    app = create_app(index, keys=None, limits=Limits(batch=BATCH))
+    headers = [(b"host", b"localhost"), (b"content-type", NDJSON["Content-Type"].encode())]
+    scope = {"type": "http", "method": "POST", "path": "/v1/documents", "query_string": b"", "headers": headers}
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+    found = b""
+
+    async def receive():
+        return messages.pop()
+
+    async def send(message):
+        nonlocal found
+        found += message.get("body", b"")
+        if found:
+            app.state.service.stopping.set()
+
+    async with app.router.lifespan_context(app):
+        await app(scope, receive, send)
+    return [json.loads(line) for line in found.splitlines()]
 
 
 def test_a_stream_whose_client_sends_nothing_ends_at_once_with_the_service(server):

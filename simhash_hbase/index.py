@@ -275,8 +275,14 @@ class Index:
         Returns
         -------
         list of Decision or ClaimContended
-            One a document. When a store does not answer, its error is raised; what was decided before stays, and is
-            told when the documents are claimed again.
+            One a document.
+
+        Raises
+        ------
+        StoreTimeout, StoreUnavailable
+            When the store did not answer for longer than it repeats its calls. Part of the documents may have been
+            decided by then. Claim them again: that part gets its answers, the rest is decided, where the first try
+            was under way after the index's lease at the latest.
         """
         self._check_whole("claim")
         check_storable(entries)

@@ -1,5 +1,8 @@
 """Claims decide what `dedup` would, and the same on every store; beside other writers: test_claim_interleavings."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 from bruteforce import ALL_BITS, answered, clustered, entries, sketch_near
 from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
@@ -180,6 +183,24 @@ def test_nothing_is_left_out_of_a_decision_by_the_limits_of_queries(make_index):
     index.add_entries(entries({"near": BASE}))
 
     assert claim(index, {"a": BASE ^ 1 << 60, "b": FAR ^ 1}) == [("near", 1), ("copy 0", 1)]
+
+
+def test_threads_that_share_an_index_make_one_original_of_each_group(make_index):
+    index, threads = make_index(), 4
+    middles = [i * BASE & ALL_BITS for i in range(1, 21)]
+
+    def claim_all(thread):
+        start.wait()
+        return index.claim_entries(entries({f"{n} {thread}": s ^ 1 << thread for n, s in enumerate(middles)}))
+
+    start = Barrier(threads)
+    with ThreadPoolExecutor(threads) as pool:
+        claimed = [decision for some in pool.map(claim_all, range(threads)) for decision in some]
+
+    originals = {d.id for d in claimed if d.is_original}
+    assert sorted(int(name.split()[0]) for name in originals) == list(range(20))
+    assert all(d.of in originals for d in claimed if not d.is_original)
+    assert index.verify().wrong == 0
 
 
 def test_an_empty_batch_is_decided(make_index):

@@ -281,7 +281,9 @@ def test_of_pages_the_main_text_is_compared_and_the_whole_page_counted(cli, url,
     assert "bytes of texts and pages" in report.small_print("bytes")
     texts = {f"{record['id']}.html": f"Article {at} {record['text']}" for at, record in enumerate(corpus)}
     for pair in report.pairs:
-        assert "".join(texts_of(pair)[1].split()) in "".join(texts[pair["id"]].split())
+        shown, whole = "".join(texts_of(pair)[1].split()), "".join(texts[pair["id"]].split())
+        # Long equal passages between them are left out.
+        assert (shown[:200], shown[-200:]) == (whole[:200], whole[-200:])
 
 
 def by_id(report):

@@ -246,7 +246,7 @@ class Reservoir(Generic[T]):
     --------
     >>> sample = Reservoir(limit=2, seed=1)
     >>> for letter in "abcdef":
-    ...     sample.add(letter)
+    ...     _ = sample.add(letter)
     >>> len(sample.items), sample.seen
     (2, 6)
     """

@@ -126,8 +126,12 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.is_begun = True
             self._trail.status = message["status"]
-            MutableHeaders(scope=message)["X-Request-ID"] = self._trail.request_id
-            MutableHeaders(scope=message)["Cache-Control"] = "no-store"
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-ID"] = self._trail.request_id
+            headers["Cache-Control"] = "no-store"
+            if self._has_more and "content-length" in headers:
+                # An answer of known length ends before its request does: no request may follow on this connection.
+                headers["Connection"] = "close"
         elif message["type"] == "http.response.body":
             self._trail.bytes_out += len(message.get("body", b""))
             if not message.get("more_body", False) and self._has_more:

@@ -291,7 +291,7 @@ def test_everything_can_be_done_with_the_keyboard(browser, plain):
         page.wait_for_selector("#cluster-17 a")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        page.wait_for_function("document.activeElement.parentElement.open")
+        expect(page.locator("#pair-list > details[open] > summary:focus")).to_have_count(1)
         assert focused(page, "parentElement.id").startswith("pair-")
 
         page.keyboard.press("/")

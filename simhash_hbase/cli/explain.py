@@ -18,6 +18,8 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.explain import Side, compare
 from simhash_hbase.index import Index
 from simhash_hbase.inputs import InputOptions, Reject, read
+from simhash_hbase.inputs.formats import format_of
+from simhash_hbase.inputs.sources import Source
 
 SHOWN_CHARACTERS = 200
 ADDRESSES = ("file:", "memory:", "hbase://", "redis://")
@@ -37,7 +39,8 @@ ADDRESSES = ("file:", "memory:", "hbase://", "redis://")
 def command(words: tuple[str, ...], scheme: str, **options: Any) -> None:  # noqa: ANN401
     """Show why two documents are near or not: bits, blocks, tables, features.
 
-    A and B are each the name of a file, the id of a stored document (with URL), or else a text.
+    A and B are each the name of a file (of a web page the main text counts), the id of a stored document (with URL),
+    or else a text.
     """
     given = take_input(options)
     output = Output.of(options)
@@ -78,7 +81,10 @@ def _side(word: str, analysis: Analysis, encoding: str, index: Index | None, out
 def _file_text(word: str, encoding: str) -> str | None:
     if not _is_file(Path(word)):
         return None
-    [record] = read([word], InputOptions(format="folder", encoding=encoding))
+    # Of a page its main text, as where it is added; of anything else all that the file holds.
+    kind = format_of(Source(word, word, word, in_folder=True), InputOptions())
+    options = InputOptions(format="html" if kind == "html" else "folder", encoding=encoding)
+    [record] = read([word], options)
     if isinstance(record, Reject):
         raise InvalidInput(f"{record.place}: {record.reason}")
     return record.text

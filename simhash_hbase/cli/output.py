@@ -123,7 +123,8 @@ class Output:
             self._console.print(summary_table(command, documents, counts, seconds))
             return
         rest = "".join(f", {n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
-        self.note(f"{command}: {documents:,} documents{rest}; {seconds:.1f} s, {documents / seconds:,.0f} a second")
+        noun = "document" if documents == 1 else "documents"
+        self.note(f"{command}: {documents:,} {noun}{rest}; {seconds:.1f} s, {documents / seconds:,.0f} a second")
 
     @contextmanager
     def meter(

@@ -52,7 +52,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         wanted = {name: options[name] for name in ("match", "distance", "similarity")}
         rule = index.rule(**wanted)
         for name, answer in _named(index, options, rule):
-            output.line(answer_record(name, answer))
+            _print(output, name, answer)
         if files:
             code = _query_files(index, files, given, output, rule, limit)
     return code
@@ -81,7 +81,24 @@ def _query_files(
             answers = index.query_entries(chunk.entries, rule=rule, limit=limit)
             for name, answer in zip(chunk.entries.ids, answers, strict=True):
                 found += bool(answer.matches)
-                output.line(answer_record(name, answer))
+                _print(output, name, answer)
             output.flush()
     output.summary("query", documents.read, with_matches=found, refused=documents.refused)
     return documents.exit_code
+
+
+def _print(output: Output, name: str, answer: Answer) -> None:
+    for record in _rows(name, answer) if output.format == "table" else [answer_record(name, answer)]:
+        output.line(record)
+
+
+def _rows(name: str, answer: Answer) -> list[dict[str, object]]:
+    """Make the rows of an answer: one a match, or one that says that there is none."""
+    notes = {"nothing near": not answer.matches, "there are more": answer.truncated, "short text": answer.short}
+    note = ", ".join(text for text, holds in notes.items() if holds)
+    found = [
+        {"near": match.id, "bits": match.distance, "similarity": match.similarity, "exact": match.exact,
+         "added": match.added}
+        for match in answer.matches
+    ]  # fmt: skip
+    return [{"query": name, **row, "note": note} for row in found or [{}]]

@@ -93,3 +93,20 @@ def test_own_fingerprints_go_into_any_index_and_are_judged_by_distance(cli, empt
     assert [record["simhash"] for record in added.records] == [f"{s:016x}" for s in (BASE, BASE ^ 7, BASE ^ 15)]
     assert [(m["id"], m["distance"], m["similarity"]) for m in answer["matches"]] == [("a", 0, None), ("b", 3, None)]
     assert [[m["id"] for m in record["matches"]] for record in answers] == [["b"], ["c", "a"], ["b"]]
+
+
+def test_query_as_a_table_has_a_row_for_each_match_and_one_where_nothing_is_near(cli, filled):
+    asked = cli("query", filled, "--id", "group 1 copy 0", "--simhash", "0", "--format", "table")
+
+    rows = [line for line in asked.out.decode().splitlines() if line.startswith("│")]
+    assert len(rows) == 3
+    assert {row.split("│")[2].strip() for row in rows[:2]} == {"group 1 copy 1", "group 1 copy 2"}
+    assert "0000000000000000" in rows[2]
+    assert "nothing near" in rows[2]
+
+
+def test_query_as_a_table_says_that_there_are_more(cli, filled):
+    asked = cli("query", filled, "--id", "group 1 copy 0", "--limit", "1", "--format", "table")
+
+    [row] = [line for line in asked.out.decode().splitlines() if line.startswith("│")]
+    assert "there are more" in row

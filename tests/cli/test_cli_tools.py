@@ -6,6 +6,7 @@ import re
 
 import pytest
 from corpus import near_copies, text, write_jsonl
+from sites import Site
 
 DRIVER = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
 
@@ -102,6 +103,15 @@ def test_explain_reads_files_as_add_does(cli, tmp_path, name):
     assert (done.code, done.record["distance"]) == (0, 0)
     assert refused.code == 1
     assert refused.sentence.startswith(f"{file}: ")
+
+
+def test_explain_takes_of_a_page_its_main_text(cli, tmp_path):
+    for site in (0, 1):
+        (tmp_path / f"{site}.html").write_text(Site(site, "zh").page(DRIVER * 9, "司机"), encoding="utf-8")
+
+    record = cli("explain", "--analyzer", "shingle", tmp_path / "0.html", tmp_path / "1.html").record
+
+    assert (record["distance"], record["features"]["only_a"]) == (0, 0)
 
 
 def test_explain_says_what_it_takes_for_a_text(cli, filled):

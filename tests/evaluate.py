@@ -37,6 +37,8 @@ Recipe = dict[str, Any]
 
 CLASSICAL: Recipe = {"analyzer": "jieba", "top": 200, "match": "distance", "distance": 3}
 LEARNED: Recipe = {"analyzer": "learned", "match": "verified"}
+TWO: Recipe = {**LEARNED, "fingerprints": 2}
+SHINGLES: Recipe = {"analyzer": "shingle", "match": "verified"}
 
 CLASSICAL_NAME = "jieba 200, distance 3"
 LEARNED_NAME = "learned, verified"
@@ -170,6 +172,8 @@ def measure(corpus: Corpus) -> dict[str, Figures]:
     plan: dict[str, tuple[Sequence[int], Recipe, list[list[int]]]] = {
         CLASSICAL_NAME: (every, CLASSICAL, [[]]),
         LEARNED_NAME: (every, LEARNED, [sample(every, seed) for seed in SEEDS]),
+        "learned, two fingerprints": (every, TWO, [sample(every, SEEDS[0])]),
+        "shingle, verified": (every, SHINGLES, [[]]),
     }
     if held_out and other and corpus.name != RECALL_ONLY:
         plan["held-out half, idf of the other half"] = (held_out, LEARNED, [sample(other, SEEDS[0])])

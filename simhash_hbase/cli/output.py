@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 from rich.console import Console
 
+from simhash_hbase.cli.interrupts import whole
 from simhash_hbase.cli.progress import Lines, Meter, Pace, Silent, live_bar
 from simhash_hbase.cli.tables import print_wide, record_table, rows_table, summary_table
 from simhash_hbase.results import plain
@@ -72,10 +73,11 @@ class Output:
     def flush(self) -> None:
         """Hand what was printed to the reader."""
         if self._buffer:
-            with self._room():
-                self._stream.write(self._buffer)
+            # Nobody can tell how much of a write was done before it was interrupted: lines would be torn or come twice.
+            with whole(), self._room():
+                lines, self._buffer = self._buffer, bytearray()
+                self._stream.write(lines)
                 self._stream.flush()
-            self._buffer.clear()
 
     def _print_rows(self) -> None:
         with self._room():

@@ -64,9 +64,11 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(url, simhash_fil
     assert b"Exception" not in ended
 
 
-def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, url, simhash_file):
+@pytest.mark.parametrize("words", [["add", "--verbose"], ["claim"]])
+def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, url, simhash_file, words):
     file = simhash_file("a.jsonl", spread(200_000))
-    process = start("add", url, file, *OWN, "--verbose")
+    name, *more = words
+    process = start(name, url, file, *OWN, *more)
     first = process.stdout.readline()
 
     process.send_signal(signal.SIGINT)
@@ -79,6 +81,36 @@ def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, url, simhash_f
     assert len(acknowledged) < 200_000
     assert acknowledged <= {record["id"] for record in cli("export", url).records}
     assert cli("verify", url).code == 0
+
+
+def test_ctrl_c_keeps_the_decisions_and_resume_ends_with_the_same_bytes(tmp_path, simhash_file):
+    file = simhash_file("a.jsonl", spread(40_000))
+
+    def command(name):
+        return (
+            "dedup",
+            f"file:{tmp_path / name}",
+            file,
+            *OWN,
+            "--create",
+            "--results",
+            tmp_path / f"{name}.results",
+            "--resume",
+        )
+
+    process, results = start(*command("a")), tmp_path / "a.results"
+    while process.poll() is None and not (results.exists() and results.stat().st_size):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+    decided = results.read_bytes()
+    resumed, whole = run(*command("a")), run(*command("b"))
+
+    assert ended.code == 130
+    assert "Traceback" not in ended.err
+    assert 0 < decided.count(b"\n") < 40_000
+    assert [resumed.code, whole.code] == [0, 0]
+    assert results.read_bytes() == (tmp_path / "b.results").read_bytes()
 
 
 def test_two_writers_at_once_both_succeed(cli, url, simhash_file):

@@ -11,8 +11,8 @@ from click.shell_completion import CompletionItem
 
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.shell import VARIABLE
-from simhash_hbase.config import load_settings
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
+from simhash_hbase.settings import load_settings
 
 __all__ = ["COMMANDS", "cli", "main"]
 

@@ -15,60 +15,29 @@ does not, and these rules make the two agree:
 5. Han characters outside U+4E00-U+9FD5, which jieba does not know as such, are single tokens.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
+from simhash_hbase.blockruns import ASCII, HAN, HAN_RUN, ascii_runs
 from simhash_hbase.dictionary import jieba_cut, jieba_model, jieba_tokenizer
 from simhash_hbase.errors import MissingExtra
+from simhash_hbase.exceptionalwords import mixed_words, unlikely_words
 
-__all__ = ["ASCII_RUN", "HAN_RUN", "Bag", "FastSegmenter", "ascii_runs", "fast_available", "fast_segmenter"]
+__all__ = ["Bag", "FastSegmenter", "fast_available", "fast_segmenter"]
 
-_ASCII = r"a-zA-Z0-9+#&._%\-"
-_HAN = "\u4e00-\u9fd5"
 _RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
 _SEPARATOR = "\x00"
 
-ASCII_RUN = re.compile(f"[{_ASCII}]+")
-"""A run of the ASCII characters that jieba takes into a block."""
-HAN_RUN = re.compile(f"[{_HAN}]+")
-"""A run of the Han characters that jieba takes into a block."""
-
-_split_ascii = re.compile(f"([{_ASCII}]+)").split
+_split_ascii = re.compile(f"([{ASCII}]+)").split
 _split_rare = re.compile(f"([{_RARE_HAN}{_SEPARATOR}]+)").split
-_find_letters = re.compile(f"[^\\W{_HAN}{_ASCII}]").findall
-_find_blocks = re.compile(f"[{_HAN}{_ASCII}]+").finditer
+_find_letters = re.compile(f"[^\\W{HAN}{ASCII}]").findall
+_find_blocks = re.compile(f"[{HAN}{ASCII}]+").finditer
 
 _TIES = ("常在",)
-_UNLIKELY_LENGTHS = (2, 3)
 _MAX_CACHED_RUNS = 1 << 18
 _MAX_CACHED_LENGTH = 40
-_BLANK = 0x20
-_TO_BLANK = bytes(byte if ASCII_RUN.fullmatch(chr(byte)) else _BLANK for byte in range(256))
-
-
-def ascii_runs(text: str) -> list[bytes]:
-    """List the ASCII runs of a text, in order.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    list of bytes
-        What ``ASCII_RUN.findall`` finds, as bytes; several times faster.
-
-    Examples
-    --------
-    >>> ascii_runs("用TF-IDF 和 k=3")
-    [b'TF-IDF', b'k', b'3']
-    """
-    return text.encode("ascii", "replace").translate(_TO_BLANK).split()
 
 
 @cache
@@ -116,8 +85,8 @@ class FastSegmenter:
             raise MissingExtra("The fast segmenter needs rjieba: pip install rjieba")
         tokenizer = jieba_tokenizer()
         self._cut_han = cut_han
-        self._borders, self._ascii_words = _mixed_words(tokenizer.FREQ)
-        self._unlikely = _unlikely_words(tokenizer.FREQ, tokenizer.total)
+        self._borders, self._ascii_words = mixed_words(tokenizer.FREQ)
+        self._unlikely = unlikely_words(tokenizer.FREQ, tokenizer.total)
         self._suspects = {pair for word in self._unlikely for pair in (word[:2], word[-2:])}
         self._runs: dict[str, list[str]] = {}
         self._modelled_words: dict[str, list[str]] = {}
@@ -303,44 +272,6 @@ def _singles(tokens: Iterable[str]) -> int:
             break
         count += 1
     return count
-
-
-def _mixed_words(frequencies: dict[str, int]) -> tuple[set[str], tuple[str, ...]]:
-    """Find the borders of script inside dictionary words, and the words that are ASCII runs."""
-    borders: set[str] = set()
-    ascii_words: list[str] = []
-    holding_ascii = re.compile(f"^.*[{_ASCII}].*$", re.MULTILINE)
-    for word in holding_ascii.findall("\n".join(frequencies)):
-        if len(word) == 1 or not frequencies[word]:
-            continue
-        if ASCII_RUN.fullmatch(word):
-            ascii_words.append(word)
-        for first, second in pairwise(word):
-            if bool(ASCII_RUN.match(first)) != bool(ASCII_RUN.match(second)):
-                borders.add(first + second)
-    return borders, tuple(ascii_words)
-
-
-def _unlikely_words(frequencies: dict[str, int], total: int) -> set[str]:
-    """Find the Han words that jieba may cut into their characters.
-
-    A longer word never is: its characters one by one are less likely in the default dictionary.
-    """
-    get = frequencies.get
-
-    def chance(word: str) -> int:
-        return math.prod([get(character) or 1 for character in word])
-
-    # One part in a million more than exact, since jieba compares sums of logarithms.
-    margins = {length: total ** (length - 1) * (1 - 1e-6) for length in _UNLIKELY_LENGTHS}
-    return {
-        word
-        for word, frequency in frequencies.items()
-        if frequency
-        and len(word) in margins
-        and frequency * margins[len(word)] <= chance(word)
-        and HAN_RUN.fullmatch(word)
-    }
 
 
 @cache

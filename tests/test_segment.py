@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from plain_jieba import jieba
 
 from simhash_hbase import dictionary, fastsegment
+from simhash_hbase.blockruns import ASCII_RUN, ascii_runs
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.fastsegment import ASCII_RUN, ascii_runs, fast_available, fast_segmenter
+from simhash_hbase.fastsegment import fast_available, fast_segmenter
 from simhash_hbase.segment import bag, cut, cut_run, dictionary_digest, segmenter
 
 plain = segmenter("jieba")

@@ -1,0 +1,39 @@
+"""The characters of which jieba makes its blocks: runs of Han, and runs of ASCII."""
+
+import re
+
+__all__ = ["ASCII", "ASCII_RUN", "HAN", "HAN_RUN", "ascii_runs"]
+
+ASCII = r"a-zA-Z0-9+#&._%\-"
+"""For a class of a regular expression."""
+HAN = "\u4e00-\u9fd5"
+"""For a class of a regular expression."""
+
+ASCII_RUN = re.compile(f"[{ASCII}]+")
+"""A run of the ASCII characters that jieba takes into a block."""
+HAN_RUN = re.compile(f"[{HAN}]+")
+"""A run of the Han characters that jieba takes into a block."""
+
+_BLANK = 0x20
+_TO_BLANK = bytes(byte if ASCII_RUN.fullmatch(chr(byte)) else _BLANK for byte in range(256))
+
+
+def ascii_runs(text: str) -> list[bytes]:
+    """List the ASCII runs of a text, in order.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    list of bytes
+        What ``ASCII_RUN.findall`` finds, as bytes; several times faster.
+
+    Examples
+    --------
+    >>> ascii_runs("用TF-IDF 和 k=3")
+    [b'TF-IDF', b'k', b'3']
+    """
+    return text.encode("ascii", "replace").translate(_TO_BLANK).split()

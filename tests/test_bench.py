@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING} are missing: .
 
 @pytest.fixture
 def _hbase_of_the_tests(request, monkeypatch):
-    """Let the part ``hbase`` use the server that runs, instead of starting one."""
+    """Let parts that need HBase use the server that runs, instead of starting one."""
     if "hbase" not in request.keywords:
         return
     address(2)
@@ -31,7 +31,10 @@ def _hbase_of_the_tests(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("_hbase_of_the_tests")
-@pytest.mark.parametrize("part", [*sorted({*PARTS} - {"hbase"}), pytest.param("hbase", marks=pytest.mark.hbase)])
+@pytest.mark.parametrize(
+    "part",
+    [*DEFAULT_PARTS, *(pytest.param(part, marks=pytest.mark.hbase) for part in PARTS if part not in DEFAULT_PARTS)],
+)
 def test_a_part_prints_tables_whose_rows_are_as_wide_as_their_heads(part):
     tables = PARTS[part](TINY)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from bench.claiming import measure_claim
 from bench.deduping import measure_dedup
 from bench.fingerprints import measure_fingerprints
 from bench.hbase import measure_hbase
@@ -21,7 +22,8 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "load": measure_load,
     "dedup": measure_dedup,
     "service": measure_service,
+    "claim": measure_claim,
     "hbase": measure_hbase,
 }
-# A part that needs more than this machine, such as a cluster, goes into PARTS only.
+# The others start an HBase.
 DEFAULT_PARTS = ("fingerprints", "queries", "lsh", "load", "dedup", "service")

@@ -43,6 +43,12 @@ class Sizes:
     """Documents that are sent to a service in one stream."""
     service_singles: int = 500
     """Single queries that are sent to a service."""
+    claim_held: int = 20_000
+    """Documents in the index before others are claimed."""
+    claim_batch: int = 2_000
+    """Documents that are claimed at a time."""
+    claim_batches: int = 7
+    """So many times."""
     hbase_singles: int = 300
     """Single queries that every client of HBase answers in a round."""
     hbase_rounds: int = 7
@@ -84,6 +90,9 @@ TINY = Sizes(
     memory_documents=(2_000, 5_000),
     service_documents=30,
     service_singles=5,
+    claim_held=60,
+    claim_batch=20,
+    claim_batches=2,
     hbase_singles=10,
     hbase_rounds=1,
     hbase_warm=5,

@@ -1,0 +1,104 @@
+"""Part ``claim``: what deciding among many writers costs beside a plain query and a plain write."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.hbase_instance import Instance, running_hbase
+from bench.made import document_id
+from bench.sizes import Sizes
+from bench.tables import Table, count, fixed, rate
+from bench.timing import in_turns
+from simhash_hbase.config import create_index
+from simhash_hbase.entries import SKETCH_WORDS, Entries
+from simhash_hbase.greedy import Decision
+from simhash_hbase.index import Index
+
+__all__ = ["measure_claim"]
+
+COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`claim` /s", "ratio", "duplicates")
+
+
+def measure_claim(sizes: Sizes) -> list[Table]:
+    """Claim documents that are all new, then such of which every second is a near copy, in a folder and in HBase."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, running_hbase() as instance:
+        made = {"`file:`": _folders(Path(folder)), "HBase, Thrift 2": lambda: _table(instance)}
+        rows = [_row(place, make, copies, sizes) for place, make in made.items() for copies in (False, True)]
+    return [
+        Table(
+            title="`claim` beside `query` + `add` of the same documents",
+            columns=COLUMNS,
+            rows=rows,
+            notes=[
+                f"Batches of {sizes.claim_batch:,} documents with ids of 40 bytes and sketches, by one writer; the two "
+                "sides take turns batch by batch, each on an index of its own; medians, by the clock.",
+            ],
+        )
+    ]
+
+
+def _folders(folder: Path) -> Callable[[], Index]:
+    return lambda: _index(f"file:{folder / str(len(list(folder.iterdir())))}")
+
+
+def _table(instance: Instance) -> Index:
+    return _index(f"hbase://{instance.thrift2}/{instance.new_table()}")
+
+
+def _index(url: str) -> Index:
+    return create_index(url, analyzer="jieba", match="distance")
+
+
+def _row(place: str, make: Callable[[], Index], copies: bool, sizes: Sizes) -> list[str]:
+    with make() as plain, make() as claiming:
+        held = _documents(0, np.random.default_rng(17).integers(0, 2**64, sizes.claim_held, dtype=np.uint64))
+        # The servers compile what they do often: both sides do all of it before.
+        for index in (plain, claiming):
+            index.claim_entries(held)
+        batches = [_batch(number, held, copies, sizes) for number in range(sizes.claim_batches)]
+        left, right = iter(batches), iter(batches)
+        beside, ours = in_turns(
+            [lambda: _query_and_add(plain, next(left)), lambda: _claim(claiming, next(right))],
+            repeats=sizes.claim_batches,
+            clock=perf_counter,
+        )
+    n = sizes.claim_batch
+    return [
+        place,
+        "every second a near copy" if copies else "all new",
+        count(sizes.claim_held),
+        rate(n, beside.typical),
+        rate(n, ours.typical),
+        fixed(100 * beside.typical / ours.typical, " %"),
+        fixed(100 * ours.result / n, " %"),
+    ]
+
+
+def _query_and_add(index: Index, batch: Entries) -> None:
+    index.query_entries(batch)
+    index.add_entries(batch)
+
+
+def _claim(index: Index, batch: Entries) -> int:
+    """Count the duplicates."""
+    return sum(not (isinstance(claimed, Decision) and claimed.is_original) for claimed in index.claim_entries(batch))
+
+
+def _batch(number: int, held: Entries, copies: bool, sizes: Sizes) -> Entries:
+    """Make new documents; of every second one the fingerprint is a bit from one that the index holds."""
+    simhashes = np.random.default_rng(1_000 + number).integers(0, 2**64, sizes.claim_batch, dtype=np.uint64)
+    if copies:
+        simhashes[::2] = np.resize(held.simhashes, len(simhashes[::2])) ^ np.uint64(1 << number % 64)
+    return _documents(sizes.claim_held + number * sizes.claim_batch, simhashes)
+
+
+def _documents(first: int, simhashes: NDArray[np.uint64]) -> Entries:
+    n = len(simhashes)
+    sketches = np.random.default_rng(first).integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64)
+    bare = Entries.of_fingerprints([document_id(first + at) for at in range(n)], simhashes)
+    return replace(bare, sketches=sketches, sketched=np.ones(n, np.bool_))

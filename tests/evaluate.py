@@ -37,7 +37,6 @@ Recipe = dict[str, Any]
 
 CLASSICAL: Recipe = {"analyzer": "jieba", "top": 200, "match": "distance", "distance": 3}
 LEARNED: Recipe = {"analyzer": "learned", "match": "verified"}
-TWO: Recipe = {**LEARNED, "fingerprints": 2}
 SHINGLES: Recipe = {"analyzer": "shingle", "match": "verified"}
 
 CLASSICAL_NAME = "jieba 200, distance 3"
@@ -172,7 +171,6 @@ def measure(corpus: Corpus) -> dict[str, Figures]:
     plan: dict[str, tuple[Sequence[int], Recipe, list[list[int]]]] = {
         CLASSICAL_NAME: (every, CLASSICAL, [[]]),
         LEARNED_NAME: (every, LEARNED, [sample(every, seed) for seed in SEEDS]),
-        "learned, two fingerprints": (every, TWO, [sample(every, SEEDS[0])]),
         "shingle, verified": (every, SHINGLES, [[]]),
     }
     if held_out and other and corpus.name != RECALL_ONLY:

@@ -1,0 +1,71 @@
+"""Search for a counter-example to claim on a real store: writers that are killed, slow and not answered.
+
+Several writers claim the same near copies and the same ids at the same time; everything that they were told, and
+everything that is stored in the end, is compared with what must hold. Exit code 1: something is wrong, and what. A
+mutation takes a part of the protocol out: then something has to be found.
+"""
+
+import argparse
+import math
+import random
+import sys
+from collections.abc import Sequence
+
+from claim_search.crew import Broken
+from claim_search.mutations import MUTATIONS, TRANSACTION
+from claim_search.places import KINDS, kind_of
+from claim_search.search import Search, search
+
+SHOWN = 10
+CLAIMS = 20_000
+WRITERS = 4
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Search, and tell what was found; 1 when something is wrong."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if kind_of(given.store) not in KINDS:
+        parser.error(f"--store {given.store}: wanted memory:, file:[FOLDER] or hbase://HOST:PORT/TABLE")
+    if given.mutation == TRANSACTION and kind_of(given.store) != "file":
+        parser.error("--mutation transaction: only claims in file: are transactions here")
+    mutation = f" --mutation {given.mutation}" if given.mutation else ""
+    print(f"search-claims --store {given.store} --claims {given.claims} --seed {given.seed}{mutation}", flush=True)
+    wanted = Search(given.store, given.seed, given.writers, given.mutation, given.protocol)
+    contested = 0
+    try:
+        for part in search(wanted, given.claims, given.seconds):
+            contested += part.contested
+            print(part, flush=True)
+            for wrong in part.wrong[:SHOWN]:
+                print(f"WRONG: {wrong}")
+            if part.wrong:
+                return 1
+    except Broken as broken:
+        print(f"WRONG: {broken}")
+        return 1
+    print(f"{contested:,} contested claims, nothing wrong was found")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="search-claims", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--store", default="file:", help="memory:, file:[FOLDER] or hbase://HOST:PORT/TABLE (file:)")
+    add("--claims", type=int, default=CLAIMS, help=f"contested claims, at least ({CLAIMS:,})")
+    add("--seconds", type=float, default=math.inf, help="the search ends after so long, too (no limit)")
+    add("--seed", type=int, default=random.randrange(10**6), help="repeats what is claimed and what goes wrong")
+    add("--writers", type=int, default=WRITERS, help=f"writers at once ({WRITERS})")
+    add("--protocol", action="store_true", help="hide the transactions of file:, so that claims compare and set")
+    add(
+        "--mutation",
+        choices=MUTATIONS,
+        help="the part to take out; transaction: of file:, the others: of claims that compare and set",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

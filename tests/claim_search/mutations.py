@@ -1,0 +1,53 @@
+"""Parts of the protocol that can be taken out, each by replacing one function of the package."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from simhash_hbase.changes import read_states
+from simhash_hbase.claim import atomic, look, protocol
+from simhash_hbase.claim import commit as commits
+from simhash_hbase.claim.cells import as_duplicate
+from simhash_hbase.claim.run import Claim, Run, Step
+from simhash_hbase.greedy import Decision
+
+
+def take_out(name: str) -> None:
+    """Take a part out, in this process for good.
+
+    Parameters
+    ----------
+    name : str
+        A key of `MUTATIONS`.
+    """
+    module, replaced, mutant = MUTATIONS[name]
+    assert hasattr(module, replaced), f"there is no {replaced} any more"
+    setattr(module, replaced, mutant)
+
+
+def _find_nobody(run: Run, claims: Sequence[Claim]) -> None:
+    """Leave out the second query."""
+    for claim in claims:
+        claim.near = []
+        claim.step = Step.LOOK
+
+
+def _become_its_duplicate(claim: Claim, pending, to):
+    """Do not yield to a claim with a smaller order and wait for what becomes of it: trust that it wins."""
+    return as_duplicate(claim, Decision(claim.id, False, to.id, to.distance, to.similarity), now=0)
+
+
+def _start_over_blindly(run: Run, claims: Sequence[Claim]) -> None:
+    """Do not ask what the own cell says after a compare-and-set that was refused or not answered: just try again."""
+    for claim, held in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
+        run.start_over(claim)
+        claim.state, claim.value = held or (None, None)
+        claim.step = Step.QUERY
+
+
+TRANSACTION = "transaction"
+MUTATIONS = {
+    "second-query": (protocol, "second_query", _find_nobody),
+    "yielding": (look, "give_way", _become_its_duplicate),
+    "own-cell": (commits, "look_again", _start_over_blindly),
+    TRANSACTION: (atomic, "atomically", lambda store: nullcontext()),
+}

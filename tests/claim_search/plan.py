@@ -1,0 +1,106 @@
+"""What the writers of a round claim: all of it follows from a seed."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+from bruteforce import SKETCH_BITS, entries, flip
+
+FULL_BITS = 64
+BATCHES = (1, 4, 16, 48)
+
+
+class Document(NamedTuple):
+    """A document of a cluster of near copies."""
+
+    id: str
+    simhash: int
+    sketch: int | None
+    cluster: str
+
+
+class Round(NamedTuple):
+    """What is claimed at the same time."""
+
+    tasks: list[list[list[Document]]]
+    """For each writer its batches."""
+    contested: int
+    """Claims whose cluster or id several writers claim."""
+
+    @property
+    def documents(self) -> dict[str, Document]:
+        """Everything that is claimed, by id."""
+        return {document.id: document for task in self.tasks for batch in task for document in batch}
+
+
+def make_round(name: str, writers: int, clusters: int, earlier: Sequence[Document], *, sketched: bool) -> Round:
+    """Make a round; `name` is its seed.
+
+    Parameters
+    ----------
+    name : str
+        Seed, and part of all ids.
+    writers : int
+        How many there are.
+    clusters : int
+        Groups of near copies.
+    earlier : sequence of Document
+        Of earlier rounds: some of them are claimed again.
+    sketched : bool
+        Whether documents have sketches.
+    """
+    chosen = Random(name)
+    claims: list[list[Document]] = [[] for _ in range(writers)]
+    for number in range(clusters):
+        made = _cluster(f"{name}/{number}", chosen, sketched=sketched)
+        for document, owners in zip(made, _owners(chosen, len(made), writers), strict=True):
+            for owner in owners:
+                claims[owner].append(document)
+    contested = sum(len(claimed) for claimed in claims)
+    for document in chosen.sample(earlier, min(len(earlier), clusters // 4)):
+        claims[chosen.randrange(writers)].append(document)
+    return Round([_batches(chosen, claimed) for claimed in claims], contested)
+
+
+def as_entries(documents: Sequence[Document]):
+    """Make what `Index.claim_entries` takes."""
+    sketches = [document.sketch for document in documents]
+    given = sketches if any(sketch is not None for sketch in sketches) else None
+    return entries([(document.id, document.simhash) for document in documents], sketches=given)
+
+
+def _cluster(name: str, chosen: Random, *, sketched: bool) -> list[Document]:
+    """Make near copies: all within reach of each other, or each of the next one only, or anything between."""
+    simhash, sketch = chosen.getrandbits(FULL_BITS), chosen.getrandbits(SKETCH_BITS) if sketched else None
+    shape, made = chosen.choice(("copies", "star", "chain", "chain")), []
+    for number in range(chosen.randint(1, 6)):
+        if shape == "chain":
+            simhash = _flipped(simhash, chosen, 2, 3)
+        own = _flipped(simhash, chosen, 0, {"copies": 1, "star": 3, "chain": 0}[shape])
+        own_sketch = None if sketch is None else _flipped(sketch, chosen, 0, 40, bits=SKETCH_BITS)
+        made.append(Document(f"{name}.{number}", own, own_sketch, name))
+    return made
+
+
+def _flipped(value: int, chosen: Random, least: int, most: int, *, bits: int = FULL_BITS) -> int:
+    return flip(value, chosen.sample(range(bits), chosen.randint(least, most)))
+
+
+def _owners(chosen: Random, documents: int, writers: int) -> list[list[int]]:
+    """Give each document to some writers, and the cluster to two at least."""
+    owners = [chosen.sample(range(writers), chosen.choice((1, 1, 1, 2, 3))) for _ in range(documents)]
+    if len({owner for some in owners for owner in some}) == 1:
+        owners[0] = chosen.sample(range(writers), 2)
+    return owners
+
+
+def _batches(chosen: Random, claims: list[Document]) -> list[list[Document]]:
+    """Put claims into an order of this writer's own, not far from the others', and cut it."""
+    places = {id(claim): place + chosen.uniform(0, 4) for place, claim in enumerate(claims)}
+    ordered = sorted(claims, key=lambda claim: places[id(claim)])
+    batches = []
+    while ordered:
+        size = chosen.choice(BATCHES)
+        batches.append(ordered[:size])
+        ordered = ordered[size:]
+    return batches

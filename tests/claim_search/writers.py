@@ -82,9 +82,9 @@ def _open(writer: Writer) -> Index:
     hides = writer.hides_transactions or not isinstance(store, Transactional)
     faulty = FaultyStore if hides else FaultyTransactions
     kill, kill_within = (_end_thread, None) if writer.is_thread else (_end_process, _end_process_within)
+    made = faulty(store, writer.trouble, Random(writer.seed), kill, kill_within)
     for _ in range(TRIES):
         try:
-            made = faulty(store, writer.trouble, Random(writer.seed), kill, kill_within)
             return Index(made, clock=lambda: clock_ms() + writer.ahead_ms)
         except Retryable:
             continue

@@ -77,6 +77,15 @@ def test_parent_and_child_both_use_a_store_after_a_fork(store):
     assert len(all_pairs(store)) == 3
 
 
+def test_a_parent_that_has_read_reads_on_after_its_child_has_ended(store):
+    store.put_rows(rows_of((1, 1)), timestamp=1)
+    assert all_pairs(store) == [(1, 1)]
+
+    for act in (store.close, lambda: all_pairs(store), lambda: None):
+        assert in_child(act) == 0
+        assert all_pairs(store) == [(1, 1)]
+
+
 def test_a_child_forked_within_a_transaction_ends_nothing_of_its_parent(store):
     store.put_rows(rows_of((1, 1)), timestamp=1)
 

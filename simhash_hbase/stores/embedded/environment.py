@@ -25,7 +25,6 @@ T = TypeVar("T")
 # Prefixes with very many rows; see `rows`.
 HOT_PREFIXES = "h"
 _DATABASES = (FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX, HOT_PREFIXES)
-_SPARE_READS = 32
 
 
 class Environment:
@@ -160,7 +159,9 @@ class Environment:
                     map_size=size,
                     max_dbs=len(_DATABASES),
                     max_readers=self.options.max_readers,
-                    max_spare_txns=_SPARE_READS,
+                    # A spare one keeps its slot among the readers, and a child that lets go of what it inherited
+                    # frees that slot under its parent, whose next read then fails. Without, a read takes 0.1 µs more.
+                    max_spare_txns=0,
                     sync=self.options.durable,
                     readonly=not self.writable,
                     # Rows lie anywhere in the file: reading ahead is wasted as soon as it exceeds the memory.

@@ -59,7 +59,7 @@ def test_processes_on_one_folder_find_no_counter_example(tmp_path, claims, optio
 
 @pytest.mark.hbase
 @pytest.mark.slow
-@pytest.mark.parametrize(("version", "claims"), [(2, "16000"), (1, "4000")], ids=["thrift2", "thrift1"])
+@pytest.mark.parametrize(("version", "claims"), [(2, "17000"), (1, "3000")], ids=["thrift2", "thrift1"])
 def test_processes_on_a_server_find_no_counter_example(version, claims):
     code, said = search("--store", table(version), "--claims", claims)
 

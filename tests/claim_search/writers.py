@@ -19,6 +19,7 @@ from simhash_hbase.index import Index, clock_ms
 from simhash_hbase.stores.base import Store, Transactional
 
 TRIES = 20
+PAUSE_S = 0.02
 DEADLINE_S = 30.0
 LOOKS_S = 1.0
 
@@ -78,17 +79,21 @@ def work(writer: Writer, connection: Connection) -> None:
 
 
 def _open(writer: Writer) -> Index:
+    chosen = Random(writer.seed)
+    for _ in range(TRIES):
+        try:
+            return Index(_faulty(writer, chosen), clock=lambda: clock_ms() + writer.ahead_ms)
+        except Retryable:
+            time.sleep(PAUSE_S)
+    raise AssertionError("the index cannot be opened")
+
+
+def _faulty(writer: Writer, chosen: Random) -> Store:
     store = writer.open_store()
     hides = writer.hides_transactions or not isinstance(store, Transactional)
     faulty = FaultyStore if hides else FaultyTransactions
     kill, kill_within = (_end_thread, None) if writer.is_thread else (_end_process, _end_process_within)
-    made = faulty(store, writer.trouble, Random(writer.seed), kill, kill_within)
-    for _ in range(TRIES):
-        try:
-            return Index(made, clock=lambda: clock_ms() + writer.ahead_ms)
-        except Retryable:
-            continue
-    raise AssertionError("the index cannot be opened")
+    return faulty(store, writer.trouble, chosen, kill, kill_within)
 
 
 def _end_process() -> None:
@@ -124,7 +129,7 @@ def _try(index: Index, batch: Sequence[Document]) -> list[Answer]:
     try:
         claimed = index.claim_entries(as_entries(batch), deadline_s=DEADLINE_S)
     except Retryable as error:
-        time.sleep(0.02)
+        time.sleep(PAUSE_S)
         return [Answer(document.id, type(error).__name__) for document in batch]
     return [_told(document, each) for document, each in zip(batch, claimed, strict=True)]
 

@@ -61,23 +61,39 @@ class Service:
         one : bool
             Whether a single JSON object is something to answer.
         """
-        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if request.headers.get("content-encoding", "identity") != "identity":
-            raise Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", "a compressed body is not read: send it plain")
-        trail: Trail = request.state.trail
-        if media in _NDJSON_NAMES:
-            trail.media = "ndjson"
-            return _StreamResponse(self, operation, trail)
-        if media != JSON or not one:
-            wanted = f"{JSON} for one document, {NDJSON} for lines" if one else NDJSON
-            raise Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", f"the content type is to be {wanted}")
-        trail.media = "json"
+        if _media(request) in _NDJSON_NAMES:
+            _check_plain(request)
+            request.state.trail.media = "ndjson"
+            return _StreamResponse(self, operation, request.state.trail)
+        if not one:
+            raise _other_media(NDJSON)
+        record = await self.record(request, f"{JSON} for one document, {NDJSON} for lines")
+        return await self.answer(request, operation, operation.item(record))
+
+    async def record(self, request: Request, wanted: str = JSON) -> dict[str, object]:
+        """Read a body that is one JSON object.
+
+        Parameters
+        ----------
+        request : Request
+            Its body is not read yet.
+        wanted : str
+            The content types that the route takes, for people.
+
+        Raises
+        ------
+        Problem
+            When it is of another type, too large, late, or no JSON object.
+        """
+        _check_plain(request)
+        if _media(request) != JSON:
+            raise _other_media(wanted)
+        request.state.trail.media = "json"
         try:
             async with asyncio.timeout(self.limits.request_s):
-                raw = await self._body(request)
+                return decode(await self._body(request))
         except TimeoutError as error:
             raise Problem(TIMEOUT, "request_timeout", "the body did not arrive in time") from error
-        return await self.answer(request, operation, operation.item(decode(raw)))
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
@@ -125,6 +141,19 @@ class Service:
             if len(body) > most:
                 raise too_large
         return bytes(body)
+
+
+def _media(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _check_plain(request: Request) -> None:
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", "a compressed body is not read: send it plain")
+
+
+def _other_media(wanted: str) -> Problem:
+    return Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", f"the content type is to be {wanted}")
 
 
 class _StreamResponse(Response):

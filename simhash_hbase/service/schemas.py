@@ -4,7 +4,10 @@ from typing import Any
 
 from simhash_hbase.entries import MAX_ID_BYTES
 
-__all__ = ["SCHEMAS", "body", "found", "problems"]
+__all__ = ["LONGEST_COMPARED", "SCHEMAS", "body", "found", "problems"]
+
+LONGEST_COMPARED = 200_000
+"""Characters of a text whose words are compared with another one's."""
 
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
 
@@ -38,6 +41,7 @@ _CONTENTS: dict[str, Schema] = {
         "description": "Features of the caller's own with their weights.",
     },
 }
+_COMPARED: Schema = {**_CONTENTS["text"], "maxLength": LONGEST_COMPARED}
 _METADATA: Schema = {
     "type": ["object", "null"],
     "description": "Kept with the document; at most 1 KB as JSON.",
@@ -145,6 +149,35 @@ SCHEMAS: dict[str, Schema] = {
         },
         optional=("length", "features", "metadata", "of", "distance", "similarity"),
     ),
+    "Pair": _object(
+        {"a": _COMPARED, "b": _COMPARED},
+        examples=[{"a": "如果雨停了，我们就出发。", "b": "倘若雨停了，我们就马上出发。"}],
+    ),
+    "Comparison": _object(
+        {
+            "distance": _DISTANCE,
+            "similarity": _SIMILARITY,
+            "found": {
+                "type": "boolean",
+                "description": "With one of them in the index, a query for the other finds it.",
+            },
+            "cosine": {"type": "number", "description": "Of the weighted features."},
+            "bits": {"type": "string", "pattern": "^[01]{64}$", "description": "1 where the fingerprints differ."},
+            "block_widths": {"type": "array", "items": {"type": "integer"}, "description": "Bits of each block."},
+            "pieces": {
+                "type": "array",
+                "description": "Both texts from beginning to end, cut where their words differ.",
+                "items": _object(
+                    {
+                        "kind": {"type": "string", "enum": ["same", "changed", "left", "right"]},
+                        "left": {"type": "string"},
+                        "right": {"type": "string"},
+                    }
+                ),
+            },
+        },
+        description="More fields as `simhash-hbase explain` prints them.",
+    ),
     "Problem": _object(
         {
             "status": {"type": "integer"},
@@ -208,11 +241,13 @@ def found(name: str, *, lines: str | None = None) -> dict[int | str, dict[str, A
     return {200: {"description": "Done; of a stream, line by line.", "content": content}}
 
 
-def body(name: str | None, lines: str) -> dict[str, Any]:
-    """Describe what a route reads: one JSON object, unless `name` is None, or lines of them."""
-    content: dict[str, Any] = {NDJSON: _lines(name, lines)}
+def body(name: str | None, lines: str | None = None) -> dict[str, Any]:
+    """Describe what a route reads: one JSON object, unless `name` is None, and lines of them, unless `lines` is."""
+    content: dict[str, Any] = {}
     if name is not None:
-        content = {JSON: {"schema": {"$ref": f"#/components/schemas/{name}"}}, **content}
+        content[JSON] = {"schema": {"$ref": f"#/components/schemas/{name}"}}
+    if lines is not None:
+        content[NDJSON] = _lines(name, lines)
     return {"requestBody": {"required": True, "content": content}}
 
 

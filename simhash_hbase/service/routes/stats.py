@@ -28,3 +28,19 @@ async def stats(request: Request, service: Reading) -> Response:
     """Count documents, rows and bytes, by a sample where the index is large."""
     figures = await service.call(request, lambda index: plain(index.stats()))
     return Response(msgspec.json.encode(figures), media_type=JSON)
+
+
+@router.get(
+    "/v1/profile",
+    summary="What the index was made with",
+    responses={
+        200: {
+            "description": "As `simhash-hbase create` prints it.",
+            "content": {JSON: {"schema": {"type": "object"}}},
+        },
+        **problems(body=False),
+    },
+)
+async def profile(service: Reading) -> Response:
+    """Tell the frozen options of the index: analyzer, scheme, rule, limits."""
+    return Response(service.engine.index.profile.encode(), media_type=JSON)

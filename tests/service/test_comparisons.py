@@ -1,0 +1,84 @@
+"""Two texts compared over HTTP: as the library compares them."""
+
+import json
+
+import pytest
+from corpus import text
+from serving import JSON
+
+from simhash_hbase import open_index
+from simhash_hbase.differences import word_differences
+from simhash_hbase.explain import Side, compare
+from simhash_hbase.results import plain
+from simhash_hbase.service.schemas import LONGEST_COMPARED
+
+PAIRS = [
+    (text(1), text(1, changed=2)),
+    ("如果雨停了，我们就出发。", "倘若雨停了，我们就马上出发。"),
+    ("same", "same"),
+    ("nothing alike", "完全不同的两段文字"),
+    ("<b>& 'quotes' \"\u2028\t𠮷", "<i>& 'quotes' \"\u2028 𠮷👍🏽"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_a_comparison_is_the_library_s(client, url, a, b):
+    answer = client.post("/v1/comparisons", json={"a": a, "b": b})
+
+    with open_index(url) as index:
+        sides = [Side.of_text(name, words, index.analysis) for name, words in (("a", a), ("b", b))]
+        expected = compare(sides[0], sides[1], index.profile)
+    pieces = [piece._asdict() for piece in word_differences(a, b)]
+    widths = [13, 13, 13, 13, 12]
+    assert answer.json() == json.loads(json.dumps(plain({**expected, "pieces": pieces, "block_widths": widths})))
+    assert "".join(piece["left"] for piece in answer.json()["pieces"]) == a
+    assert "".join(piece["right"] for piece in answer.json()["pieces"]) == b
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b'{"a":"x"}', 422, "'b' is missing"),
+        (b'{"a":"x","b":5}', 422, "'b' is not a string"),
+        (b'{"a":" ","b":"x"}', 422, "empty"),
+        (b'{"a":"x","b":"..."}', 422, "leaves no feature"),
+        (b'{"a":"x","b":"a\\u0000b"}', 422, "NUL"),
+        (json.dumps({"a": "x", "b": "y" * (LONGEST_COMPARED + 1)}).encode(), 422, "200001 characters"),
+        (b"[]", 422, "JSON object"),
+        (b"{", 400, "not JSON"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_a_sentence(client, body, status, words):
+    refused = client.post("/v1/comparisons", content=body, headers=JSON)
+
+    assert (refused.status_code, words in refused.json()["detail"]) == (status, True), refused.json()
+
+
+def test_texts_as_long_as_may_be_are_compared(client):
+    long = (text(1) * 100)[:LONGEST_COMPARED]
+
+    answer = client.post("/v1/comparisons", json={"a": long, "b": long.replace("a", "b", 5)}, timeout=120)
+
+    assert answer.status_code == 200
+
+
+def test_only_json_and_only_readers_are_answered(server):
+    pair = b'{"a":"x","b":"y"}'
+
+    with server.client("read") as reader, server.client("write") as writer, server.client(None) as nobody:
+        statuses = [
+            reader.post("/v1/comparisons", content=pair, headers={"Content-Type": "text/plain"}).status_code,
+            reader.post("/v1/comparisons", content=pair, headers={"Content-Type": "application/x-ndjson"}).status_code,
+            reader.post("/v1/comparisons", content=pair, headers=JSON | {"Content-Encoding": "gzip"}).status_code,
+            writer.post("/v1/comparisons", content=pair, headers=JSON).status_code,
+            nobody.post("/v1/comparisons", content=pair, headers=JSON).status_code,
+            reader.post("/v1/comparisons", content=pair, headers=JSON).status_code,
+        ]
+
+    assert statuses == [415, 415, 415, 403, 401, 200]
+
+
+def test_the_profile_is_told_to_readers(server, url):
+    with open_index(url) as index, server.client("read") as reader, server.client("metrics") as other:
+        assert reader.get("/v1/profile").content == index.profile.encode()
+        assert other.get("/v1/profile").status_code == 403

@@ -1,33 +1,65 @@
-"""The console in a real browser: its answers are the library's, it runs on keys alone, and it takes nothing for markup."""
+"""The console in a real browser: answers are the library's, keys alone will do, nothing is taken for markup."""
 
 import re
-from contextlib import contextmanager
+import time
+from contextlib import closing, contextmanager
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from corpus import near_copies, text
+from corpus import text
+from playwright.sync_api import expect
 from serving import serving
 
-from simhash_hbase import create_index, open_index
+from simhash_hbase import Index, create_index, open_index
+from simhash_hbase import report as report_package
 from simhash_hbase.differences import word_differences
+from simhash_hbase.service.routes import console as console_package
+from simhash_hbase.stores.embedded import EmbeddedStore
 from tests.chromium import NARROW, WIDE, open_page
 
 PATIENCE_MS = 60_000
+FOLDER = Path(console_package.__file__).parents[1] / "console"
+REPORT = Path(report_package.__file__).parent / "page.css"
 HOSTILE_ID = "<img src=x onerror=window.pwned=1>\"'&</li>"
-HOSTILE = f"{text(77)} <script>window.pwned=2</script> <b onclick='pwned()'>bold</b> &amp; &lt;"
-KEPT = text(50, count=100)
+HOSTILE = f"{text(77, count=60)} <script>window.pwned=2</script> <b onclick='pwned()'>bold</b> &amp; &lt;"
+KEPT = text(50, count=60)
+NEWS = "\n".join(
+    f"第{at}条 {who}应当在{at}日以前向市政府报告城市东部新地铁线路的施工情况。报告包括进度、费用和安全三个部分；"
+    f"没有按时报告的，由交通局责令改正。本条自公布之日起施行。"
+    for at, who in enumerate(("施工单位", "监理单位", "设计单位", "区政府") * 3, 1)
+)
+EDITED = NEWS.replace("交通局责令改正", "交通局通报批评", 1).replace("区政府应当", "区政府及其部门应当", 2)
+DAY_MS = 86_400_000
+
+
+def of_day(day):
+    """Return some groups of near copies."""
+    groups, copies = 1 + day * 5 % 7, 1 + day % 4
+    return [
+        (f"https://example.org/{day}/{group}?copy={copy}", text(1000 + 10 * day + group, changed=copy))
+        for group in range(groups)
+        for copy in range(copies)
+    ]
 
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     """Return the address of an index with originals, duplicates, and things that look like markup."""
     address = f"file:{tmp_path_factory.mktemp('console') / 'some.index'}"
-    with create_index(address, analyzer="shingle") as index:
-        documents = near_copies(12, 3)
-        entries = index.analysis.texts([d["id"] for d in documents], [d["text"] for d in documents]).entries
-        index.dedup_entries(entries, index.deduplicator())
+    create_index(address, analyzer="shingle").close()
+    today = time.time_ns() // 1_000_000
+    for day in range(12):
+        with closing(EmbeddedStore.open(address.removeprefix("file:"))) as store:
+            index = Index(store, clock=partial(int, today - (12 - day) * DAY_MS))
+            list(index.claim_many(of_day(day)))
+    with open_index(address) as index:
+        index.add("news/1", NEWS)
         list(index.add_many((f"copy {number}", text(3, changed=number)) for number in range(4)))
         index.add(HOSTILE_ID, HOSTILE, metadata={"<i>key</i>": "<svg onload=window.pwned=3>", "text": HOSTILE})
         index.add("kept", KEPT, metadata={"text": KEPT})
@@ -66,35 +98,52 @@ def look_up(page, words):
 
 def settled(page, status):
     """Wait until a line says more than that it is being worked on."""
-    page.wait_for_function(f"!['', '…'].includes(document.getElementById('{status}').textContent)")
+    expect(page.locator(f"#{status}")).to_have_text(re.compile(r"[^…]{2}"), timeout=PATIENCE_MS)
 
 
 def shown_matches(page):
     return page.locator("#matches > li").evaluate_all(
-        "all => all.map(li => [li.querySelector('h3').firstChild.textContent, li.querySelector('.gauge span').textContent,"
+        "all => all.map(li => [li.querySelector('h3 .id').textContent,"
+        " ...[...li.querySelectorAll('.figure')].map(figure => figure.textContent),"
         " li.querySelector('.badge') !== null])"
     )
 
 
-def percent(share):
+def three_digits(share):
     """Write a share as the page's script does: of the number's exact value, halves upwards."""
-    return f"{Decimal(100 * share).quantize(Decimal('0.1'), ROUND_HALF_UP)} %"
+    return str(Decimal(share).quantize(Decimal("0.001"), ROUND_HALF_UP))
+
+
+def bits(count):
+    return f"{count} bit{'' if count == 1 else 's'}"
 
 
 def as_shown(answer):
-    return [[m.id, f"distance {m.distance}, similarity {percent(round(m.similarity, 4))}", m.exact] for m in answer.matches]
+    return [
+        [match.id, bits(match.distance), f"similarity {three_digits(round(match.similarity, 4))}", match.exact]
+        for match in answer.matches
+    ]
+
+
+def joined(marks):
+    """Join neighbours of one kind: rows cut equal text, and what only the other side has is nothing here."""
+    return [[kind, "".join(words for _, words in group)] for kind, group in groupby(marks, itemgetter(0))]
 
 
 def marked(page, side):
-    """Return the pieces of one text as they are marked."""
-    return page.locator(f"#marked-{side}").evaluate(
-        "box => [...box.childNodes].map(node => [node.className ?? 'same', node.textContent])"
+    """Return the pieces of one text as they are marked, folded ones too."""
+    while (folded := page.locator("#marked button")).count():
+        folded.first.click()
+    return joined(
+        page.locator(f"#marked .row > .{side}").evaluate_all(
+            "all => all.flatMap(cell => [...cell.childNodes].map(node => [node.className ?? 'same', node.textContent]))"
+        )
     )
 
 
 def pieces(a, b, side):
     """Return what is to be marked."""
-    return [[piece.kind, getattr(piece, side)] for piece in word_differences(a, b) if getattr(piece, side)]
+    return joined([[piece.kind, getattr(piece, side)] for piece in word_differences(a, b) if getattr(piece, side)])
 
 
 @pytest.mark.parametrize("words", [text(3, changed=1), text(5), "nothing like it is in the index, not at all"])
@@ -106,8 +155,8 @@ def test_a_text_gets_the_answer_of_the_library(browser, server, url, words):
             answer = index.query(words, limit=50)
         assert shown_matches(page) == as_shown(answer)
         count = len(answer.matches)
-        verdict = f"Seen: {count} near-duplicate{'s' if count > 1 else ''}." if count else "Not seen: no near-duplicate."
-        assert page.text_content("#verdict").startswith(verdict)
+        seen = f"Seen: {count} near-duplicate{'s' if count > 1 else ''}."
+        assert page.text_content("#verdict").startswith(seen if count else "Not seen: no near-duplicate.")
 
 
 def test_a_stored_document_and_another_rule_get_the_answer_of_the_library(browser, server, url):
@@ -133,12 +182,13 @@ def test_differing_words_are_marked_as_the_library_tells_them(browser, server):
         page.fill("#left", a)
         page.fill("#right", b)
         page.click("#compare-form button.main")
-        page.wait_for_selector("#marked-right")
+        page.wait_for_selector("#marked")
 
         assert marked(page, "left") == pieces(a, b, "left")
         assert marked(page, "right") == pieces(a, b, "right")
         compared = httpx.post(f"{server.address}/v1/comparisons", json={"a": a, "b": b}, timeout=60).json()
-        assert f"Distance {compared['distance']} of 64 bits" in page.text_content("#compared")
+        told = f"Distance {bits(compared['distance'])}, similarity {three_digits(compared['similarity'])}."
+        assert page.text_content("#compared").startswith(told)
         assert page.locator(".bit").count() == 64
         assert page.locator(".bit.differs").count() == compared["distance"]
 
@@ -148,7 +198,7 @@ def test_a_text_that_is_kept_in_the_metadata_is_compared_at_once(browser, server
     with console(browser, server) as page:
         look_up(page, asked)
         page.click("button[aria-label='Compare with kept']")
-        page.wait_for_selector("#marked-right")
+        page.wait_for_selector("#marked")
 
         assert (page.input_value("#left"), page.input_value("#right")) == (asked, KEPT)
         assert marked(page, "left") == pieces(asked, KEPT, "left")
@@ -172,7 +222,7 @@ def test_figures_are_those_of_the_index(browser, server, url):
             )
         )
 
-    assert (numbers["documents"], numbers["duplicates"]) == (str(stats.documents), str(stats.states["duplicate"]))
+    assert (numbers["Documents"], numbers["Duplicates"]) == (str(stats.documents), str(stats.states["duplicate"]))
     assert tables["Documents over time"] == [[day.date, str(day.documents), str(day.duplicates)] for day in stats.days]
     assert {int(bits): int(n) for bits, n in tables["Distances of duplicates"] if n != "0"} == stats.distances
     assert tables["Hottest prefixes"] == [[f"{hot.table} · {hot.segment}", str(hot.rows)] for hot in stats.hottest]
@@ -184,16 +234,17 @@ def test_what_looks_like_markup_is_shown_as_text(browser, server):
         look_up(page, HOSTILE)
         assert shown_matches(page)[0][0] == HOSTILE_ID
         page.locator("#matches button", has_text="Compare").first.click()
-        page.wait_for_selector("#marked-right")
+        page.wait_for_selector("#marked")
         page.fill("#left", HOSTILE + "<script>window.pwned=4</script>")
         page.click("#compare-form button.main")
         settled(page, "compared")
-        page.wait_for_selector("#marked-left mark")
+        page.wait_for_selector("#marked del")
 
         assert HOSTILE_ID in page.text_content("#right-label")
         assert "<svg onload=window.pwned=3>" in page.text_content("#matches .more")
         assert "".join(words for _, words in marked(page, "right")) == HOSTILE
-        assert page.locator("main img, main script, main i, main b:not(.gauge b), main [onload], main [onclick]").count() == 0
+        made = "main img, main script, main i, main b:not(.head b), main [onload], main [onclick]"
+        assert page.locator(made).count() == 0
         assert page.evaluate("window.pwned") is None
 
 
@@ -227,10 +278,10 @@ def test_everything_can_be_done_with_the_keyboard_alone(browser, server):
         settled(page, "verdict")
         tab_to(page, label="Compare with copy 0")
         page.keyboard.press("Enter")
-        page.wait_for_function("document.activeElement.id === 'right'")
+        expect(page.locator("#right")).to_be_focused()
         page.keyboard.insert_text(b)
         page.keyboard.press("Control+Enter")
-        page.wait_for_selector("#marked-right")
+        page.wait_for_selector("#marked")
         assert marked(page, "right") == pieces(a, b, "right")
 
         tab_to(page, id="refresh")
@@ -241,10 +292,11 @@ def test_everything_can_be_done_with_the_keyboard_alone(browser, server):
         tab_to(page, id="id")
         page.keyboard.type("copy 2")
         page.keyboard.press("Enter")
-        page.wait_for_function("document.getElementById('verdict').textContent.startsWith('Seen')")
+        expect(page.locator("#verdict")).to_have_text(re.compile("^Seen"))
 
 
-def test_the_page_asks_for_a_key_and_keeps_it_for_the_tab_alone(browser, guarded):
+def test_the_page_asks_for_a_key_and_keeps_it_in_memory_alone(browser, guarded):
+    key = guarded.keys["read"]
     with open_page(browser) as page:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(guarded.address)
@@ -253,24 +305,41 @@ def test_the_page_asks_for_a_key_and_keeps_it_for_the_tab_alone(browser, guarded
         assert page.text_content("#verdict") == "A key is needed: type it in at the top."
         assert focused(page)["id"] == "key"
 
-        page.keyboard.type(guarded.keys["read"])
+        page.keyboard.type(key)
         page.keyboard.press("Enter")
-        page.wait_for_selector("#charts figure")
-        page.reload()
         page.wait_for_selector("#charts figure")
         look_up(page, text(3))
 
         assert len(shown_matches(page)) > 1
-        assert page.evaluate("JSON.stringify([Object.values(sessionStorage), localStorage.length])") == (
-            f'[["{guarded.keys["read"]}"],0]'
-        )
-        assert page.context.cookies() == []
-        assert guarded.keys["read"] not in page.url + page.content()
+        places = "[localStorage, sessionStorage, document.cookie, history.state, location.href]"
+        kept = page.evaluate(f"JSON.stringify({places})")
+        assert key not in kept + page.content() + page.input_value("#key")
+        assert page.evaluate("indexedDB.databases()") == page.context.cookies() == []
+        page.reload()
+        assert page.text_content("#counted") == "Figures come with a key."
+
+
+def test_a_key_is_forgotten_when_asked_to(browser, guarded):
+    with open_page(browser) as page:
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(guarded.address)
+        page.fill("#key", guarded.keys["read"])
         page.click("#key-button")
-        assert page.evaluate("sessionStorage.length") == 0
+        page.wait_for_selector("#charts figure")
+        page.click("#key-button")
+        look_up(page, text(3))
+
+        assert page.text_content("#verdict") == "A key is needed: type it in at the top."
 
 
-@pytest.mark.parametrize(("key", "words"), [("shk_wrong", "This key is not known."), ("write", "has not the scope read.")])
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("shk_wrong", "This key is not known."),
+        ("write", "has not the scope read."),
+        ("钥匙", "The service does not answer."),
+    ],
+)
 def test_a_key_that_will_not_do_is_said_in_a_sentence(browser, guarded, key, words):
     # Chromium itself prints an error for every answer with such a status, so the page is watched for thrown ones alone.
     page, thrown = browser.new_page(), []
@@ -296,7 +365,7 @@ def test_an_id_that_is_not_there_and_a_service_that_is_gone_are_said(browser, ur
         page.wait_for_selector("#verdict.bad")
         assert page.text_content("#verdict") == "The index does not hold a document of this id."
     page.press("#id", "Enter")
-    page.wait_for_function("document.getElementById('verdict').textContent === 'The service does not answer.'")
+    expect(page.locator("#verdict")).to_have_text("The service does not answer.")
     page.close()
 
 
@@ -307,7 +376,8 @@ def test_nothing_comes_from_elsewhere_and_nothing_inline_runs(browser, server):
         page.goto(server.address)
         page.wait_for_selector("#charts figure")
     page_itself = httpx.get(server.address)
-    others = [httpx.get(f"{server.address}/console.{ending}") for ending in ("css", "js")]
+    parts = sorted(file.name for file in FOLDER.iterdir() if file.suffix in (".css", ".js"))
+    others = [httpx.get(f"{server.address}/console/{name}") for name in parts]
 
     assert {httpx.URL(address).copy_with(path="/") for address in asked if not address.startswith("data:")} == {
         httpx.URL(server.address).copy_with(path="/")
@@ -318,26 +388,39 @@ def test_nothing_comes_from_elsewhere_and_nothing_inline_runs(browser, server):
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
     assert not re.search(r"\sstyle=|\son\w+=|<style|<script(?![^>]* src=)", page_itself.text)
-    assert "innerHTML" not in others[1].text
+    markup = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b")
+    assert not [answer.url for answer in others if markup.search(answer.text)]
+    assert {httpx.URL(address).path for address in asked} >= {f"/console/{name}" for name in parts}
 
 
 def test_the_page_is_where_no_key_is_asked_for_and_its_description_is_not_in_openapi(guarded):
     assert httpx.get(guarded.address).status_code == 200
-    assert not {"/", "/console.js", "/console.css"} & set(httpx.get(f"{guarded.address}/openapi.json").json()["paths"])
+    paths = httpx.get(f"{guarded.address}/openapi.json").json()["paths"]
+    assert not [path for path in paths if path == "/" or "console" in path]
 
 
-@pytest.mark.parametrize(("name", "size", "dark"), [("wide", WIDE, False), ("narrow", NARROW, False), ("dark", WIDE, True)])
-def test_the_page_fits_its_window_and_has_no_barrier_that_axe_finds(browser, server, screenshots, name, size, dark):
+def test_the_page_has_the_colours_of_the_report():
+    def colours(path):
+        return re.findall(r"^ +(--[^\n]+)$", path.read_text(), re.MULTILINE)
+
+    assert colours(FOLDER / "console.css") == colours(REPORT) != []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_the_page_fits_its_window_and_has_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):
     with console(browser, server, size=size, dark=dark) as page:
-        look_up(page, text(3, changed=1))
-        page.locator("#matches button", has_text="Compare").first.click()
-        page.wait_for_function("document.activeElement.id === 'right'")
-        page.fill("#right", text(3, changed=0))
+        look_up(page, EDITED)
+        page.click("button[aria-label='Compare with news/1']")
+        expect(page.locator("#right")).to_be_focused()
+        page.fill("#right", NEWS)
         page.click("#compare-form button.main")
-        page.wait_for_selector("#marked-right")
+        page.wait_for_selector("#marked button")
+        look_up(page, text(3, changed=1))
         page.evaluate("window.scrollTo(0, 0)")
         screenshots.mkdir(exist_ok=True)
-        page.screenshot(path=screenshots / f"console-{name}.png", full_page=True)
+        name = f"console-{'wide' if size is WIDE else 'narrow'}-{'dark' if dark else 'light'}.png"
+        page.screenshot(path=screenshots / name, full_page=True)
 
         assert page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
         found = Axe().run(page)

@@ -18,7 +18,9 @@ ROUTES = [
     ("POST", "/v1/queries", "read"),
     ("POST", "/v1/lookups", "read"),
     ("POST", "/v1/removals", "write"),
+    ("POST", "/v1/comparisons", "read"),
     ("GET", "/v1/stats", "read"),
+    ("GET", "/v1/profile", "read"),
     ("GET", "/metrics", "metrics"),
 ]
 LIMITS = ("--max-body", str(BODY_BYTES / (1 << 20)), "--timeout", "3", "--idle-timeout", "1", "--header-timeout", "1")
@@ -177,7 +179,6 @@ def test_an_id_is_an_id_and_never_a_path(client, name, expected):
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         "/v1",
         "/v1/documents/../stats",
         "/../../etc/passwd",
@@ -186,7 +187,9 @@ def test_an_id_is_an_id_and_never_a_path(client, name, expected):
         "//etc/passwd",
         "/v1/documents/a",
         "/v1/stats/",
-        "/static/../keys",
+        "/console/../keys",
+        "/console/%2e%2e/routes/console.py",
+        "/console/console.html",
         "/v1/documents;x",
         "/%00",
     ],

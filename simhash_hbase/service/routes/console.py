@@ -1,4 +1,4 @@
-"""The console: one page, its style and its script; everything in it comes from the other routes."""
+"""The console: one page, its style and its scripts; everything in it comes from the other routes."""
 
 from importlib.resources import files
 
@@ -19,8 +19,9 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_MEDIA = {".css": "text/css", ".js": "text/javascript"}
 _FOLDER = files("simhash_hbase.service") / "console"
-_PAGE, _STYLE, _SCRIPT = ((_FOLDER / f"console.{ending}").read_bytes() for ending in ("html", "css", "js"))
+_PAGE = (_FOLDER / "console.html").read_bytes()
 # The page asks for a key only where the service does.
 _PAGES = {True: _PAGE, False: _PAGE.replace(b'data-keys="wanted"', b'data-keys="none"')}
 
@@ -32,13 +33,16 @@ async def page(request: Request) -> Response:
     return Response(_PAGES[has_keys], media_type="text/html", headers=_HEADERS)
 
 
-@router.get("/console.css")
-async def style() -> Response:
-    """Send its style."""
-    return Response(_STYLE, media_type="text/css", headers=_HEADERS)
+def _send(name: str, media: str) -> None:
+    """Make a route of a file: no name that a client sends ever becomes a path."""
+    content = (_FOLDER / name).read_bytes()
+
+    @router.get(f"/console/{name}")
+    async def send() -> Response:
+        return Response(content, media_type=media, headers=_HEADERS)
 
 
-@router.get("/console.js")
-async def script() -> Response:
-    """Send its script."""
-    return Response(_SCRIPT, media_type="text/javascript", headers=_HEADERS)
+for _file in sorted(file.name for file in _FOLDER.iterdir()):
+    for _ending, _its_media in _MEDIA.items():
+        if _file.endswith(_ending):
+            _send(_file, _its_media)

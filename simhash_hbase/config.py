@@ -119,7 +119,8 @@ def open_store(url: str, *, readonly: bool = False, patience_s: float | None = N
 
             gateways = hbase.parse_url(url)
             if patience_s is not None:
-                gateways = replace(gateways, timeout_s=patience_s, deadline_s=patience_s)
+                soon_s = min(gateways.connect_timeout_s, patience_s)
+                gateways = replace(gateways, connect_timeout_s=soon_s, timeout_s=patience_s, deadline_s=patience_s)
             return hbase.HBaseStore.open(gateways)
     from simhash_hbase.stores.embedded import EmbeddedStore
 

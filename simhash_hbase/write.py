@@ -16,7 +16,6 @@ from simhash_hbase.changes import (
     attempts,
     commit,
     drop_members,
-    looking_again,
     put_documents,
     read_states,
     removal,
@@ -100,9 +99,10 @@ def write_documents(
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
-    for attempt in attempts():
-        with looking_again(store, attempt), atomically(store):
+    for attempt in attempts(store):
+        with attempt as answered, atomically(store):
             changes = _plan(store, entries, wanted, pending, now, profile.oldest(now))
+            answered()
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
             pending = [change.at for change in apply_changes(store, profile, entries, changes)]
@@ -137,9 +137,10 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
     first: dict[int, Change] = {}
     latest: dict[int, Change] = {}
     pending = list({name: at for at, name in reversed(list(enumerate(ids)))}.values())
-    for attempt in attempts():
-        with looking_again(store, attempt), atomically(store):
+    for attempt in attempts(store):
+        with attempt as answered, atomically(store):
             states = read_states(store, [ids[at] for at in pending])
+            answered()
             changes = list(_removals(pending, states))
             latest.update((change.at, change) for change in changes)
             first = {**latest, **first}

@@ -1,6 +1,6 @@
 """Claiming where the store has transactions: a batch is queried, decided and written inside one."""
 
-from simhash_hbase.changes import attempts, commit, drop_members, looking_again, read_states, removal
+from simhash_hbase.changes import attempts, commit, drop_members, read_states, removal
 from simhash_hbase.dedup import Deduplicator, Plan
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import StoreBusy
@@ -37,8 +37,8 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
         When the store had to grow too often.
     """
     deduplicator = Deduplicator(store, profile)
-    for attempt in attempts():
-        with looking_again(store, attempt):
+    for attempt in attempts(store):
+        with attempt:
             with atomically(store):
                 plan = deduplicator.plan(entries, now=now)
                 _write(store, profile, plan, now)

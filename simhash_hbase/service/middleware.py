@@ -130,7 +130,8 @@ class _Exchange:
             headers["X-Request-ID"] = self._trail.request_id
             headers["Cache-Control"] = "no-store"
             if self._has_more and "content-length" in headers:
-                # An answer of known length ends before its request does: no request may follow on this connection.
+                # The client takes an answer of known length for whole before its request is: were it not told, its next
+                # request would go into what is still drained, or meet the close behind it.
                 headers["Connection"] = "close"
         elif message["type"] == "http.response.body":
             self._trail.bytes_out += len(message.get("body", b""))
@@ -141,17 +142,19 @@ class _Exchange:
         await self._send(message)
 
     async def _drain(self) -> None:
-        """Take what the client still sends for a moment, then have the connection closed."""
-        if HANG_UP in self._scope:
-            self._scope[HANG_UP]()
-        if self._awaits:
-            # It sends nothing before it is told to, and it will not be.
-            return
-        most = self._trail.bytes_in + DRAIN_BYTES
+        """Take what the client still sends for a moment; have the connection closed when that was not all.
+
+        When it was, an answer of unknown length, whose last piece comes behind this, leaves the connection to the next
+        request: the client was not told otherwise and may have begun one.
+        """
+        # Who waits for a 100 sends nothing before it is told to, and it will not be.
+        most = self._trail.bytes_in + (0 if self._awaits else DRAIN_BYTES)
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 while self._has_more and self._trail.bytes_in < most:
                     await self.receive()
+        if self._has_more and HANG_UP in self._scope:
+            self._scope[HANG_UP]()
 
 
 def _known(method: str) -> str:

@@ -168,7 +168,6 @@ class _StreamResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service, limits = self._service, self._service.limits
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         lines = Lines(
             receive,
             longest=limits.body_bytes,
@@ -177,6 +176,11 @@ class _StreamResponse(Response):
             stop=service.stopping,
         )
         stream = Stream(service.engine, self._operation, limits, self._trail, service.metrics)
-        async for piece in stream.answers(lines):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        try:
+            await lines.begin()
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            async for piece in stream.answers(lines):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            lines.close()
         await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -65,6 +65,11 @@ class Lines:
         """Lines read, blank ones too."""
         self.end: End | None = None
 
+    async def begin(self) -> None:
+        """Have the server tell a client that waits for it to go on: behind the header of an answer it would not."""
+        self._arriving = asyncio.ensure_future(self._receive())
+        await asyncio.sleep(0)
+
     async def more(self, patience_s: float | None = None) -> list[Line]:
         """Wait for lines.
 

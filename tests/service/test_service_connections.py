@@ -1,8 +1,10 @@
-"""Answers before the end of their requests: whether another request may follow on the connection, and who is told so."""
+"""Connections: who is told to go on, and whether another request may follow an answer that came early."""
 
 import asyncio
+import socket
 
 import pytest
+from serving import NDJSON
 
 from simhash_hbase.service import middleware
 from simhash_hbase.service.metrics import Metrics
@@ -87,3 +89,19 @@ def test_a_client_that_waits_to_be_told_to_go_on_is_not_waited_for():
     _, rest, hung_up = exchange(SIZED, [MORE], request_headers=expecting)
 
     assert (rest, hung_up) == ([MORE], True)
+
+
+def test_a_stream_whose_client_waits_to_be_told_to_go_on_is_told_so(server):
+    body = b'{"id":"a","simhash":"0"}\n'
+    head = f"POST /v1/documents HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.keys['all']}\r\n"
+    head += f"Content-Type: {NDJSON['Content-Type']}\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(head.encode())
+        answer = connection.makefile("rb")
+        assert answer.readline() == b"HTTP/1.1 100 Continue\r\n"
+        assert answer.readline().strip() == b""
+        connection.sendall(body)
+        assert answer.readline().startswith(b"HTTP/1.1 200 ")
+        while (line := answer.readline()) and b"summary" not in line:
+            continue
+        assert b'"complete":true' in line

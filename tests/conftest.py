@@ -34,9 +34,9 @@ def _no_table_stays():
     drop_tables()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Return the system's Chromium, headless."""
+    """Return the system's Chromium, headless; not for a session, since no test beside it can run an event loop."""
     with launch() as chromium:
         yield chromium
 

@@ -319,14 +319,17 @@ def test_the_page_asks_for_a_key_and_keeps_it_in_memory_alone(browser, guarded):
         assert page.text_content("#counted") == "Figures come with a key."
 
 
-def test_a_key_is_forgotten_when_asked_to(browser, guarded):
+def test_a_key_is_forgotten_when_asked_to_and_with_it_what_it_showed(browser, guarded):
     with open_page(browser) as page:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(guarded.address)
         page.fill("#key", guarded.keys["read"])
         page.click("#key-button")
         page.wait_for_selector("#charts figure")
+        look_up(page, text(3))
+        assert shown_matches(page)
         page.click("#key-button")
+        assert page.locator("#matches li, #numbers div, #charts figure").count() == 0
         look_up(page, text(3))
 
         assert page.text_content("#verdict") == "A key is needed: type it in at the top."
@@ -337,7 +340,7 @@ def test_a_key_is_forgotten_when_asked_to(browser, guarded):
     [
         ("shk_wrong", "This key is not known."),
         ("write", "has not the scope read."),
-        ("钥匙", "The service does not answer."),
+        ("钥匙", "This key is not known."),
     ],
 )
 def test_a_key_that_will_not_do_is_said_in_a_sentence(browser, guarded, key, words):

@@ -4,7 +4,7 @@ import { bits } from "./bits.js";
 import { followWidth } from "./charts.js";
 import { markedTexts } from "./differences.js";
 import { $, button, element, idOf, plural, shape, similarity, time } from "./elements.js";
-import { showFigures } from "./figures.js";
+import { forgetFigures, showFigures } from "./figures.js";
 import { Refused, ask, hasKey, mayAsk, needsKey, useKey } from "./service.js";
 
 // One piece of work at a time on a form or button; what goes wrong is said where the answer would stand.
@@ -47,11 +47,17 @@ function changeKey(event) {
   event.preventDefault();
   const typed = $("key").value.trim();
   if (!hasKey() && !typed) return;
+  if (hasKey()) forgetAnswers();
   useKey(hasKey() ? "" : typed);
   $("key").value = "";
   showKey();
   $("key-button").focus();
   loadFigures();
+}
+
+function forgetAnswers() {
+  for (const id of ["verdict", "matches", "compared", "comparison"]) $(id).replaceChildren();
+  forgetFigures();
 }
 
 function lacksKey(status) {
@@ -151,7 +157,10 @@ function compareWith(id, query, more) {
     say(status, "The index keeps no texts: paste what is missing.");
     ($("left").value ? $("right") : $("left")).focus();
     return undefined;
-  }).then(() => status.classList.contains("bad") && say($("verdict"), status.textContent, { bad: true }));
+  }).then(() => {
+    // Who pressed the button looks at the matches, not down here.
+    if (status.classList.contains("bad")) say($("verdict"), status.textContent, { bad: true });
+  });
 }
 
 function facts({ id, metadata, ...rest }) {

@@ -12,6 +12,12 @@ export function showFigures(stats, profile) {
   showCharts($("charts"), charts(stats).filter(Boolean));
 }
 
+export function forgetFigures() {
+  $("lead").textContent = "A near-duplicate index of simhash-hbase.";
+  $("numbers").replaceChildren();
+  showCharts($("charts"), []);
+}
+
 function lead({ documents }, { analyzer, scheme, match, distance, similarity }) {
   const rule = match === "verified" ? `similarity from ${similarity}` : `distance up to ${distance}`;
   return `An index of ${plural(documents, "document")}: analyzer ${analyzer}, scheme ${scheme}, ${rule}.`;

@@ -15,6 +15,8 @@ export class Refused extends Error {}
 export async function ask(path, { body, parameters = {} } = {}) {
   const given = Object.entries(parameters).filter(([, value]) => value !== "");
   const address = given.length ? `${path}?${new URLSearchParams(given)}` : path;
+  // What cannot stand in a header is no key; the browser would throw for it.
+  if (!/^[!-~]*$/.test(key)) throw new Refused("This key is not known.");
   const headers = { ...(key && { Authorization: `Bearer ${key}` }), ...(body && { "Content-Type": "application/json" }) };
   const options = { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), cache: "no-store" };
   const response = await answered(address, options);
@@ -25,7 +27,6 @@ export async function ask(path, { body, parameters = {} } = {}) {
 
 async function answered(address, options) {
   try {
-    // What cannot be in a header is no key; the browser would throw for it.
     return await fetch(address, options);
   } catch {
     throw new Refused("The service does not answer.");

@@ -27,8 +27,8 @@ START_S = 120.0
 def gateway(request, tmp_path_factory):
     """Start a gateway like the one that runs, but framed and compact; return its address."""
     address(request.param)
-    status = json.loads(subprocess.run(STATUS, capture_output=True, text=True, check=True, env=ENVIRONMENT).stdout)
-    if "pids" not in status:
+    status = json.loads(subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT).stdout)
+    if not status.get("pids"):
         pytest.skip("no gateway can be started beside one in a container or on another machine")
     running = Path(f"/proc/{status['pids'][f'thrift{request.param}']}/cmdline").read_text().split("\0")[:-1]
     with socket.create_server(("127.0.0.1", 0)) as free:

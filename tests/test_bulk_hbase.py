@@ -1,7 +1,9 @@
 """Bulk load into a real HBase: files of all families, taken over by the region servers."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from tests.stores.hbase_server import hbase_options, tables
 pytestmark = pytest.mark.hbase
 
 PROFILE = Profile.resolve(analyzer="shingle", match="distance")
+PATIENCE_S = 300
 SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 3_000, dtype=np.uint64)
 
 
@@ -99,6 +102,45 @@ def test_a_second_load_of_the_same_files_changes_nothing(index, make_writer, tmp
     load(index, spool, make_writer(table_of(index)))
 
     assert contents(index) == before
+
+
+class Twice:
+    """Writes by two attempts at once: the older one ends while the newer one is in the middle of it."""
+
+    way = "HFiles"
+
+    def __init__(self, old, new):
+        self._old = old
+        self._new = new
+
+    def write(self, cells, rows, *, timestamp):
+        cells, rows = list(cells), list(rows)
+        is_under_way, may_end = Event(), Event()
+
+        def first():
+            yield from cells
+            is_under_way.set()
+            assert may_end.wait(PATIENCE_S)
+
+        def second():
+            yield from cells
+            may_end.set()
+            ended.result()
+
+        with ThreadPoolExecutor(1) as threads:
+            ended = threads.submit(self._old.write, first(), rows, timestamp=timestamp)
+            assert is_under_way.wait(PATIENCE_S)
+            self._new.write(second(), rows, timestamp=timestamp)
+
+
+def test_an_attempt_that_outlives_its_command_and_the_next_one_leave_each_other_alone(index, make_writer, tmp_path):
+    old, new = make_writer(table_of(index)), make_writer(table_of(index))
+
+    load(index, filled(index, tmp_path / "work"), Twice(old, new))
+
+    assert old.done.families == new.done.families
+    assert not index.verify().wrong
+    assert index.stats(exact=True).documents == len(SIMHASHES)
 
 
 def test_loaded_documents_can_be_moved_and_removed_at_once(index, make_writer, tmp_path):

@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hbase.HBaseConfiguration;
@@ -54,6 +55,7 @@ public final class HFileLoader {
   private final TableDescriptor table;
   private final byte[][] starts;
   private final FileSystem files;
+  private final Path attempts;
   private final Path staging;
   private final Map<String, FamilyWriter> families = new LinkedHashMap<>();
 
@@ -65,7 +67,12 @@ public final class HFileLoader {
     Path path = new Path(folder);
     // A path without a scheme is on the file system where HBase keeps its data.
     files = path.toUri().getScheme() == null ? CommonFSUtils.getRootDirFileSystem(conf) : path.getFileSystem(conf);
-    staging = files.makeQualified(path);
+    attempts = files.makeQualified(path);
+    // One whose command was killed may still be loading: attempts of one load have a folder each, named by their time.
+    staging =
+        new Path(
+            attempts,
+            String.format(Locale.ROOT, "%015d-%d", System.currentTimeMillis(), ProcessHandle.current().pid()));
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -96,17 +103,31 @@ public final class HFileLoader {
 
   private String load() throws IOException {
     long started = System.nanoTime();
-    // What an earlier attempt left there.
-    files.delete(staging, true);
     try {
       read();
       long written = System.nanoTime();
       for (FamilyWriter family : families.values()) {
         BulkLoadHFiles.create(conf).bulkLoad(table.getTableName(), family.folder);
       }
+      removeEarlier();
       return summary((written - started) / 1e9, (System.nanoTime() - written) / 1e9);
     } finally {
       files.delete(staging, true);
+      if (files.exists(attempts) && files.listStatus(attempts).length == 0) {
+        files.delete(attempts, false);
+      }
+    }
+  }
+
+  /** Removes what earlier attempts left: all of it has been loaded by this one. */
+  private void removeEarlier() throws IOException {
+    if (!files.exists(attempts)) {
+      return;
+    }
+    for (FileStatus attempt : files.listStatus(attempts)) {
+      if (attempt.getPath().getName().compareTo(staging.getName()) < 0) {
+        files.delete(attempt.getPath(), true);
+      }
     }
   }
 

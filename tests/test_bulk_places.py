@@ -74,11 +74,13 @@ def test_the_configuration_of_a_server_here_is_found_by_its_ports(make_conf, tmp
 def test_a_container_is_asked_for_the_class_path_of_its_hbase(docker, tmp_path):
     asked = docker(answer=r"java\0-cp\0/tmp/x:/opt/hbase/lib/*\0HMaster\0")
 
+    (tmp_path / "classes").mkdir()
+
     words = container_program("some", tmp_path / "classes")
 
     assert words[:4] == ["docker", "exec", "--interactive", "some"]
-    assert words[-2:] == ["/tmp/x:/opt/hbase/lib/*:/tmp/simhash-hbase-load", "HFileLoader"]
-    assert asked.read_text().splitlines()[1] == f"cp {tmp_path}/classes/. some:/tmp/simhash-hbase-load"
+    assert words[-2:] == ["/tmp/x:/opt/hbase/lib/*:/tmp/simhash-hbase-classes", "HFileLoader"]
+    assert asked.read_text().splitlines()[1].endswith(" /tmp/simhash-hbase-classes")
 
 
 def test_a_container_without_hbase_is_refused(docker, tmp_path):

@@ -1,9 +1,10 @@
 """Where an HBase itself is found, behind its gateways: its configuration, and a folder on its file system."""
 
 import json
-import os
 import subprocess
+import tarfile
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -15,8 +16,9 @@ __all__ = ["container_program", "local_configuration", "staging_folder"]
 
 SITE = "hbase-site.xml"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-IN_CONTAINER = "/tmp/simhash-hbase-load"
+IN_CONTAINER = "/tmp/simhash-hbase-"
 CONTAINER_STAGING = "/data"
+UNPACK = 'mkdir -p "$0" && tar --extract --directory "$0"'
 
 
 def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path | None:
@@ -96,7 +98,7 @@ def container_program(name: str, classes: Path) -> list[str]:
     name : str
         Of the container.
     classes : Path
-        The folder of the compiled class; it is copied there.
+        The folder of the compiled class; it is unpacked there.
 
     Returns
     -------
@@ -115,16 +117,26 @@ def container_program(name: str, classes: Path) -> list[str]:
     found = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-cp"]
     if not found:
         raise StoreRefused(f"no HBase runs in container {name}")
-    _docker("cp", f"{classes}{os.sep}.", f"{name}:{IN_CONTAINER}")
-    java = ["java", *JVM_OPTIONS, "-cp", f"{found[0]}:{IN_CONTAINER}", CLASS]
+    folder = f"{IN_CONTAINER}{classes.name}"
+    # Not docker cp: it keeps this machine's permissions, and makes root the owner.
+    _docker("exec", "--interactive", name, "sh", "-c", UNPACK, folder, data=_archive(classes))
+    java = ["java", *JVM_OPTIONS, "-cp", f"{found[0]}:{folder}", CLASS]
     return ["docker", "exec", "--interactive", name, *java]
 
 
-def _docker(*words: str) -> str:
+def _archive(folder: Path) -> bytes:
+    with BytesIO() as packed:
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for path in sorted(folder.iterdir()):
+                archive.add(path, path.name)
+        return packed.getvalue()
+
+
+def _docker(*words: str, data: bytes = b"") -> str:
     try:
-        done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(["docker", *words], input=data, capture_output=True, check=False)
     except OSError as error:
         raise StoreUnavailable(f"docker cannot be run: {error.strerror}") from error
     if done.returncode:
-        raise StoreUnavailable(f"docker {words[0]} failed: {done.stderr.strip()}")
-    return done.stdout
+        raise StoreUnavailable(f"docker {words[0]} failed: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode(errors="replace")

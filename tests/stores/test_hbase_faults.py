@@ -1,6 +1,7 @@
 """What networks and gateways do to a store over HBase, and that no answer is ever wrong for it."""
 
 import os
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.wire import Call
 from tests.stores.faults import Chaos, FaultyProxy
 from tests.stores.hbase_server import address, hbase_options, tables
+from tests.stores.own_gateway import own_gateway
 from tests.stores.rows import found_by, pairs_of
 
 pytestmark = pytest.mark.hbase
@@ -183,6 +185,29 @@ def test_writes_with_a_timestamp_are_repeated(store, proxy):
     store.put("d", [Cell(row, b"s", b"one", 7)])
 
     assert store.get("d", [(row, b"s")]) == [Cell(row, b"s", b"one", 7)]
+
+
+@pytest.mark.parametrize("queries", [1, 60], ids=["query", "batch"])
+def test_a_gateway_killed_at_work_is_an_error_alone_and_replaced_where_there_is_another(
+    version, table, simhashes, queries, tmp_path
+):
+    prefixes = prefixes_of(simhashes[:queries])
+    host, _, running = address(version).rpartition(":")
+    with own_gateway(version, tmp_path / "log") as (port, process), ThreadPoolExecutor(2) as threads:
+        own = Gateway("127.0.0.1", port)
+        patience = {"timeout_s": 20.0, "deadline_s": 1.0}
+        alone = HBaseStore.open(hbase_options(version, table, gateways=(own,), **patience))
+        both = HBaseStore.open(hbase_options(version, table, gateways=(own, Gateway(host, int(running))), **patience))
+        # It takes what it is asked and answers nothing, until it dies.
+        process.send_signal(signal.SIGSTOP)
+        asked = [threads.submit(store.scan, prefixes, limit=1000) for store in (alone, both)]
+        later(0.5, process.kill)
+
+        with pytest.raises(StoreUnavailable, match=f"at 127.0.0.1:{port}: "):
+            asked[0].result()
+        assert pairs_of(asked[1].result().rows) == expected(simhashes, prefixes)
+    alone.close()
+    both.close()
 
 
 def test_another_gateway_takes_over(proxy, version, table, simhashes):

@@ -1,11 +1,5 @@
 """Gateways that were started with framed transport and compact protocol: everything works, and the address is told."""
 
-import json
-import socket
-import subprocess
-import time
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,46 +9,18 @@ from simhash_hbase.rowkey import block_rows
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
-from tests.stores.hbase_server import ENVIRONMENT, STATUS, address, tables
+from tests.stores.hbase_server import tables
+from tests.stores.own_gateway import own_gateway
 from tests.stores.rows import pairs_of
 
 pytestmark = pytest.mark.hbase
-
-START_S = 120.0
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["thrift1", "thrift2"])
 def gateway(request, tmp_path_factory):
     """Start a gateway like the one that runs, but framed and compact; return its address."""
-    address(request.param)
-    status = json.loads(subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT).stdout)
-    if not status.get("pids"):
-        pytest.skip("no gateway can be started beside one in a container or on another machine")
-    running = Path(f"/proc/{status['pids'][f'thrift{request.param}']}/cmdline").read_text().split("\0")[:-1]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    words = [word for word in running[: running.index("-p")] if not word.startswith("-Dprovision")]
-    log = tmp_path_factory.mktemp("gateway") / "log"
-    with log.open("wb") as output:
-        started = subprocess.Popen([*words, "-p", str(port), "-f", "-c"], stdout=output, stderr=subprocess.STDOUT)
-    try:
-        _await(port, started, log)
+    with own_gateway(request.param, tmp_path_factory.mktemp("gateway") / "log", "-f", "-c") as (port, _):
         yield f"127.0.0.1:{port}"
-    finally:
-        started.terminate()
-        started.wait()
-
-
-def _await(port, started, log):
-    end = time.monotonic() + START_S
-    while started.poll() is None and time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(log.read_text()[-2000:])
 
 
 def test_rows_and_cells_are_written_and_read(gateway):

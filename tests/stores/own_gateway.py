@@ -1,0 +1,52 @@
+"""A gateway of a test's own beside those of the server here, to be started in another way, or killed."""
+
+import json
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.stores.hbase_server import ENVIRONMENT, STATUS, address
+
+__all__ = ["own_gateway"]
+
+START_S = 120.0
+
+
+@contextmanager
+def own_gateway(version, log, *options):
+    """Start a gateway like the one that runs, but with these options; give its port and its process.
+
+    Skips the test where the server is not one of plain processes on this machine.
+    """
+    address(version)
+    status = json.loads(subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT).stdout)
+    if not status.get("pids"):
+        pytest.skip("no gateway can be started beside one in a container or on another machine")
+    running = Path(f"/proc/{status['pids'][f'thrift{version}']}/cmdline").read_text().split("\0")[:-1]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = [word for word in running[: running.index("-p")] if not word.startswith("-Dprovision")]
+    with log.open("wb") as output:
+        started = subprocess.Popen([*words, "-p", str(port), *options], stdout=output, stderr=subprocess.STDOUT)
+    try:
+        _await(port, started, log)
+        yield port, started
+    finally:
+        started.terminate()
+        started.wait()
+
+
+def _await(port, started, log):
+    end = time.monotonic() + START_S
+    while started.poll() is None and time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError(log.read_text()[-2000:])

@@ -16,6 +16,8 @@ BLOCKED = (
         ("lxml", "a.html", "html"),
         ("w3lib", "a.html", "html"),
         ("pyarrow", "a.parquet", "parquet"),
+        ("warcio", "a.warc.gz", "warc"),
+        ("brotli", "a.wet", "warc"),
     ],
 )
 @pytest.mark.parametrize("in_folder", [False, True])
@@ -33,9 +35,10 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, 
 def test_other_formats_need_none_of_them(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("some text of a few words")
-    blocked = "import sys; sys.modules.update(dict.fromkeys(['trafilatura', 'lxml', 'w3lib', 'pyarrow', 'warcio']));"
+    names = ["trafilatura", "lxml", "w3lib", "pyarrow", "warcio", "brotli"]
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({names}));"
 
-    done = python(blocked + BLOCKED.format(module="brotli", path=str(path)))
+    done = python(blocked + BLOCKED.format(module="redis", path=str(path)))
 
     assert done.code == 0
     assert len(done.records) == 1

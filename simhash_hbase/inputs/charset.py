@@ -23,7 +23,7 @@ _SAMPLE_BYTES = 64 << 10
 _MARKUP = re.compile(rb"<(script|style)\b.*?</\1|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
-def decode_page(content: bytes, content_type: str | None, encoding: str) -> str:
+def decode_page(content: bytes, content_type: str | None, encoding: str, *, html: bool = True) -> str:
     """Decode a page as a browser does, and look again where that goes wrong.
 
     Parameters
@@ -34,6 +34,8 @@ def decode_page(content: bytes, content_type: str | None, encoding: str) -> str:
         The server's header, such as ``text/html; charset=gb2312``.
     encoding : str
         Codec of pages that do not say; ``utf-8`` and ``auto`` detect one for those that are not UTF-8.
+    html : bool
+        Whether the page may say so itself.
 
     Returns
     -------
@@ -61,7 +63,8 @@ def decode_page(content: bytes, content_type: str | None, encoding: str) -> str:
         return to_unicode(content[skip:], codec)
     if content.count(0) > _NUL_SHARE * len(content):
         raise InvalidInput("the page is binary: it has too many NUL bytes")
-    for codec in _candidates(content, content_type, encoding):
+    declared = (http_content_type_encoding(content_type), html_body_declared_encoding(content) if html else None)
+    for codec in _codecs(*declared, UTF8 if encoding == AUTO else encoding):
         text = to_unicode(content, codec)
         if _plausible(text):
             break
@@ -70,11 +73,8 @@ def decode_page(content: bytes, content_type: str | None, encoding: str) -> str:
     return text.replace("\0", _REPLACEMENT)
 
 
-def _candidates(content: bytes, content_type: str | None, encoding: str) -> Iterator[str]:
-    declared = (http_content_type_encoding(content_type), html_body_declared_encoding(content), UTF8)
-    for label in declared if encoding in (AUTO, UTF8) else (*declared[:-1], encoding):
-        if label is None:
-            continue
+def _codecs(*labels: str | None) -> Iterator[str]:
+    for label in filter(None, labels):
         try:
             yield checked_codec(label)
         except InvalidArgument:

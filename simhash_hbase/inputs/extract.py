@@ -26,9 +26,9 @@ def extract(page: Page) -> Record:
     Returns
     -------
     Document or Reject
-        The metadata has ``title``, cut to 200 characters with an ellipsis, and ``url``, left out where all together
-        would take more than 1 KB, since a cut address leads nowhere; those of them that ``metadata_fields`` names, if
-        it names any.
+        The metadata has ``title``, cut to 200 characters with an ellipsis; ``url`` where it is not the id, left out
+        where all together would take more than 1 KB, since a cut address leads nowhere; of a crawl ``time``. Where
+        ``metadata_fields`` names some, only those.
     """
     try:
         text, metadata = _of_html(page) if page.html else (_decoded(page), page.metadata)
@@ -48,15 +48,18 @@ def _of_html(page: Page) -> tuple[str, dict[str, str]]:
     title = found.title
     if len(title) > _TITLE_CHARACTERS:
         title = title[: _TITLE_CHARACTERS - 1] + _CUT
-    return found.text, {"title": title, "url": found.url} | page.metadata
+    url = "" if found.url == page.id else found.url
+    return found.text, {"title": title, "url": url} | page.metadata
 
 
 def _decoded(page: Page) -> str:
     content = page.content
+    if page.codings:
+        content = import_module("simhash_hbase.inputs.codings").undo(content, page.codings, PAGE_BYTES)
     if len(content) > PAGE_BYTES:
         raise InvalidInput(f"the page is longer than {PAGE_BYTES} bytes")
     decode_page = import_module("simhash_hbase.inputs.charset").decode_page
-    text: str = decode_page(content, page.content_type, page.options.encoding)
+    text: str = decode_page(content, page.content_type, page.options.encoding, html=page.html)
     return text
 
 

@@ -18,6 +18,8 @@ READERS = {
     "text": ("textlines", "read_text_lines"),
     "folder": ("wholefile", "read_whole_file"),
     "html": ("htmlfile", "read_html"),
+    "warc": ("warcfile", "read_warc"),
+    "wet": ("warcfile", "read_warc"),
     "parquet": ("parquetfile", "read_parquet"),
 }
 """Module and function; a new format is one file, one line here, its name in `FORMATS` and its suffixes below."""
@@ -33,9 +35,11 @@ SUFFIXES = {
     ".html": "html",
     ".htm": "html",
     ".xhtml": "html",
+    ".warc": "warc",
+    ".wet": "wet",
     ".parquet": "parquet",
 }
-_WITHOUT_FIELDS = frozenset({"text", "folder", "html"})
+_WITHOUT_FIELDS = frozenset({"text", "folder", "html", "warc", "wet"})
 # In a folder anything else is one text; .json is, too, since most such files hold one value.
 _KINDS = frozenset(SUFFIXES) - {".txt", ".text", ".json"}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.encodings import AUTO, checked_codec
 
-FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "parquet")
+FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 """Names that ``InputOptions.format`` takes."""
 
 

@@ -21,8 +21,8 @@ def read(
     Parameters
     ----------
     sources : sequence of str
-        Files, folders (every file below, except hidden ones, by its name: JSON lines, CSV, pages, Parquet, all else
-        one text), patterns, and ``"-"`` for standard input. ``.gz`` and ``.zst`` are decompressed.
+        Files, folders (every file below, except hidden ones, by its name: JSON lines, CSV, pages, crawls, Parquet,
+        all else one text), patterns, and ``"-"`` for standard input. ``.gz`` and ``.zst`` are decompressed.
     options : InputOptions, optional
         Format, encoding, fields.
     progress : Progress, optional

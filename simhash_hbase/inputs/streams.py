@@ -2,6 +2,7 @@
 
 import codecs
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -38,11 +39,14 @@ class Progress:
         Bytes taken from the sources so far, before decompression.
     file : str
         The source being read.
+    skipped : Counter of str
+        Records that are neither documents nor refused, such as a crawler's requests, by their kinds.
     """
 
     def __init__(self) -> None:
         self.bytes_read = 0
         self.file = ""
+        self.skipped: Counter[str] = Counter()
 
 
 @dataclass(slots=True)
@@ -88,6 +92,13 @@ def open_bytes(source: Source, options: InputOptions, progress: Progress) -> Byt
     """Open a source as it is, decompressed but not decoded; parameters as of `open_stream`."""
     found = Bytes(iter(()))
     found.blocks = _until_fault(_blocks(source, options, progress), found)
+    return found
+
+
+def open_chunks(source: Source, options: InputOptions, progress: Progress) -> Bytes:
+    """Open a source as it is, not even decompressed; parameters as of `open_stream`."""
+    found = Bytes(iter(()))
+    found.blocks = _until_fault(_chunks(source, options, progress), found)
     return found
 
 
@@ -161,19 +172,22 @@ def _until_fault(blocks: Iterable[bytes], stream: Stream | Bytes) -> Iterator[by
 
 
 def _blocks(source: Source, options: InputOptions, progress: Progress) -> Iterator[bytes]:
+    chunks = _chunks(source, options, progress)
+    if source.compression is None:
+        return chunks
+    return _DECOMPRESSORS[source.compression](chunks, options.block_bytes)
+
+
+def _chunks(source: Source, options: InputOptions, progress: Progress) -> Iterator[bytes]:
     progress.file = source.name
     if source.path is None:
-        yield from _chunks(sys.stdin.buffer, options.block_bytes, progress)
+        yield from _read(sys.stdin.buffer, options.block_bytes, progress)
         return
     with open(source.path, "rb", buffering=0) as file:
-        chunks = _chunks(file, options.block_bytes, progress)
-        if source.compression is None:
-            yield from chunks
-        else:
-            yield from _DECOMPRESSORS[source.compression](chunks, options.block_bytes)
+        yield from _read(file, options.block_bytes, progress)
 
 
-def _chunks(file: BinaryIO, size: int, progress: Progress) -> Iterator[bytes]:
+def _read(file: BinaryIO, size: int, progress: Progress) -> Iterator[bytes]:
     # read1 returns what a pipe has: a slow producer's documents are not held back.
     read = getattr(file, "read1", file.read)
     while chunk := read(size):

@@ -21,6 +21,7 @@ from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.kept import Kept, KeptForm, kept_form, open_kept
+from simhash_hbase.cli.keptrows import rows_path
 from simhash_hbase.cli.longest import decide_longest
 from simhash_hbase.cli.options import (
     files_argument,
@@ -43,7 +44,7 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import IndexMissing, InvalidArgument
 from simhash_hbase.greedy import Decision
 from simhash_hbase.index import Index
-from simhash_hbase.inputs import Document, Reject
+from simhash_hbase.inputs import Document, Place, Reject
 from simhash_hbase.pipeline import Chunk
 from simhash_hbase.report import Corpus
 from simhash_hbase.results import decision_record
@@ -65,7 +66,7 @@ from simhash_hbase.rowkey import id_digest
               help="Of near copies, which becomes the original.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
 @click.option("--output", "kept", type=click.Path(), metavar="PLACE", help="Write the kept documents here, as they"
-              " came: lines into a file, whole files into a folder.")  # fmt: skip
+              " came: lines, rows of Parquet, records of a crawl into a file; whole files into a folder.")  # fmt: skip
 @click.option("--clusters", type=click.Path(dir_okay=False), metavar="FILE", help="Write each original that has"
               " duplicates here, with them.")  # fmt: skip
 @click.option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Write a page for people here:"
@@ -91,13 +92,13 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint([], "")
         decisions = stack.enter_context(_decisions(options, new, output))
         given["stdin"] = stack.enter_context(spooled(files, wanted=_reads_twice(options, given)))
-        form = kept_form(files, input_settings(given)) if options["kept"] else KeptForm()
+        form = _form(files, options, given, output)
         index = stack.enter_context(_open(url, files, given, options, output))
         deduplicator = stack.enter_context(_deduplicator(index, dry_run=options["dry_run"]))
         report = stack.enter_context(open_report(options["report"]))
-        done, resume = decisions.start.kept_bytes if decisions.start else 0, options["resume"]
-        kept = stack.enter_context(open_kept(options["kept"], files, form, keep=done, resume=resume))
-        documents = stack.enter_context(Documents("dedup", files, given, output, keep_raw=bool(options["kept"])))
+        keep, resume = _kept_before(options, decisions), options["resume"]
+        kept = stack.enter_context(open_kept(options["kept"], files, form, output, keep=keep, resume=resume))
+        documents = stack.enter_context(Documents("dedup", files, given, output, keep_raw=form.takes_bytes))
         run = _Run(index, deduplicator, documents, decisions, kept, new)
         if options["keep"] == "longest":
             run.longest(output)
@@ -140,11 +141,29 @@ def _reads_twice(options: dict[str, Any], given: dict[str, Any]) -> bool:
     return options["create"] or has_header or options["report"] is not None
 
 
+def _form(files: tuple[str, ...], options: dict[str, Any], given: dict[str, Any], output: Output) -> KeptForm:
+    """Find out how documents are kept, and say what of the input is not."""
+    if not options["kept"]:
+        return KeptForm(takes_bytes=False)
+    form = kept_form(files, input_settings(given))
+    if form.loss is not None:
+        output.note(form.loss)
+    return form
+
+
+def _kept_before(options: dict[str, Any], decisions: Decisions) -> int | None:
+    """Return how much an earlier run kept; None where none goes on with another."""
+    if not options["results"]:
+        return None
+    return decisions.start.kept_bytes if decisions.start else 0
+
+
 def _written(options: dict[str, Any], given: dict[str, Any]) -> dict[str, str | None]:
     """Name every file that a run with these options writes."""
     results, report = options["results"], options["report"]
     return {
         "--output": options["kept"],
+        "the numbers of --output's rows": rows_path(options["kept"]) if options["kept"] and results else None,
         "--clusters": options["clusters"],
         "--report": report,
         "the report's partial file": partial_report(report) if report else None,
@@ -190,7 +209,7 @@ class _Run:
             entries, texts = self._once(chunk)
             decisions = self._decide(entries)
             for document, decision in zip(texts, decisions, strict=True):
-                self._tell(document.raw, decision)
+                self._tell(document.raw, document.place, decision)
             self.progress.records += chunk.records
             self._commit()
         self.progress.finished = True
@@ -199,8 +218,8 @@ class _Run:
     def longest(self, output: Output) -> None:
         """Decide by length downwards, print in the order of the input."""
         parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis))
-        for raw, decision in decide_longest(parts, self._decide, output):
-            self._tell(raw, decision)
+        for raw, place, decision in decide_longest(parts, self._decide, output):
+            self._tell(raw, place, decision)
         self._commit()
 
     def _commit(self) -> None:
@@ -229,11 +248,11 @@ class _Run:
             return entries, documents
         return entries.take(keep), [documents[at] for at in keep]
 
-    def _tell(self, raw: bytes | None, decision: Decision) -> None:
+    def _tell(self, raw: bytes | None, place: Place, decision: Decision) -> None:
         self.progress.originals += decision.is_original
         self._decisions.line(decision_record(decision))
-        if decision.is_original and raw is not None:
-            self._kept.write(raw, decision.id)
+        if decision.is_original:
+            self._kept.write(raw or b"", decision.id, place)
 
 
 def _open(url: str, sources: tuple[str, ...], given: dict[str, Any], options: dict[str, Any], output: Output) -> Index:

@@ -14,7 +14,7 @@ from simhash_hbase.inputs import InputOptions, Reject, Scanned, scan, total_byte
 from simhash_hbase.inputs import Progress as InputProgress
 from simhash_hbase.pipeline import Chunk, analyse
 
-__all__ = ["Documents", "input_settings", "take_input", "tell_refusal"]
+__all__ = ["Documents", "input_settings", "take_input", "tell_passed_over", "tell_refusal"]
 
 INPUT_OPTIONS = (
     "input_format",
@@ -27,6 +27,7 @@ INPUT_OPTIONS = (
 )
 # Beyond this many, refused records are counted and kept with --rejects, not printed.
 SHOWN_REJECTS = 20
+SHOWN_KINDS = 8
 
 
 def tell_refusal(output: Output, reject: Reject, number: int) -> None:
@@ -35,6 +36,17 @@ def tell_refusal(output: Output, reject: Reject, number: int) -> None:
         output.warn(f"{reject.place}: refused: {reject.reason}")
     elif number == SHOWN_REJECTS + 1:
         output.warn("more refused records follow; --rejects FILE keeps them all")
+
+
+def tell_passed_over(output: Output, progress: InputProgress) -> None:
+    """Tell what is in a crawl besides pages, the commonest kinds each."""
+    skipped = progress.skipped
+    if not skipped:
+        return
+    kinds = [f"{count:,} {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
+    if len(skipped) > SHOWN_KINDS:
+        kinds.append(f"and {len(skipped) - SHOWN_KINDS:,} other kinds")
+    output.note(f"{skipped.total():,} records are no pages and were passed over: {', '.join(kinds)}")
 
 
 def take_input(options: dict[str, Any]) -> dict[str, Any]:
@@ -132,6 +144,7 @@ class Documents:
                     self.refuse(reject)
                 yield chunk
                 meter.show(self.read, self._consumed.bytes_read)
+        tell_passed_over(self._output, self._consumed)
 
     def refuse(self, reject: Reject) -> None:
         """Count, report and keep a refused record."""

@@ -2,26 +2,30 @@
 
 import gzip
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
 from simhash_hbase.cli.keptfolder import KeptFolder
+from simhash_hbase.cli.keptplace import opened
+from simhash_hbase.cli.keptrows import KeptRows, rows_path, same_columns
+from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs import InputOptions, headers
+from simhash_hbase.inputs import InputOptions, Place, headers
 
-__all__ = ["Kept", "kept_form", "open_kept"]
+__all__ = ["Kept", "KeptForm", "kept_form", "open_kept"]
 
-WHOLE = frozenset({"folder", "html"})
+LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
+_KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
+_GZIP = b"\x1f\x8b"
 
 
 class Kept(Protocol):
     """Takes the kept documents in input order."""
 
-    def write(self, raw: bytes, name: str) -> None:
-        """Take one: the input's own bytes, and its id."""
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Take one: the input's own bytes where they are wanted, its id, and where it is in the input."""
 
     def commit(self) -> int:
         """Bring what was taken to the disk; return how much it is in all."""
@@ -31,16 +35,36 @@ class Kept(Protocol):
 class KeptForm:
     """In which form documents came."""
 
-    whole: bool = False
-    """Each is a file."""
+    kind: str = LINES
     header: bytes | None = None
     """The header row of CSV."""
+    files: tuple[str, ...] = ()
+    """Of rows: the files in the order of the input."""
+    takes_bytes: bool = True
+    """Whether what is kept is written from the input's own bytes; rows are read again."""
+
+    @property
+    def loss(self) -> str | None:
+        """One sentence on what cannot be kept."""
+        if self.kind == RECORDS:
+            return "--output keeps whole records of originals; warcinfo, requests and other records are left out"
+        if self.kind == ROWS:
+            return (
+                "--output keeps rows, schema, codecs and row groups, written when all is decided; pages, encodings and"
+                " indexes inside the file are made anew"
+            )
+        return None
+
+
+def _form_of(name: str, header: bytes | None) -> KeptForm:
+    kind = _KINDS.get(name, LINES)
+    return KeptForm(kind=kind, header=header, takes_bytes=kind != ROWS)
 
 
 class NotKept:
     """Keeps nothing."""
 
-    def write(self, raw: bytes, name: str) -> None:
+    def write(self, raw: bytes, name: str, place: Place) -> None:
         """Do nothing."""
 
     def commit(self) -> int:
@@ -49,29 +73,32 @@ class NotKept:
 
 
 class KeptFile:
-    """Writes records as they came, a line each.
+    """Writes records as they came, one behind the other.
 
     Parameters
     ----------
     stream : BinaryIO
         Where to.
-    compressed : bool
-        Write gzip: each commit one member, so that a file can be cut behind any of them.
+    entry : callable
+        Makes of the input's own bytes of a record what is written.
+    batch : callable
+        Makes of what is between two commits what is written, so that a file can be cut behind any of them.
     """
 
-    def __init__(self, stream: BinaryIO, *, compressed: bool) -> None:
+    def __init__(self, stream: BinaryIO, entry: Callable[[bytes], bytes], batch: Callable[[bytes], bytes]) -> None:
         self._stream = stream
-        self._compressed = compressed
+        self._entry = entry
+        self._batch = batch
         self._waiting = bytearray()
 
-    def write(self, raw: bytes, name: str) -> None:
+    def write(self, raw: bytes, name: str, place: Place) -> None:
         """Take one record."""
-        self._waiting += raw + b"\n"
+        self._waiting += self._entry(raw)
 
     def commit(self) -> int:
         """Bring what was taken to the disk; return the file's length."""
         if self._waiting:
-            self._stream.write(gzip.compress(self._waiting, mtime=0) if self._compressed else self._waiting)
+            self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
         self._stream.flush()
         os.fsync(self._stream.fileno())
@@ -95,21 +122,27 @@ def kept_form(files: Sequence[str], settings: InputOptions) -> KeptForm:
     Raises
     ------
     InvalidArgument
-        When there are lines and whole files in it, or headers differ: they cannot go into one place.
+        When kinds or headers differ, or the columns of Parquet: they cannot go into one place.
     """
     first: tuple[str, KeptForm] | None = None
+    rows: list[str] = []
     for name, form, header in headers(files, settings):
-        here = KeptForm(whole=form in WHOLE, header=header)
+        here = _form_of(form, header)
         first = first or (name, here)
-        if here.whole != first[1].whole:
-            raise InvalidArgument(f"--output keeps lines or whole files, and {first[0]} and {name} are not alike")
+        if here.kind != first[1].kind:
+            raise InvalidArgument(
+                f"--output keeps {LINES}, {FILES}, {RECORDS} or {ROWS}, and {first[0]} and {name} are not alike"
+            )
         if header != first[1].header:
             raise InvalidArgument(f"--output keeps rows below one header, and those of {first[0]} and {name} differ")
-    return first[1] if first else KeptForm()
+        rows += [name] if here.kind == ROWS else []
+    return replace(first[1], files=same_columns(rows)) if first else KeptForm()
 
 
 @contextmanager
-def open_kept(path: str | None, files: Sequence[str], form: KeptForm, *, keep: int, resume: bool) -> Iterator[Kept]:
+def open_kept(
+    path: str | None, files: Sequence[str], form: KeptForm, output: Output, *, keep: int | None, resume: bool
+) -> Iterator[Kept]:
     """Open the place for kept documents.
 
     Parameters
@@ -121,8 +154,10 @@ def open_kept(path: str | None, files: Sequence[str], form: KeptForm, *, keep: i
         FILE arguments.
     form : KeptForm
         Of the input.
-    keep : int
-        What the last `Kept.commit` of an earlier run returned; 0 at the beginning.
+    output : Output
+        Shows how far it is with what is written at the end.
+    keep : int or None
+        What the last `Kept.commit` of an earlier run returned; 0 at the beginning, None where no other run will go on.
     resume : bool
         There may have been such a run.
 
@@ -137,17 +172,42 @@ def open_kept(path: str | None, files: Sequence[str], form: KeptForm, *, keep: i
     """
     if path is None:
         yield NotKept()
-    elif form.whole:
+    elif form.kind == FILES:
         yield KeptFolder(path, files, resume=resume)
-    else:
-        with Path(path).open("ab") as file:
-            if file.tell() < keep:
-                raise InvalidArgument(
-                    f"{path} is shorter than the checkpoint says: remove --results FILE to start anew"
-                )
-            file.truncate(keep)
-            kept = KeptFile(file, compressed=path.endswith(".gz"))
-            if form.header is not None and not keep:
-                kept.write(form.header, "")
+    elif form.kind == ROWS:
+        with opened(rows_path(path) if keep is not None else None, keep or 0) as file:
+            kept = KeptRows(path, form.files, file)
             yield kept
-            kept.commit()
+            kept.finish(output)
+    else:
+        with opened(path, keep or 0) as file:
+            yield from _in_file(file, path, form, keep or 0)
+
+
+def _in_file(file: BinaryIO, path: str, form: KeptForm, keep: int) -> Iterator[Kept]:
+    packed = path.endswith(".gz")
+    if form.kind == RECORDS:
+        kept = KeptFile(file, _member if packed else _unpacked, bytes)
+    else:
+        kept = KeptFile(file, _line, _packed if packed else bytes)
+    if form.header is not None and not keep:
+        kept.write(form.header, "", Place(path, 0))
+    yield kept
+    kept.commit()
+
+
+def _line(raw: bytes) -> bytes:
+    return raw + b"\n"
+
+
+def _packed(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
+def _member(record: bytes) -> bytes:
+    """Return a record as a gzip member; one that came as a member stays as it is."""
+    return record if record.startswith(_GZIP) else _packed(record)
+
+
+def _unpacked(record: bytes) -> bytes:
+    return gzip.decompress(record) if record.startswith(_GZIP) else record

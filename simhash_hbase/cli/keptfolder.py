@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 import zstandard
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.inputs import Place
 
 __all__ = ["KeptFolder"]
 
@@ -43,7 +44,7 @@ class KeptFolder:
         if not resume and next(self._folder.iterdir(), None) is not None:
             raise InvalidArgument(f"--output {path} is there already and not empty: name another folder")
 
-    def write(self, raw: bytes, name: str) -> None:
+    def write(self, raw: bytes, name: str, place: Place) -> None:
         """Write one document.
 
         Raises

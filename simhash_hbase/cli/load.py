@@ -13,7 +13,7 @@ from simhash_hbase.bulk import HFileWriter, Loaded, Spool, StoreWriter, Writer, 
 from simhash_hbase.bulk.java import TREE, Tools, find_tools
 from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, local_configuration, staging_folder
 from simhash_hbase.cli.destinations import check_destinations
-from simhash_hbase.cli.documents import input_settings, take_input, tell_refusal
+from simhash_hbase.cli.documents import input_settings, take_input, tell_passed_over, tell_refusal
 from simhash_hbase.cli.help import Command, Option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.output import Output
@@ -129,6 +129,7 @@ def _records(files: tuple[str, ...], settings: InputOptions, output: Output) -> 
             # Records are read ahead of what is done with them, so many at a time.
             if count % CHUNK_DOCUMENTS == 0:
                 meter.show(count, consumed.bytes_read)
+    tell_passed_over(output, consumed)
 
 
 def _work_folder(index: Index, given: str | None) -> Path:

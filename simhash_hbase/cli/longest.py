@@ -10,7 +10,7 @@ import numpy as np
 from simhash_hbase.cli.output import Output
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.greedy import Decision
-from simhash_hbase.inputs import Document
+from simhash_hbase.inputs import Document, Place
 
 __all__ = ["decide_longest"]
 
@@ -29,6 +29,7 @@ class _Row(msgspec.Struct, array_like=True):
     digest: bytes
     metadata: dict[str, object] | None
     raw: bytes | None
+    place: Place
 
 
 class _Spool:
@@ -57,7 +58,7 @@ class _Spool:
 
 def decide_longest(
     parts: Iterable[tuple[Entries, list[Document]]], decide: Callable[[Entries], list[Decision]], output: Output
-) -> Iterator[tuple[bytes | None, Decision]]:
+) -> Iterator[tuple[bytes | None, Place, Decision]]:
     """Decide documents by length downwards, ties by input order.
 
     Parameters
@@ -71,8 +72,8 @@ def decide_longest(
 
     Yields
     ------
-    (bytes or None, Decision)
-        The input's own bytes, where they were kept, and the decision; in input order.
+    (bytes or None, Place, Decision)
+        The input's own bytes, where they were kept, their place, and the decision; in input order.
 
     Notes
     -----
@@ -97,7 +98,8 @@ def decide_longest(
                 meter.show(len(decided), len(decided))
         as_decision = msgspec.msgpack.Decoder(Decision)
         for number in range(len(order)):
-            yield decoder.decode(rows.read(number)).raw, as_decision.decode(decided.read(int(place[number])))
+            row = decoder.decode(rows.read(number))
+            yield row.raw, row.place, as_decision.decode(decided.read(int(place[number])))
 
 
 def _row(entries: Entries, at: int, document: Document) -> _Row:
@@ -112,6 +114,7 @@ def _row(entries: Entries, at: int, document: Document) -> _Row:
         digest=entries.digests[at],
         metadata=dict(metadata) if metadata else None,
         raw=document.raw,
+        place=document.place,
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
@@ -36,6 +36,9 @@ class Member(NamedTuple):
 
 class End(NamedTuple):
     """The member is whole, by its checksum."""
+
+    compressed: bytes | None
+    """The member as it is in the file; None of one that was too long to be held."""
 
 
 class Damage(NamedTuple):
@@ -100,8 +103,8 @@ class _Gzip:
             if self._junk:
                 yield Damage(_JUNK)
             yield Member(self._offset)
-            yield from self._member()
-            yield End() if self._fault is None else Damage(self._fault)
+            whole = yield from self._member()
+            yield End(whole) if self._fault is None else Damage(self._fault)
         if self._junk:
             yield Damage(_JUNK)
 
@@ -130,7 +133,8 @@ class _Gzip:
         except zlib.error:
             return False
 
-    def _member(self) -> Iterator[bytes]:
+    def _member(self) -> Generator[bytes, None, bytes | None]:
+        start = self._offset
         member, at, given = zlib.decompressobj(wbits=_GZIP_WBITS), 0, False
         while not member.eof:
             at_end = not self._has(at + 1)
@@ -141,18 +145,20 @@ class _Gzip:
                 self._fault = "the gzip data is damaged"
                 if not given:
                     yield from _before_damage(data)
-                return
+                return None
             at += len(data) - len(member.unused_data if member.eof else member.unconsumed_tail)
             if block:
                 given = True
                 yield block
             elif at_end:
                 self._fault = "the gzip data is cut off"
-                return
+                return None
             if at > _HELD_BYTES:
                 self._drop(at)
                 at = 0
+        whole = bytes(self._held[:at]) if self._offset == start else None
         self._drop(at)
+        return whole
 
     def _has(self, count: int) -> bool:
         """Read until so many bytes are held; False at the end of the file."""

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise MissingExtra("Parquet files need pyarrow: pip install 'simhash-hbase[parquet]'") from error
 
-__all__ = ["batches", "open_parquet", "read_parquet"]
+__all__ = ["batches", "described", "open_parquet", "pa", "pq", "read_parquet"]
 
 _BATCH_BYTES = 4 << 20
 _MAX_BATCH_ROWS = 1_000
@@ -83,7 +83,7 @@ def read_parquet(source: Source, options: InputOptions, progress: Progress) -> I
                 progress.bytes_read = before + size * done // max(file.metadata.num_rows, 1)
                 yield record
     except (pa.ArrowException, OSError) as error:
-        yield Reject(Place(source.name, 0), f"the file cannot be read as Parquet: {_words(error)}", b"")
+        yield Reject(Place(source.name, 0), f"the file cannot be read as Parquet: {described(error)}", b"")
     finally:
         progress.bytes_read = before + size
 
@@ -115,7 +115,7 @@ def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOpt
                     else:
                         yield build(_plain(values, options), place, _encoded(values)), 1
         except (pa.ArrowException, OSError) as error:
-            reason = f"rows {row + 1} to {stop} cannot be read: {_words(error)}"
+            reason = f"rows {row + 1} to {stop} cannot be read: {described(error)}"
             yield Reject(Place(name, row + 1), reason, b""), stop - row
         start = stop
 
@@ -137,7 +137,7 @@ def _value(batch: pa.RecordBatch, at: int) -> Row | str:
         except UnicodeDecodeError:
             return f"the column {name!r} is not utf-8"
         except (ValueError, OverflowError) as error:
-            return f"the column {name!r} has no value that Python knows: {_words(error)}"
+            return f"the column {name!r} has no value that Python knows: {described(error)}"
     return row
 
 
@@ -153,5 +153,6 @@ def _encoded(row: Row) -> bytes:
     return msgspec.json.encode(row, enc_hook=str)
 
 
-def _words(error: BaseException) -> str:
+def described(error: BaseException) -> str:
+    """Write what pyarrow says in one line without a full stop."""
     return " ".join(str(error).split()).rstrip(".")

@@ -41,7 +41,7 @@ class WarcRecord(NamedTuple):
     block: bytes
     """What it holds; of one that is too long its first 64 KB."""
     raw: bytes
-    """All of it, as it is in the file decompressed, to its last blank line; of one that is too long as much as of
+    """All of it to its last blank line; as a gzip member where it is all of one; of one that is too long as much as of
     its block."""
     is_long: bool = False
     """Whether its block is longer than asked for."""
@@ -112,21 +112,22 @@ class _Splitter:
         self._max_bytes = max_bytes
         self._number = 0
         self._headers: Head | None = None
-        self._search_from: int | None = None
+        self._damage: Lost | None = None
 
     def next(self) -> WarcRecord | Broken | None:
         self._number += 1
         self._headers = None
         try:
-            if self._search_from is not None:
-                self._find_start(self._search_from)
+            if self._damage is not None:
+                damage, self._damage = self._damage, None
+                raise damage
             return self._record() if self._skip_blank_lines() else None
         except (Lost, _Wrong) as error:
             broken = self._broken(str(error))
-            self._search_from = error.start if isinstance(error, _Wrong) else 0
             if isinstance(error, Lost):
                 self._window.clear()
-            return broken
+            cause = self._find_start(error.start if isinstance(error, _Wrong) else 0)
+            return broken if cause is None else broken._replace(reason=f"{broken.reason}; {cause}")
 
     def _broken(self, reason: str) -> Broken:
         raw = bytes(self._window.bytes[:_KEPT_BYTES])
@@ -154,9 +155,15 @@ class _Splitter:
         block = bytes(window.bytes[head:end])
         if not window.is_gzip and _differs(block, headers.get_header("WARC-Block-Digest")):
             raise _Wrong("its digest is not that of its block", stop)
-        raw = bytes(window.bytes[:stop])
+        raw = self._raw(end, stop)
         window.drop(stop)
         return WarcRecord(self._number, headers, block, raw)
+
+    def _raw(self, end: int, stop: int) -> bytes:
+        """Return the record in a form that another one can follow, from a block's end to the blank lines' behind it."""
+        if stop - end < len(_BLANK_LINES):
+            return bytes(self._window.bytes[:end]) + _BLANK_LINES
+        return self._window.member(stop) or bytes(self._window.bytes[:stop])
 
     def _head(self) -> int:
         """Return where the head ends."""
@@ -217,29 +224,30 @@ class _Splitter:
         window.drop(stop)
         return WarcRecord(self._number, self._headers, beginning[head:], beginning, is_long=True)
 
-    def _find_start(self, start: int) -> None:
-        """Move to the next beginning of a record, or to the end."""
+    def _find_start(self, start: int) -> str | None:
+        """Move to the next beginning of a record, or to the end; return what damage was met before another member."""
         window = self._window
         window.members = [place for place in window.members if place >= start]
-        self._search_from = None
+        cause = None
         while True:
             found = _START.search(window.bytes, start)
             places = [found.start()] if found else []
             places += [place for place in window.members if window.bytes.startswith(_WARC, place)]
             if places:
                 window.drop(min(places))
-                return
+                return cause
             passed = max(len(window.bytes) - _START_BYTES, 0)
             window.drop(passed)
             start = max(start - passed, 0)
             try:
                 if not window.pull():
                     window.clear()
-                    return
-            except Lost:
-                # More damage of what is known to be damaged, unless another member has begun.
+                    return cause
+            except Lost as lost:
                 if window.members:
-                    raise
+                    self._damage = lost
+                    return cause
+                cause = str(lost)
                 window.clear()
 
 

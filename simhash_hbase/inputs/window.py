@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from simhash_hbase.inputs.members import Damage, End, Member, Piece
 
@@ -10,6 +11,15 @@ __all__ = ["Lost", "Window"]
 
 class Lost(Exception):
     """Bytes are missing; none of those before them belong to what follows."""
+
+
+class _Whole(NamedTuple):
+    """A member that has ended."""
+
+    start: int
+    """Below 0 where its beginning was dropped."""
+    stop: int
+    compressed: bytes | None
 
 
 class Window:
@@ -30,7 +40,8 @@ class Window:
         self.members: list[int] = []
         """Where gzip members begin."""
         self.is_gzip = False
-        self._ends: list[int] = []
+        self._whole: list[_Whole] = []
+        self._begun = 0
         self._pieces = iter(pieces)
 
     def pull(self) -> bool:
@@ -40,9 +51,10 @@ class Window:
             raise Lost(piece.reason)
         if isinstance(piece, Member):
             self.is_gzip = True
-            self.members.append(len(self.bytes))
+            self._begun = len(self.bytes)
+            self.members.append(self._begun)
         elif isinstance(piece, End):
-            self._ends.append(len(self.bytes))
+            self._whole.append(_Whole(self._begun, len(self.bytes), piece.compressed))
         elif piece is not None:
             self.bytes += piece
         return piece is not None
@@ -56,12 +68,16 @@ class Window:
 
     def goes_on(self, place: int) -> bool:
         """Tell whether a byte of the same member is there; damage behind the end of a member is not looked for."""
-        while place not in self._ends:
+        while all(whole.stop != place for whole in self._whole):
             if len(self.bytes) > place:
                 return True
             if not self.pull():
                 return False
         return False
+
+    def member(self, stop: int) -> bytes | None:
+        """Return the gzip member that is all of the first ``stop`` bytes, as it is in the file; None if none is."""
+        return next((whole.compressed for whole in self._whole if (whole.start, whole.stop) == (0, stop)), None)
 
     def find(self, pattern: re.Pattern[bytes], start: int, limit: int) -> re.Match[bytes] | None:
         """Search the next ``limit`` bytes."""
@@ -75,10 +91,12 @@ class Window:
         """Begin the window so many bytes later."""
         del self.bytes[:count]
         self.members = [place - count for place in self.members if place >= count]
-        self._ends = [place - count for place in self._ends if place > count]
+        self._begun -= count
+        self._whole = [_Whole(a - count, b - count, data) for a, b, data in self._whole if b > count]
 
     def clear(self) -> None:
         """Begin the window with what is read next."""
         self.bytes.clear()
         self.members.clear()
-        self._ends.clear()
+        self._begun = 0
+        self._whole.clear()

@@ -5,6 +5,8 @@ import io
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from simhash_hbase.inputs import InputOptions, Reject, read, scan
+
 DATE = "2026-03-04T05:06:07Z"
 HTML = [("Content-Type", "text/html; charset=utf-8")]
 
@@ -62,3 +64,35 @@ class Crawl:
 
 def page(text, title="t"):
     return f"<html><head><title>{title}</title></head><body><p>{text}</p></body></html>".encode()
+
+
+def read_bytes(folder, data, name="a.warc.gz", progress=None, **options):
+    path = folder / name
+    path.write_bytes(data)
+    return list(read([str(path)], InputOptions(**options), progress))
+
+
+def url(number):
+    return f"https://a.example/{number}"
+
+
+def text_of(number):
+    return f"Page {number}: " + " ".join(f"{number}.{word}" for word in range(200))
+
+
+def crawl_of(count, *, compressed=True):
+    crawl = Crawl(compressed=compressed)
+    for number in range(count):
+        crawl.answer(url(number), page(text_of(number)))
+    return crawl
+
+
+def scan_bytes(folder, data, name="a.warc.gz", **options):
+    """Read a crawl without extracting its pages."""
+    path = folder / name
+    path.write_bytes(data)
+    return list(scan([str(path)], InputOptions(**options)))
+
+
+def shown(records):
+    return [(r.place.line, r.reason, r.id) if isinstance(r, Reject) else r.id for r in records]

@@ -1,4 +1,4 @@
-"""Readers of documents: JSON lines, CSV, plain text, web pages, Parquet and folders, compressed or not."""
+"""Readers of documents: JSON lines, CSV, plain text, web pages, crawls, Parquet and folders, compressed or not."""
 
 from simhash_hbase.inputs.extract import extract
 from simhash_hbase.inputs.headers import headers

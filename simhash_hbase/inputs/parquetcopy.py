@@ -84,13 +84,15 @@ def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]
 
 
 def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Yield runs of rows: a slice is there for every type, where Arrow's take has none for some."""
     at = first = 0
     if not len(rows):
         return
     for batch in batches(file, None, group):
         last = int(np.searchsorted(rows, at + len(batch)))
-        if last > first:
-            yield batch.take(pa.array(rows[first:last] - at))
+        for run in np.split(rows[first:last] - at, np.flatnonzero(np.diff(rows[first:last]) > 1) + 1):
+            if len(run):
+                yield batch.slice(int(run[0]), len(run))
         at, first = at + len(batch), last
         # Behind the last row that is kept there may be damage, which was refused when it was read.
         if first == len(rows):
@@ -99,10 +101,13 @@ def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterato
 
 def _joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
+    size = 0
     for batch in taken:
         held.append(batch)
-        if sum(some.nbytes for some in held) >= _GROUP_BYTES:
+        size += batch.nbytes
+        if size >= _GROUP_BYTES:
             yield pa.Table.from_batches(held)
             held.clear()
+            size = 0
     if held:
         yield pa.Table.from_batches(held)

@@ -44,7 +44,14 @@ def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iter
     ------
     Page or Reject
         One an answer that is a page, whose id is its URL and whose metadata has the ``time`` of its capture; one
-        for each damaged record, after which the next one is looked for. Places are numbers of records from 1.
+        for each damaged record, after which the next one is looked for. Places are numbers of records from 1. With
+        ``keep_raw`` a page has its whole record, as the gzip member that it is in the file where it is one.
+
+    Notes
+    -----
+    A URL that was captured twice comes twice with one id, and what reads treats it as any repeated id: `dedup` and
+    `load` refuse the later captures, `add` and the index keep the last one, `claim` gives it the first one's decision
+    if the text is the same.
     """
     stream = open_chunks(source, options, progress)
     limit = min(PAGE_BYTES + _HTTP_HEAD_BYTES, options.max_record_bytes)

@@ -1,0 +1,169 @@
+"""``dedup --output`` of Parquet: the kept rows in a file with the same columns."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from corpus import near_copies
+
+from simhash_hbase.cli.decisions import FileDecisions
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("text", pa.large_string()),
+        ("kind", pa.dictionary(pa.int32(), pa.string())),
+        ("tags", pa.list_(pa.string())),
+        ("view", pa.string_view()),
+        ("at", pa.timestamp("ms", "UTC")),
+        pa.field("picture", pa.binary(), metadata={"of": "the page"}),
+    ],
+    metadata={"made by": "a test"},
+)
+
+
+def table(groups, copies=3):
+    rows = [
+        {**record, "kind": f"kind {at % 2}", "tags": ["a"] * (at % 3), "view": "v" * at, "at": at, "picture": b"\xff"}
+        for at, record in enumerate(near_copies(groups, copies))
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Return a file of 60 rows in groups of 25, in whose 20 groups of three the first is kept."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(table(20), path, row_group_size=25, compression={"text": "zstd", "picture": "none"})
+    return path
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_the_kept_rows_come_back_with_their_columns_types_codecs_and_groups(cli, empty, source, tmp_path, keep):
+    kept = tmp_path / "kept.parquet"
+
+    done = cli("dedup", empty, source, "--output", kept, "--keep", keep)
+
+    originals = [record["id"] for record in done.records if record["status"] == "original"]
+    before, after = pq.ParquetFile(source), pq.ParquetFile(kept)
+    whole = before.read()
+    assert len(originals) == 20
+    assert after.read().to_pylist() == [row for row in whole.to_pylist() if row["id"] in originals]
+    assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
+    assert after.schema_arrow.metadata == SCHEMA.metadata
+    assert after.metadata.num_row_groups == 3
+    assert [after.metadata.row_group(0).column(at).compression for at in range(7)] == [
+        before.metadata.row_group(0).column(at).compression for at in range(7)
+    ]
+
+
+def test_what_is_not_kept_is_said_before_the_work_begins(cli, empty, source, tmp_path):
+    done = cli("dedup", empty, source, "--output", tmp_path / "kept.parquet")
+
+    first, *_ = done.err.splitlines()
+    assert first.startswith("--output keeps rows, schema, codecs and row groups")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "kept.parquet", "some.index"]
+
+
+def test_rows_of_several_files_come_into_one(cli, empty, source, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    rows = table(8)
+    pq.write_table(rows[:5], folder / "1.parquet")
+    pq.write_table(rows[5:9].replace_schema_metadata({"made by": "another"}), folder / "2.parquet")
+    (folder / "3.parquet").write_bytes(b"no Parquet")
+    pq.write_table(rows[9:], folder / "4.parquet")
+
+    done = cli("dedup", empty, folder, "--output", tmp_path / "kept.parquet", "--rejects", tmp_path / "rejects")
+
+    assert done.code == 3
+    assert pq.read_table(tmp_path / "kept.parquet")["id"].to_pylist() == [f"group {n} copy 0" for n in range(8)]
+
+
+def test_refused_rows_are_not_among_the_kept(cli, empty, source, tmp_path):
+    rows = table(4, 1)
+    first = [{**rows[:1].to_pylist()[0], "text": words} for words in (None, "…", "an other text")]
+    pq.write_table(pa.concat_tables([pa.Table.from_pylist(first, SCHEMA), rows]), tmp_path / "b.parquet")
+
+    done = cli("dedup", empty, tmp_path / "b.parquet", "--output", tmp_path / "kept.parquet", "--quiet")
+
+    kept = pq.read_table(tmp_path / "kept.parquet")
+    assert done.code == 3
+    assert kept["id"].to_pylist() == [record["id"] for record in done.records]
+    assert kept["text"][0].as_py() == "an other text"
+
+
+def test_files_of_other_columns_are_refused_before_the_index_is_made(cli, source, tmp_path):
+    pq.write_table(pa.table({"id": ["1"], "text": ["x"]}), tmp_path / "b.parquet")
+
+    done = cli("dedup", f"file:{tmp_path / 'i'}", source, tmp_path / "b.parquet", "--create", "--output", "k")
+
+    assert done.code == 2
+    assert "same columns" in done.sentence
+    assert not (tmp_path / "i").exists()
+
+
+def test_a_name_of_another_compression_is_refused(cli, empty, source, tmp_path):
+    done = cli("dedup", empty, source, "--output", tmp_path / "kept.parquet.gz", "--quiet")
+
+    assert (done.code, done.out) == (2, b"")
+    assert "name it .parquet" in done.sentence
+
+
+def test_rows_and_lines_cannot_go_into_one_place(cli, empty, source, corpus_file, tmp_path):
+    done = cli("dedup", empty, source, corpus_file, "--output", tmp_path / "kept")
+
+    assert (done.code, done.out) == (2, b"")
+    assert "are not alike" in done.sentence
+
+
+def test_rows_behind_damage_are_refused_and_those_before_it_are_kept(cli, empty, tmp_path):
+    path = tmp_path / "a.parquet"
+    rows = table(12, 1)
+    pq.write_table(rows, path, row_group_size=4, compression="zstd", use_dictionary=False)
+    start = pq.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
+    data = bytearray(path.read_bytes())
+    data[start : start + 12] = b"\xff" * 12
+    path.write_bytes(data)
+
+    done = cli("dedup", empty, path, "--output", tmp_path / "kept.parquet", "--quiet")
+
+    assert done.code == 3
+    assert pq.read_table(tmp_path / "kept.parquet").to_pylist() == [*rows[:4].to_pylist(), *rows[8:].to_pylist()]
+
+
+def test_a_restart_ends_with_the_same_file(cli, tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    pq.write_table(table(500), path, row_group_size=400)
+    words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet")
+
+    def run(name, *more):
+        url, results, kept = f"file:{tmp_path / name}", tmp_path / f"{name}.jsonl", tmp_path / f"{name}.parquet"
+        return cli("dedup", url, path, *words, "--results", results, "--output", kept, *more).code
+
+    assert run("whole") == 0
+    with monkeypatch.context() as patch:
+        _stop_at_the_second_commit(patch)
+        assert run("parts") == 1
+    assert not (tmp_path / "parts.parquet").exists()
+
+    assert run("parts", "--resume") == 0
+    parts = (tmp_path / "parts.parquet").read_bytes()
+    assert run("parts", "--resume") == 0
+
+    assert parts == (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    decisions = map(json.loads, (tmp_path / "whole.jsonl").read_text().splitlines())
+    ids = [decision["id"] for decision in decisions if decision["status"] == "original"]
+    assert pq.read_table(tmp_path / "parts.parquet")["id"].to_pylist() == ids
+
+
+def _stop_at_the_second_commit(patch):
+    commit = FileDecisions.commit
+
+    def stop(self, progress):
+        if progress.records > 1_000:
+            raise OSError("stopped by the test")
+        commit(self, progress)
+
+    patch.setattr(FileDecisions, "commit", stop)

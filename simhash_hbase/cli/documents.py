@@ -43,7 +43,7 @@ def tell_passed_over(output: Output, progress: InputProgress) -> None:
     skipped = progress.skipped
     if not skipped:
         return
-    kinds = [f"{count:,} {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
+    kinds = [f"{count:,} × {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
     if len(skipped) > SHOWN_KINDS:
         kinds.append(f"and {len(skipped) - SHOWN_KINDS:,} other kinds")
     output.note(f"{skipped.total():,} records are no pages and were passed over: {', '.join(kinds)}")

@@ -70,10 +70,13 @@ class KeptRows:
         self.commit()
         self._notes.seek(0)
         entries = np.frombuffer(self._notes.read(), _ENTRIES)
-        partial = f"{self._path}.partial"
-        with output.meter("dedup: write the kept rows", len(entries), noun="rows") as meter:
-            copy_rows(self._parts(entries), partial, lambda done: meter.show(done, done))
-        Path(partial).replace(self._path)
+        partial = Path(f"{self._path}.partial")
+        try:
+            with output.meter("dedup: write the kept rows", len(entries), noun="rows") as meter:
+                copy_rows(self._parts(entries), str(partial), lambda done: meter.show(done, done))
+            partial.replace(self._path)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def _parts(self, entries: NDArray[np.void]) -> Iterator[tuple[str, NDArray[np.int64]]]:
         for number, name in enumerate(self._files):

@@ -62,7 +62,7 @@ def test_what_is_not_kept_is_said_before_the_work_begins_and_what_was_passed_ove
 
     first, *_, passed, _ = done.err.splitlines()
     assert first == "--output keeps whole records of originals; warcinfo, requests and other records are left out"
-    assert passed == "7 records are no pages and were passed over: 6 request record, 1 warcinfo record"
+    assert passed == "7 records are no pages and were passed over: 6 × request record, 1 × warcinfo record"
 
 
 def test_records_that_share_a_gzip_member_come_out_as_members_of_their_own(cli, empty, tmp_path):

@@ -133,6 +133,30 @@ def test_rows_behind_damage_are_refused_and_those_before_it_are_kept(cli, empty,
     assert pq.read_table(tmp_path / "kept.parquet").to_pylist() == [*rows[:4].to_pylist(), *rows[8:].to_pylist()]
 
 
+def test_damage_in_a_column_that_was_not_read_before_ends_in_a_sentence(cli, empty, source, tmp_path):
+    start = pq.ParquetFile(source).metadata.row_group(1).column(6).dictionary_page_offset
+    data = bytearray(source.read_bytes())
+    data[start : start + 12] = b"\xff" * 12
+    source.write_bytes(data)
+
+    done = cli("dedup", empty, source, "--output", tmp_path / "kept.parquet", "--quiet")
+
+    assert (done.code, len(done.records)) == (1, 60)
+    assert f"{source}: rows to be kept cannot be copied" in done.sentence
+    assert not list(tmp_path.glob("kept*"))
+
+
+def test_a_large_row_group_becomes_several(cli, empty, source, tmp_path, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.inputs.parquetcopy._GROUP_BYTES", 20_000)
+    kept = tmp_path / "kept.parquet"
+
+    done = cli("dedup", empty, source, "--output", kept)
+
+    originals = [record["id"] for record in done.records if record["status"] == "original"]
+    assert pq.read_table(kept)["id"].to_pylist() == originals
+    assert 3 < pq.ParquetFile(kept).metadata.num_row_groups < 20
+
+
 def test_a_restart_ends_with_the_same_file(cli, tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     pq.write_table(table(500), path, row_group_size=400)

@@ -20,7 +20,7 @@ from simhash_hbase.cli.decisions import (
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
 from simhash_hbase.cli.help import Command
-from simhash_hbase.cli.kept import Kept, KeptForm, kept_form, open_kept
+from simhash_hbase.cli.kept import NOTHING, Kept, kept_form, open_kept
 from simhash_hbase.cli.keptrows import rows_path
 from simhash_hbase.cli.longest import decide_longest
 from simhash_hbase.cli.options import (
@@ -92,7 +92,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint([], "")
         decisions = stack.enter_context(_decisions(options, new, output))
         given["stdin"] = stack.enter_context(spooled(files, wanted=_reads_twice(options, given)))
-        form = _form(files, options, given, output)
+        form = kept_form(files, input_settings(given), output) if options["kept"] else NOTHING
         index = stack.enter_context(_open(url, files, given, options, output))
         deduplicator = stack.enter_context(_deduplicator(index, dry_run=options["dry_run"]))
         report = stack.enter_context(open_report(options["report"]))
@@ -139,16 +139,6 @@ def _reads_twice(options: dict[str, Any], given: dict[str, Any]) -> bool:
     """Tell whether the input is looked at before it is decided, for the idf or for a header, or after: for a report."""
     has_header = options["kept"] is not None and given["input_format"] in ("csv", "tsv")
     return options["create"] or has_header or options["report"] is not None
-
-
-def _form(files: tuple[str, ...], options: dict[str, Any], given: dict[str, Any], output: Output) -> KeptForm:
-    """Find out how documents are kept, and say what of the input is not."""
-    if not options["kept"]:
-        return KeptForm(takes_bytes=False)
-    form = kept_form(files, input_settings(given))
-    if form.loss is not None:
-        output.note(form.loss)
-    return form
 
 
 def _kept_before(options: dict[str, Any], decisions: Decisions) -> int | None:

@@ -14,7 +14,7 @@ from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions, Place, headers
 
-__all__ = ["Kept", "KeptForm", "kept_form", "open_kept"]
+__all__ = ["NOTHING", "Kept", "KeptForm", "kept_form", "open_kept"]
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
 _KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
@@ -54,6 +54,10 @@ class KeptForm:
                 " indexes inside the file are made anew"
             )
         return None
+
+
+NOTHING = KeptForm(takes_bytes=False)
+"""Nothing is kept."""
 
 
 def _form_of(name: str, header: bytes | None) -> KeptForm:
@@ -105,8 +109,8 @@ class KeptFile:
         return self._stream.tell()
 
 
-def kept_form(files: Sequence[str], settings: InputOptions) -> KeptForm:
-    """Find out in which form the kept documents of an input can be written.
+def kept_form(files: Sequence[str], settings: InputOptions, output: Output) -> KeptForm:
+    """Find out in which form the kept documents of an input can be written, and say what of it is lost.
 
     Parameters
     ----------
@@ -114,6 +118,8 @@ def kept_form(files: Sequence[str], settings: InputOptions) -> KeptForm:
         FILE arguments.
     settings : InputOptions
         How they are read.
+    output : Output
+        For one sentence on what cannot be kept.
 
     Returns
     -------
@@ -136,7 +142,10 @@ def kept_form(files: Sequence[str], settings: InputOptions) -> KeptForm:
         if header != first[1].header:
             raise InvalidArgument(f"--output keeps rows below one header, and those of {first[0]} and {name} differ")
         rows += [name] if here.kind == ROWS else []
-    return replace(first[1], files=same_columns(rows)) if first else KeptForm()
+    found = replace(first[1], files=same_columns(rows)) if first else KeptForm()
+    if found.loss is not None:
+        output.note(found.loss)
+    return found
 
 
 @contextmanager

@@ -73,6 +73,8 @@ class Batch:
         """For a duplicate of a document that was kept before in this batch: its position."""
         self.leaving: list[set[int]] = [set() for _ in entries.ids]
         """Documents before it in this batch whose earlier text, within its reach, they are about to leave."""
+        self.left_by: list[set[int]] = [set() for _ in entries.ids]
+        """The same of documents behind it: their earlier text stands until its turn has come."""
         self._now = now
         self._rule: MatchRule = profile.rule
         self._sketches = sketch_integers(entries)
@@ -95,6 +97,8 @@ class Batch:
             if turn < at:
                 self.leaving[at].add(turn)
             elif turn > at:
+                if turn < len(self.entries):
+                    self.left_by[at].add(turn)
                 rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
                 self._stored[at] = [min([*self._stored[at], Option(rank, hit.similarity)], key=lambda o: o.rank)]
 

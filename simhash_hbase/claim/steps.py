@@ -34,7 +34,8 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     """Decide as if nobody else wrote; what would be an original becomes pending.
 
     A document that duplicates an earlier one of its own batch is held until that one is decided, and so is one whose
-    neighbour an earlier one of its batch is about to leave. Nobody else can see it, so nobody waits for it.
+    neighbour an earlier one of its batch is about to leave; so, too, is one that is about to leave an earlier one that
+    is held. Nobody else can see what is held, so nobody waits for it.
     """
     now = run.clock()
     oldest = run.profile.oldest(now)
@@ -42,7 +43,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     batch = Batch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
     batch.compare_stored(reach_all(run.store, run.profile, batch.entries, found_since(oldest)))
     decisions = batch.decide()
-    held = [{*batch.leaving[at], *(() if mate is None else (mate,))} for at, mate in enumerate(batch.mates)]
+    held = _held(batch)
     named = [None if held[at] else decision.of for at, decision in enumerate(decisions)]
     changed = refresh(run, named)
     wanted = []
@@ -56,6 +57,15 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
         elif decision.of not in changed:
             wanted.append((claim, as_duplicate(claim, decision, now=now)))
     commit(run, wanted)
+
+
+def _held(batch: Batch) -> list[set[int]]:
+    """List for each document those before it in its batch that have to be decided first."""
+    held = [{*batch.leaving[at], *(() if mate is None else (mate,))} for at, mate in enumerate(batch.mates)]
+    for at, behind in enumerate(batch.left_by):
+        for turn in behind if held[at] else ():
+            held[turn].add(at)
+    return held
 
 
 def release(run: Run, claims: Sequence[Claim]) -> None:

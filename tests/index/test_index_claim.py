@@ -100,6 +100,15 @@ def test_an_old_text_stands_until_its_document_s_turn_comes(make_index):
     assert index.verify().wrong == 0
 
 
+def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_index):
+    index = make_index()
+    index.add_entries(entries({"a": BASE, "b": BASE}))
+
+    # c waits for a, which leaves its reach; b is not to leave it meanwhile.
+    assert claim(index, {"a": BASE + 5, "c": BASE, "b": BASE - 1}) == [True, ("b", 0), ("a", 3)]
+    assert index.verify().wrong == 0
+
+
 def test_a_document_may_move_within_its_own_reach(make_index):
     index = make_index()
     claim(index, {"a": BASE})

@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any, Self
 
 from simhash_hbase.config import create_index
@@ -37,6 +39,8 @@ class Served:
     def __enter__(self) -> Self:
         log = self._process.stderr
         started = log.readline() if log else ""
+        # A log that nobody reads would stop the service as soon as the pipe is full.
+        Thread(target=lambda: deque(log or (), 0), daemon=True).start()
         if '"listening"' not in started:
             raise SimhashError(f"the service did not start: {started}")
         self._connection = HTTPConnection("127.0.0.1", json.loads(started)["port"])
@@ -45,7 +49,7 @@ class Served:
     def __exit__(self, *failure: object) -> None:
         self._connection.close()
         self._process.terminate()
-        self._process.communicate()
+        self._process.wait()
 
     def stream(self, path: str, body: bytes) -> int:
         """Send lines, and count the answers to those that became something."""

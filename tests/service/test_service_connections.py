@@ -7,6 +7,7 @@ import pytest
 from serving import NDJSON
 
 from simhash_hbase.service import middleware
+from simhash_hbase.service.server import listen
 from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.middleware import HANG_UP, Surround
 from simhash_hbase.stores.memory import MemoryStore
@@ -105,3 +106,11 @@ def test_a_stream_whose_client_waits_to_be_told_to_go_on_is_told_so(server):
         while (line := answer.readline()) and b"summary" not in line:
             continue
         assert b'"complete":true' in line
+
+
+def test_the_end_of_an_answer_does_not_wait_until_its_beginning_is_acknowledged():
+    with listen("127.0.0.1", 0, has_keys=True) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            # By this asyncio knows that it is to turn Nagle's algorithm off.
+            assert accepted.proto == socket.IPPROTO_TCP

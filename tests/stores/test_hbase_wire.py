@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
 from simhash_hbase.stores.hbase.detect import ask_version
 from simhash_hbase.stores.hbase.idl import either
@@ -172,3 +172,15 @@ def test_what_is_at_a_wrong_port_is_said(serve, monkeypatch, reply, words):
 
     with pytest.raises(StoreUnavailable, match=words):
         HBaseStore.open(serve(reply))
+
+
+def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve):
+    connections = iter(range(9))
+    options = serve(lambda number: [right(number)[0][: 10 if next(connections) == 0 else None]])
+    connection = connect(options)
+
+    with pytest.raises(StoreTimeout) as failure:
+        ask_version(connection, options)
+
+    assert "no Thrift gateway" not in str(failure.value)
+    connection.close()

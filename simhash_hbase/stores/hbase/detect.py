@@ -43,6 +43,9 @@ def ask_version(connection: Connection, options: HBaseOptions) -> int:
         return _ask(connection, options)
     except SimhashError as error:
         found = describe_gateway(connection.gateway, options)
+        if not found:
+            # It is one: that answer was cut off on its way.
+            raise
         raise StoreUnavailable(f"{connection.gateway} is no Thrift gateway as addressed: {found}") from error
 
 
@@ -59,12 +62,14 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
     Returns
     -------
     str
-        A clause for an error's sentence.
+        A clause for an error's sentence; empty when it answers as expected now.
     """
     found = ""
     for transport, protocol in product(TRANSPORTS, PROTOCOLS):
         first = _first_bytes(gateway, replace(options, transport=transport, protocol=protocol))
         if first.startswith(_START[transport, protocol]):
+            if (transport, protocol) == (options.transport, options.protocol):
+                return ""
             return f"it answers to {transport} transport and {protocol} protocol, so the address needs " + _hint(
                 transport, protocol
             )

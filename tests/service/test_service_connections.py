@@ -7,9 +7,9 @@ import pytest
 from serving import NDJSON
 
 from simhash_hbase.service import middleware
-from simhash_hbase.service.server import listen
 from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.middleware import HANG_UP, Surround
+from simhash_hbase.service.server import listen
 from simhash_hbase.stores.memory import MemoryStore
 
 SIZED = [(b"content-length", b"2")]

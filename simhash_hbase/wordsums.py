@@ -25,7 +25,8 @@ MAX_WEIGHT = 1e9
 MAX_TOTAL = 1 << 62
 """All weights of a document together stay below it, in integer units."""
 
-_MAX_ROWS = 1 << 20
+# A row takes some 300 bytes with its word and the dictionaries that lead to it: 80 MB in all.
+_MAX_ROWS = 1 << 18
 _FIRST_ROWS = 1 << 12
 _DROPPED = 0
 """The row of every token that counts for no feature."""
@@ -102,7 +103,7 @@ class WordSums:
 
     Notes
     -----
-    The tables start anew after a million words. Threads take turns.
+    The tables start anew after 262,144 words. Threads take turns.
     """
 
     def __init__(self, analyzer: CountingAnalyzer, *, hash: str, seed: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 import zstandard
 from crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, shown, url
 
+from simhash_hbase.chunks import BYTES_A_CHARACTER, Chunk
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, scan, total_bytes
 from simhash_hbase.inputs.extract import PAGE_BYTES
 
@@ -147,6 +148,25 @@ def test_codings_of_http_are_undone(tmp_path, coding, pack, chunked):
     (found,) = read_bytes(tmp_path, crawl.bytes())
 
     assert found.text == RUSSIAN * 50
+
+
+def test_a_page_is_as_long_before_it_is_extracted_as_its_text(tmp_path):
+    """A crawl of small coded pages is read a thousand documents at a time, unless they are known to be long."""
+    crawl = Crawl()
+    for number in range(3):
+        crawl.answer(
+            url(number),
+            gzip.compress(b"word " * 400_000),
+            [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")],
+        )
+    path = tmp_path / "a.warc"
+    path.write_bytes(crawl.bytes())
+
+    chunk = Chunk()
+    for record in scan([str(path)]):
+        chunk.add(record)
+
+    assert chunk.characters * BYTES_A_CHARACTER == 3 * 2_000_000
 
 
 @pytest.mark.parametrize(

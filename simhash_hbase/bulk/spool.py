@@ -217,7 +217,7 @@ def _digest(record: Scanned) -> bytes:
     if isinstance(record, Reject):
         return b""
     if isinstance(record, Page):
-        content, rest = record.content, repr((record.content_type, record.codings, record.metadata))
+        content, rest = record.content, repr((record.content_type, record.metadata))
     else:
         content = (record.text or "").encode("utf-8", "surrogatepass")
         rest = repr((record.simhash, record.features, record.metadata))

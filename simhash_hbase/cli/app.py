@@ -9,6 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from simhash_hbase.cli.controls import harmless
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.shell import VARIABLE
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
@@ -178,5 +179,5 @@ def _report(error: BaseException, state: dict[str, bool], code: int) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    click.echo(f"simhash-hbase: {' '.join(text.split())}", err=True)
+    click.echo(f"simhash-hbase: {harmless(' '.join(text.split()))}", err=True)
     return code

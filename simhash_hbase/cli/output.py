@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 from rich.console import Console
 
+from simhash_hbase.cli.controls import harmless
 from simhash_hbase.cli.interrupts import whole
 from simhash_hbase.cli.progress import Lines, Meter, Pace, Silent, live_bar
 from simhash_hbase.cli.tables import print_wide, record_table, rows_table, summary_table
@@ -116,7 +117,7 @@ class Output:
 
     def error(self, text: str) -> None:
         """Tell people why the exit code is not 0; standard error, also when quiet."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)
 
     def summary(self, command: str, documents: int, **counts: int) -> None:
         """Tell how many, how long and how fast: a table on a terminal, else a line."""

@@ -8,14 +8,14 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from simhash_hbase.cli.controls import harmless
+
 __all__ = ["print_wide", "record_table", "rows_table", "shown", "summary_table"]
 
 CELL_CHARACTERS = 100
 # A line of a cell up to this length is not broken if it holds a figure.
 WHOLE_CHARACTERS = 32
 PIPE_COLUMNS = 160
-# What would move a terminal's cursor, or worse: texts, ids and names of files are others'.
-CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
@@ -97,7 +97,7 @@ def shown(value: object) -> str:
     >>> shown({"table": 3, "rows": 1200})
     'table 3, rows 1,200'
     """
-    text = _written(value).translate(CONTROLS)
+    text = harmless(_written(value))
     return text if len(text) <= CELL_CHARACTERS else text[: CELL_CHARACTERS - 1] + "…"
 
 

@@ -1,4 +1,4 @@
-"""From a page to a document: HTTP's codings undone, bytes decoded, the main text taken out."""
+"""From a page to a document: bytes decoded, the main text taken out."""
 
 from importlib import import_module
 
@@ -54,8 +54,6 @@ def _of_html(page: Page) -> tuple[str, dict[str, str]]:
 
 def _decoded(page: Page) -> str:
     content = page.content
-    if page.codings:
-        content = import_module("simhash_hbase.inputs.codings").undo(content, page.codings, PAGE_BYTES)
     if len(content) > PAGE_BYTES:
         raise InvalidInput(f"the page is longer than {PAGE_BYTES} bytes")
     decode_page = import_module("simhash_hbase.inputs.charset").decode_page

@@ -68,7 +68,7 @@ class Page:
     id: str
     """The path of its file, or its URL."""
     content: bytes
-    """The page, in the encoding that it may declare itself, or what HTTP made of it."""
+    """The page, in the encoding that it may declare itself."""
     options: InputOptions
     """The encoding to fall back on, the metadata to keep."""
     place: Place
@@ -79,8 +79,6 @@ class Page:
     """Whether it is HTML; else plain text."""
     content_type: str | None = None
     """What the server said of it, such as ``text/html; charset=big5``."""
-    codings: tuple[str, ...] = ()
-    """What HTTP did to it, in that order: ``gzip``, ``br``, ``chunked``, …"""
     metadata: dict[str, str] = field(default_factory=dict)
     """What is known of it besides title and URL."""
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 # Not for use here: where they cannot be imported, that is said before anything is read.
 import simhash_hbase.inputs.charset
-import simhash_hbase.inputs.codings
 import simhash_hbase.inputs.maintext  # noqa: F401
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs.codings import undo
 from simhash_hbase.inputs.extract import PAGE_BYTES
 from simhash_hbase.inputs.members import pieces
 from simhash_hbase.inputs.options import InputOptions
@@ -121,14 +122,18 @@ def _page_of(body: _Body, record: WarcRecord, place: Place, options: InputOption
     url = _url(record.headers) or str(place)
     if record.is_long:
         return Reject(place, f"the page is longer than {PAGE_BYTES} bytes", record.raw, url)
+    try:
+        # Here, not in the workers: of what a page of a few KB unpacks to, they would be sent a thousand at a time.
+        content = undo(body.content, body.codings, PAGE_BYTES)
+    except InvalidInput as error:
+        return Reject(place, str(error), record.raw, url)
     return Page(
         id=url,
-        content=body.content,
+        content=content,
         options=options,
         place=place,
         raw=record.raw if options.keep_raw else None,
         html=is_html,
         content_type=body.content_type,
-        codings=body.codings,
         metadata={"time": record.headers.get_header("WARC-Date") or ""},
     )

@@ -85,3 +85,15 @@ def test_several_files_are_read_one_after_the_other(cli, empty, tmp_path):
 
     assert isinstance(added, Result)
     assert [record["id"] for record in added.records] == ["group 2 copy 0", "group 0 copy 0", "group 1 copy 0"]
+
+
+def test_what_is_told_of_others_names_moves_no_cursor(cli, empty, tmp_path):
+    file = tmp_path / "a\x1b]0;title\x07b.jsonl"
+    file.write_bytes(b"not json\n")
+
+    refused, missing = cli("add", empty, file), cli("add", empty, f"{file}.not there")
+
+    assert (refused.code, missing.code) == (3, 1)
+    for told in (refused.err, missing.err):
+        assert "\x1b" not in told
+        assert "\\x1b]0;title\\x07b.jsonl" in told

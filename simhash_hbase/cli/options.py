@@ -151,7 +151,7 @@ def index_options(function: F) -> F:
         _index("--max-members", type=click.IntRange(1), metavar="N", show_default="1000",
                help="Documents of one fingerprint that are read at most; told when cut."),
         ttl_option,
-        _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", hidden=True,
+        _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", show_default="30",
                help="How long an unfinished claim holds."),
         _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default="3600",
                help="Younger than this, vacuum leaves everything alone."),

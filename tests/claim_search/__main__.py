@@ -1,7 +1,7 @@
 """Search for a counter-example to claim on a real store: writers that are killed, slow and not answered.
 
 Several writers claim the same near copies and the same ids at the same time; everything that they were told, and
-everything that is stored in the end, is compared with what must hold. Exit code 1: something is wrong, and what. A
+everything that is stored in the end, is compared with what must hold. Exit code 1: something is wrong, and what; 2: a writer broke. A
 mutation takes a part of the protocol out: then something has to be found.
 """
 
@@ -22,7 +22,7 @@ WRITERS = 4
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Search, and tell what was found; 1 when something is wrong."""
+    """Search, and tell what was found; 1 when something is wrong, 2 when a writer broke."""
     parser = _parser()
     given = parser.parse_args(arguments)
     if kind_of(given.store) not in KINDS:
@@ -42,8 +42,8 @@ def main(arguments: Sequence[str]) -> int:
             if part.wrong:
                 return 1
     except Broken as broken:
-        print(f"WRONG: {broken}")
-        return 1
+        print(f"BROKEN: {broken}")
+        return 2
     print(f"{contested:,} contested claims, nothing wrong was found")
     return 0
 

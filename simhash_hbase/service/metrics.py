@@ -36,7 +36,9 @@ class Metrics:
             buckets=SECONDS,
             registry=self._registry,
         )
-        self.under_way = Gauge("simhash_requests_in_progress", "Requests under way.", registry=self._registry)
+        self.under_way = Gauge(
+            "simhash_requests_in_progress", "Requests under way that were let in.", registry=self._registry
+        )
         self.turned_away = Counter(
             "simhash_requests_turned_away", "Requests refused because there were too many.", registry=self._registry
         )

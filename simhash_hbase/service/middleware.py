@@ -1,7 +1,7 @@
 """What surrounds every request: its id, the limit on how many there are at once, its log line and its figures."""
 
 import asyncio
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -36,7 +36,8 @@ class Surround:
     metrics : Metrics
         Counts requests.
     most : int
-        Requests at a time.
+        Requests at a time. One counts from where it is let in to the end of its answer, not while the rest of its body
+        is drained: else whoever has no key could keep those out who have one.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, most: int) -> None:
@@ -52,24 +53,20 @@ class Surround:
             return
         headers = Headers(scope=scope)
         client = scope.get("client")
-        trail = Trail(request_id_of(headers.get("x-request-id")), scope["method"], client[0] if client else None)
+        trail = Trail(request_id_of(headers.get("x-request-id")), scope, client[0] if client else None)
         scope.setdefault("state", {})["trail"] = trail
-        exchange = _Exchange(scope, receive, send, trail)
-        self._under_way += 1
-        self._metrics.under_way.inc()
         try:
-            await self._answer(scope, exchange, trail)
+            with ExitStack() as slot:
+                await self._answer(scope, _Exchange(scope, receive, send, trail, slot), trail)
         except ClientDisconnect:
             trail.status = CLOSED_BY_CLIENT
         finally:
-            self._under_way -= 1
-            self._metrics.under_way.dec()
             self._finish(scope, trail)
 
     async def _answer(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
         """Have the request answered by the rest, or say why it is not."""
         try:
-            if self._under_way <= self._most or scope["path"] in FREE_PATHS:
+            if scope["path"] in FREE_PATHS or self._takes(exchange.slot):
                 await self._app(scope, exchange.receive, exchange.send)
                 return
             self._metrics.turned_away.inc()
@@ -88,9 +85,20 @@ class Surround:
             problem = internal()
         await problem.response(trail.request_id)(scope, exchange.receive, exchange.send)
 
+    def _takes(self, slot: ExitStack) -> bool:
+        """Let a request in, if there is room."""
+        if self._under_way >= self._most:
+            return False
+        self._under_way += 1
+        self._metrics.under_way.inc()
+        slot.callback(self._give_back)
+        return True
+
+    def _give_back(self) -> None:
+        self._under_way -= 1
+        self._metrics.under_way.dec()
+
     def _finish(self, scope: Scope, trail: Trail) -> None:
-        route = scope.get("route")
-        trail.route = getattr(route, "path", "none")
         self._metrics.requests.labels(trail.route, _known(trail.method), str(trail.status)).inc()
         self._metrics.seconds.labels(trail.route, trail.media).observe(trail.seconds())
         if scope["path"] not in FREE_PATHS:
@@ -100,7 +108,8 @@ class Surround:
 class _Exchange:
     """The messages of one request, watched."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, trail: Trail) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, trail: Trail, slot: ExitStack) -> None:
+        self.slot = slot
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -137,6 +146,7 @@ class _Exchange:
             self._trail.bytes_out += len(message.get("body", b""))
             if not message.get("more_body", False) and self._has_more:
                 await self._send({**message, "more_body": True})
+                self.slot.close()
                 await self._drain()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._send(message)

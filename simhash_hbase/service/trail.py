@@ -4,7 +4,9 @@ import re
 import secrets
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["Trail", "request_id_of"]
 
@@ -18,10 +20,9 @@ class Trail:
     """One request; filled in by whoever learns something of it."""
 
     request_id: str
-    method: str
+    scope: Mapping[str, Any]
+    """Of the request; the application puts its route in."""
     client: str | None = None
-    route: str = "none"
-    """The route's pattern, never the address itself: that may hold ids."""
     key: str | None = None
     """Name of the key that was presented."""
     media: str = "none"
@@ -34,6 +35,16 @@ class Trail:
     end: str | None = None
     """Of a stream: why there was no next line."""
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def method(self) -> str:
+        """The method that was asked for."""
+        return str(self.scope["method"])
+
+    @property
+    def route(self) -> str:
+        """The route's pattern, never the address itself: that may hold ids."""
+        return str(getattr(self.scope.get("route"), "path", "none"))
 
     def seconds(self) -> float:
         """Tell how long ago the request's header arrived."""

@@ -85,6 +85,29 @@ def test_of_a_request_that_is_too_long_the_rest_is_not_read(headers, monkeypatch
     assert (len(rest), hung_up) == (2, True)
 
 
+def test_probes_take_no_place_of_a_request():
+    async def both():
+        answered = []
+
+        async def app(scope, receive, send):
+            await (asyncio.Event().wait() if scope["path"] == "/readyz" else asyncio.sleep(0))
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"ok"})
+
+        async def send(message):
+            answered.append(message.get("status"))
+
+        surround = Surround(app, Metrics(MemoryStore()), most=1)
+        scope = {"type": "http", "method": "GET", "headers": []}
+        probe = asyncio.create_task(surround({**scope, "path": "/readyz"}, None, send))
+        await asyncio.sleep(0)
+        await surround({**scope, "path": "/"}, None, send)
+        probe.cancel()
+        return answered[0]
+
+    assert asyncio.run(both()) == 200
+
+
 def test_a_client_that_waits_to_be_told_to_go_on_is_not_waited_for():
     expecting = [(b"content-length", b"5"), (b"expect", b"100-continue")]
     _, rest, hung_up = exchange(SIZED, [MORE], request_headers=expecting)

@@ -1,6 +1,7 @@
 """What is asked wrongly gets the 4xx that says what is wrong, and changes nothing."""
 
 import socket
+from contextlib import ExitStack
 
 import pytest
 from duplex import Duplex
@@ -266,6 +267,34 @@ def test_a_line_that_does_not_end_ends_its_stream_behind_the_one_before(server):
     assert b'"matches":[]' in answer
     assert b'"complete":false,"last_line":1,' in end
     assert b'"code":"idle"' in end
+
+
+def test_who_is_refused_keeps_nobody_out(url, tmp_path):
+    refused = b"POST /v1/claims HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n"
+    with serving(url, tmp_path, "--max-requests", "1") as server, server.client() as client, ExitStack() as strangers:
+        for _ in range(20):
+            # Told so, and still free to send the body that is drained for a while.
+            stranger = strangers.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            stranger.sendall(refused)
+            assert stranger.makefile("rb").readline().split()[1] == b"401"
+
+            assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+
+
+def test_who_is_told_to_come_back_keeps_nobody_out(url, tmp_path):
+    with (
+        serving(url, tmp_path, "--max-requests", "1") as server,
+        server.client() as client,
+        Duplex(server, "/v1/queries") as held,
+    ):
+        held.send(b'{"simhash":"0"}\n')
+        assert held.status() == 200
+        with Duplex(server, "/v1/queries") as refused:
+            assert refused.status() == 503
+            held.finish()
+            assert b'"complete":true' in list(held.lines())[-1]
+
+            assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
 
 
 def test_requests_above_the_limit_are_told_to_come_back_and_probes_are_answered(url, tmp_path):

@@ -190,7 +190,8 @@ def _member_cell(entries: Entries, change: Change) -> Cell:
 def _own(name: str, cell: Cell) -> DocumentState:
     state = decode_document(cell.value)
     if state.id != name:
-        raise CorruptIndex(f"the document cell of {name!r} holds {state.id!r}")
+        both = f": that of {name!r} has {state.id!r}"
+        raise CorruptIndex("a document cell holds another id than its own", named=both)
     return state
 
 

@@ -53,7 +53,24 @@ __all__ = [
 
 
 class SimhashError(Exception):
-    """Base of every error that this package raises on purpose; its text is one sentence for people."""
+    """Base of every error that this package raises on purpose; its text is one sentence for people.
+
+    Parameters
+    ----------
+    sentence : str
+        What went wrong.
+    named : str
+        How the sentence goes on with the ids of documents, which logs leave out.
+    """
+
+    def __init__(self, sentence: str = "", *, named: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.named = named
+
+    def __str__(self) -> str:
+        """Return the whole sentence."""
+        return self.sentence + self.named
 
 
 class Retryable(SimhashError):

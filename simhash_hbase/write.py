@@ -109,7 +109,7 @@ def write_documents(
         if not pending:
             plans = [first[at] for at in range(len(entries))]
             return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
-    raise StoreBusy(f"{len(pending)} documents kept being changed by others, {entries.ids[pending[0]]!r} among them")
+    raise _lost(len(pending), entries.ids[pending[0]])
 
 
 def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
@@ -150,7 +150,7 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
             pending = sorted(refused)
         if not pending:
             return [at in first and first[at].was_shown_since(oldest) for at in range(len(ids))]
-    raise StoreBusy(f"{len(pending)} documents kept being changed by others, {ids[pending[0]]!r} among them")
+    raise _lost(len(pending), ids[pending[0]])
 
 
 def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
@@ -272,3 +272,7 @@ def _removals(pending: Sequence[int], states: Sequence[tuple[DocumentState, byte
     for at, held in zip(pending, states, strict=True):
         if held is not None and held[0].state != "removed":
             yield removal(at, *held)
+
+
+def _lost(count: int, name: str) -> StoreBusy:
+    return StoreBusy(f"{count} documents kept being changed by others", named=f", {name!r} among them")

@@ -123,7 +123,7 @@ class Service:
         except SimhashError as error:
             problem = of_error(error)
             if problem.status >= BUSY - 3:
-                logger.warning("store failed", extra=trail.extra(reason=str(error)))
+                logger.warning("store failed", extra=trail.extra(reason=error.sentence))
             raise problem from error
         except TimeoutError as error:
             late = "this took too long; what was to be written may have taken effect"

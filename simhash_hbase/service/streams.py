@@ -91,7 +91,7 @@ class Stream:
                 await reader
         except SimhashError as error:
             failure = of_error(error)
-            logger.warning("stream failed", extra=self._trail.extra(reason=str(error)))
+            logger.warning("stream failed", extra=self._trail.extra(reason=error.sentence))
         except Exception:
             failure = internal()
             logger.exception("stream failed", extra=self._trail.extra())

@@ -27,6 +27,8 @@ T = TypeVar("T")
 WORD = f"(?:{'|'.join(SYLLABLES)}){{2,4}}"
 TEXT = re.compile(rf"\b{WORD} {WORD} {WORD}\b")
 """What every text of `corpus` has, and nothing else."""
+IDS = re.compile(r"group \d+ copy \d+|client \d+/\d+/\d+|example\.org")
+"""What the ids have that are long enough to be told from the rest of a log."""
 
 
 class Server:
@@ -72,7 +74,7 @@ def serving(url: str, folder: Path, *options: str, auth: bool = True) -> Iterato
     """Serve an index; a server that still runs at the end is stopped, and must end with exit code 0.
 
     There are keys of the names ``all``, ``read``, ``write`` and ``metrics``. Whatever a test does, its log must hold
-    none of them and no text.
+    none of them, no text and no id.
     """
     keys = {}
     words = ["--no-auth"]
@@ -96,11 +98,12 @@ def serving(url: str, folder: Path, *options: str, auth: bool = True) -> Iterato
 
 
 def check_log(log: str, keys: dict[str, str]) -> None:
-    """Find no key, no digest of one and no text in a log whose lines are all JSON."""
+    """Find no key, no digest of one, no text and no id in a log whose lines are all JSON."""
     for name, key in keys.items():
         assert key not in log, name
         assert hashlib.sha256(key.encode()).hexdigest() not in log, name
     assert not TEXT.search(log)
+    assert not IDS.search(log)
     assert all(json.loads(line) for line in log.splitlines())
 
 

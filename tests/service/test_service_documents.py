@@ -6,7 +6,11 @@ from corpus import near_copies
 from serving import JSON, NDJSON, lines, ndjson
 
 from simhash_hbase import open_index
+from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.records import DocumentState, encode
 from simhash_hbase.results import answer_record, hex_simhash, stored_record
+from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.stores.base import Cell
 
 
 def test_a_document_is_added_found_told_and_removed_by_an_id_of_any_form(client, url):
@@ -76,3 +80,20 @@ def test_a_rule_of_the_callers_own_decides_what_is_found(client, url):
     assert found == json.loads(json.dumps(answer_record(None, answer)))
     refused = client.post("/v1/queries", content=b"{}", headers=JSON, params={"match": "distance", "similarity": 0.5})
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_argument")
+
+
+def test_of_a_store_that_contradicts_itself_the_log_tells_the_route_and_no_id(client, server, url):
+    name = "https://example.org/asked"
+    other = DocumentState(id="https://example.org/held", simhash=0, state="added", seen=0, stamp=0)
+    with open_index(url) as index:
+        cell = Cell(document_row(id_digest(name)), STATE_QUALIFIER, encode(other))
+        index.store.put(FAMILY_DOCUMENTS, [cell])
+
+    alone = client.get("/v1/documents", params={"id": name})
+    [end] = lines(client.post("/v1/lookups", content=ndjson([{"id": name}]), headers=NDJSON))
+
+    assert (alone.status_code, end["summary"]["error"]["code"]) == (500, "store_failed")
+    reason = "a document cell holds another id than its own"
+    logged = [(line["event"], line["route"], line["reason"]) for line in server.log() if "reason" in line]
+    assert logged == [("store failed", "/v1/documents", reason), ("stream failed", "/v1/lookups", reason)]
+    assert "example.org" not in server.log_text()

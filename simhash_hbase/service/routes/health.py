@@ -38,7 +38,7 @@ async def ready(request: Request) -> Response:
     try:
         await service.engine.probe()
     except SimhashError as error:
-        logger.warning("not ready", extra=request.state.trail.extra(reason=str(error)))
+        logger.warning("not ready", extra=request.state.trail.extra(reason=error.sentence))
         raise Problem(BUSY, "store_unavailable", "the store does not answer", retryable=True) from error
     return Response("ready\n", media_type=PLAIN)
 

@@ -1,7 +1,7 @@
 """What the routes share: one request's way from its body to its answer."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -109,7 +109,11 @@ class Service:
         return Response(msgspec.json.encode(record), media_type=JSON)
 
     async def call(self, request: Request, work: Callable[[Index], T]) -> T:
-        """Call a function with the index in a thread, within the time that a request may take.
+        """Call a function with the index in a thread, within the time that a request may take; see `outcome`."""
+        return await self.outcome(request, self.engine.run(work))
+
+    async def outcome(self, request: Request, work: Awaitable[T]) -> T:
+        """Wait for work of the engine, within the time that a request may take.
 
         Raises
         ------
@@ -119,7 +123,7 @@ class Service:
         trail: Trail = request.state.trail
         try:
             async with asyncio.timeout(self.limits.request_s - min(trail.seconds(), self.limits.request_s)):
-                return await self.engine.run(work)
+                return await work
         except SimhashError as error:
             problem = of_error(error)
             if problem.status >= BUSY - 3:

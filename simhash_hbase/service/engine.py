@@ -15,6 +15,7 @@ from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
 from simhash_hbase.index import Index
 from simhash_hbase.ownrows import read_idf, read_profile
+from simhash_hbase.stats import Stats
 from simhash_hbase.workers import Payload, Workers, translated, work
 
 __all__ = ["Engine"]
@@ -46,6 +47,7 @@ class Engine:
         # Its own thread: it must tell that the store is gone also when all others wait for it.
         self._probes = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self._probe: Future[object] | None = None
+        self._stats: Future[Stats] | None = None
         self._calls: set[Future[Any]] = set()
         self._pool: Workers | None = None
         self._analysis: Analysis | None = None
@@ -61,6 +63,13 @@ class Engine:
     async def run(self, call: Callable[[Index], T]) -> T:
         """Call a function with the index in a thread; when the caller is cancelled, one that has begun goes on."""
         return await asyncio.wrap_future(self._begin(self._threads, call, self.index))
+
+    async def stats(self) -> Stats:
+        """Count documents, rows and bytes; who asks while a count is under way gets that one's, made once for all."""
+        if self._stats is None or self._stats.done():
+            self._stats = self._begin(self._threads, _stats, self.index)
+        # Whoever gives up waiting does not end the count for the others.
+        return await asyncio.shield(asyncio.wrap_future(self._stats))
 
     async def analyse(self, what: Payload) -> Analysed:
         """Fingerprint and sketch documents; processes that were ended from outside are replaced once.
@@ -137,3 +146,7 @@ class Engine:
         if self._analysis is None:
             self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
         return work(self._analysis, *what)
+
+
+def _stats(index: Index) -> Stats:
+    return index.stats()

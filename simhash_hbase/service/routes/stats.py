@@ -26,8 +26,8 @@ router = APIRouter(tags=["index"])
 )
 async def stats(request: Request, service: Reading) -> Response:
     """Count documents, rows and bytes, by a sample where the index is large."""
-    figures = await service.call(request, lambda index: plain(index.stats()))
-    return Response(msgspec.json.encode(figures), media_type=JSON)
+    figures = await service.outcome(request, service.engine.stats())
+    return Response(msgspec.json.encode(plain(figures)), media_type=JSON)
 
 
 @router.get(

@@ -75,8 +75,11 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:
         raise InvalidArgument(f"{path} has a key called {name} already: remove its line first, or choose another name")
     key = PREFIX + secrets.token_urlsafe(KEY_BYTES)
     line = f"{name} {','.join(wanted)} {_digest(key).hex()}\n"
+    # Of a file that people edit, the last line may have no end.
+    held = file.read_bytes() if file.exists() else b""
+    glue = "\n" if held and not held.endswith(b"\n") else ""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="ascii") as stream:
-        stream.write(line)
+        stream.write(glue + line)
     return key
 
 

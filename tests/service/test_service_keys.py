@@ -40,6 +40,18 @@ def test_a_file_of_keys_is_its_owners_and_holds_no_key(tmp_path):
     assert Keyring(tmp_path / "keys").find(key[:-1]) is None
 
 
+def test_a_key_is_added_below_a_last_line_that_has_no_end(tmp_path):
+    path = tmp_path / "keys"
+    first = make_key(path, "one", ["read"])
+    path.write_text(path.read_text().rstrip("\n"))
+
+    second = make_key(path, "two", ["write"])
+
+    keys = Keyring(path)
+    assert [keys.find(key).name for key in (first, second)] == ["one", "two"]
+    assert len(path.read_text().splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

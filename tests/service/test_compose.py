@@ -1,12 +1,17 @@
 """The compose file fits what it mounts, builds and is read by."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import yaml
 from click.testing import CliRunner
 from prometheus import DOCKER
 
 from simhash_hbase.cli.app import COMMANDS, cli
+from simhash_hbase.service.keys import Keyring
 
 COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 SERVICES = COMPOSE["services"]
@@ -56,3 +61,23 @@ def test_the_service_is_started_by_commands_that_there_are():
         options = [word for word in words if word.startswith("--")]
         told = CliRunner().invoke(cli, [name, "--help"]).output
         assert all(option in told for option in options), options
+
+
+def test_a_start_behind_one_that_ended_before_it_kept_the_key_of_prometheus_makes_another(tmp_path):
+    [script] = SERVICES["service"]["command"]
+    making = "\n".join(line for line in script.splitlines() if "/keys/metrics ]" in line)
+    making = making.replace("/keys/", f"{tmp_path}/")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    keys, metrics = tmp_path / "keys", tmp_path / "metrics"
+
+    def start():
+        subprocess.run([*SERVICES["service"]["entrypoint"], making], env={**os.environ, "PATH": path}, check=True)
+        found = Keyring(keys).find(metrics.read_text().strip())
+        assert (found.name, found.scopes) == ("prometheus", {"metrics"})
+        return metrics.read_text()
+
+    first = start()
+    assert start() == first
+    metrics.write_text("")
+    assert start() != first
+    assert len(Keyring(keys)) == 1

@@ -30,7 +30,7 @@ THREADS = 16
 UNPROCESSABLE = 422
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 # With no keys, whoever can make this machine's browser open a page could make it ask the service under another name.
-_LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]", "testserver"]
+_LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
 
 def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = None, workers: int = 1) -> FastAPI:

@@ -23,8 +23,6 @@ class Limits:
     """Bytes of a JSON body, and of a line of a stream."""
     batch: int = 2_000
     """Documents of a stream that are worked on at a time: one commit each."""
-    matches: int = 10_000
-    """Matches that one answer may be asked for."""
     request_s: float = 30.0
     """Seconds until a request that is no stream must be answered, its body's arrival included."""
     idle_s: float = 30.0

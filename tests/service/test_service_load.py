@@ -130,6 +130,8 @@ def test_under_load_no_answer_is_wrong_or_lost(url, tmp_path):
         answered = list(pool.map(lambda client: client.run(until), clients))
 
         assert min(answered) > 0
+        # The line of a request is written behind its answer.
+        assert server.stop() == 0
         logged = [line for line in server.log() if line["event"] == "request"]
         assert {line["status"] for line in logged} <= {200, 404}
         assert sum(sum(line["documents"].values()) for line in logged) == sum(answered)

@@ -14,7 +14,7 @@ from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.errors import WorkerLost
 from simhash_hbase.inputs import Document
 
-__all__ = ["Payload", "Workers", "payload", "translated", "work"]
+__all__ = ["Payload", "Workers", "payload", "processors", "translated", "work"]
 
 WORKER_LOST = "a worker process was ended from outside; fewer --workers need less memory"
 
@@ -84,6 +84,13 @@ def _without_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def processors() -> int:
+    """Count the processors that this process may use, where the system tells, else those that there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def payload(documents: Sequence[Document]) -> Payload:

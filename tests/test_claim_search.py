@@ -77,6 +77,8 @@ def assert_all_trouble_was_had(said):
 # Each is found within a few seconds; a minute is what the search may take. How processes are scheduled follows from no
 # seed, and with it which of the things that are wrong comes first.
 MUTANT = ("--claims", "1000000", "--seconds", "60", "--seed", "1", "--mutation")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mutation", PROTOCOL)
 def test_the_search_finds_what_is_missing_in_memory(mutation):

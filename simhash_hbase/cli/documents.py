@@ -1,6 +1,5 @@
 """From FILE arguments to analysed chunks: what add, dedup, query and fingerprint have in common."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -13,6 +12,7 @@ from simhash_hbase.cli.output import Output
 from simhash_hbase.inputs import InputOptions, Reject, Scanned, scan, total_bytes, write_rejects
 from simhash_hbase.inputs import Progress as InputProgress
 from simhash_hbase.pipeline import Chunk, analyse
+from simhash_hbase.workers import processors
 
 __all__ = ["Documents", "input_settings", "take_input", "tell_passed_over", "tell_refusal"]
 
@@ -95,7 +95,7 @@ class Documents:
         # A record may turn out to be refused after it was read: its id came before, or it leaves no feature.
         self._options = input_settings(given, keep_raw=keep_raw or given["rejects"] is not None)
         # A sketch or two is not worth a thousand worker starts: --workers is what the machine lends us.
-        self._workers = given["workers"] or len(os.sched_getaffinity(0))
+        self._workers = given["workers"] or processors()
         self._output = output
         self._consumed = InputProgress()
         check_destinations(sources, {"--rejects": given["rejects"]})

@@ -23,6 +23,7 @@ from simhash_hbase.index import Index
 from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, scan, total_bytes, write_rejects
 from simhash_hbase.pipeline import CHUNK_DOCUMENTS
 from simhash_hbase.stores.hbase.options import HBaseOptions, parse_url
+from simhash_hbase.workers import processors
 
 KEY_BYTES = 8
 SOME_REFUSED = 3
@@ -67,7 +68,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         spool = Spool(_work_folder(index, options["work"]), index.store.url, index.profile)
         _begin(index, spool, into_existing=into_existing, take_over=options["take_over"])
         writer = _writer(url, index, spool, options, output)
-        workers = given["workers"] or len(os.sched_getaffinity(0))
+        workers = given["workers"] or processors()
         keep_raw = given["rejects"] is not None
         records = _records(files, input_settings(given, keep_raw=keep_raw), output)
         for part in spool.fill(records, index.analysis, workers=workers):

@@ -10,6 +10,7 @@ from simhash_hbase.cli.help import Command, Option
 from simhash_hbase.cli.options import debug_option, url_argument
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.workers import processors
 
 if TYPE_CHECKING:
     from simhash_hbase.service import Limits
@@ -59,7 +60,7 @@ def command(url: str, **options: Any) -> None:  # noqa: ANN401
         listen(options["host"], options["port"], has_keys=keys is not None) as listener,
         open_index(url, patience_s=options["timeout"] * STORE_PATIENCE) as index,
     ):
-        workers = options["workers"] or len(os.sched_getaffinity(0))
+        workers = options["workers"] or processors()
         app = create_app(index, keys=keys, limits=_limits(options), workers=workers)
         if not serve(app, listener, grace_s=options["grace"]):
             # Threads still wait for a store; a store keeps what it acknowledged however a process ends.

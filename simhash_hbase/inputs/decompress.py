@@ -54,6 +54,8 @@ def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
                 member, finished = None, finished + 1
     if member is not None:
         yield from _rest(member, block_bytes)
+    elif not finished:
+        raise InvalidInput("the file is empty, not gzip data: was it fetched whole?")
 
 
 def _rest(member: "zlib._Decompress", block_bytes: int) -> Iterator[bytes]:
@@ -99,8 +101,9 @@ def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
     """
     del block_bytes
     decompressor = zstandard.ZstdDecompressor()
-    frame = None
+    frame, is_empty = None, True
     for chunk in chunks:
+        is_empty = False
         for start in range(0, len(chunk), _ZSTD_STEP):
             data = chunk[start : start + _ZSTD_STEP]
             while data:
@@ -116,6 +119,8 @@ def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
                     frame = None
     if frame is not None:
         raise InvalidInput("the zstd data is cut off")
+    if is_empty:
+        raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")
 
 
 def _zstd_fault(error: zstandard.ZstdError) -> str:

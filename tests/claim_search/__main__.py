@@ -1,8 +1,9 @@
 """Search for a counter-example to claim on a real store: writers that are killed, slow and not answered.
 
 Several writers claim the same near copies and the same ids at the same time; everything that they were told, and
-everything that is stored in the end, is compared with what must hold. Exit code 1: something is wrong, and what; 2: a writer broke. A
-mutation takes a part of the protocol out: then something has to be found.
+everything that is stored in the end, is compared with what must hold. Exit code 1: something is wrong, and what;
+2: a writer broke.
+A mutation takes a part of the protocol out: then something has to be found.
 """
 
 import argparse

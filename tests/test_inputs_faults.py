@@ -114,6 +114,14 @@ def test_a_json_file_that_is_not_lines_is_one_reject(tmp_path, data):
     assert "jq" in got.reason
 
 
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst", "a.txt.gz", "a.warc.gz", "a.warc.zst", "a.html.gz"])
+def test_an_empty_file_that_is_to_be_compressed_is_refused(tmp_path, name):
+    (got,) = read_bytes(tmp_path, name, b"")
+
+    assert isinstance(got, Reject)
+    assert "the file is empty" in got.reason
+
+
 @pytest.mark.parametrize("block", [1, 50, 1 << 20])
 @pytest.mark.parametrize(("suffix", "compress"), [("gz", gzip.compress), ("zst", zstandard.compress)])
 def test_a_cut_off_file_keeps_what_came_before(tmp_path, suffix, compress, block):

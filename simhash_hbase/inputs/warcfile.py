@@ -57,6 +57,7 @@ def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iter
     stream = open_chunks(source, options, progress)
     limit = min(PAGE_BYTES + _HTTP_HEAD_BYTES, options.max_record_bytes)
     found = pieces(stream.blocks, options.block_bytes, named_gzip=source.compression == "gz")
+    record = None
     for record in warc_records(found, limit):
         place = Place(source.name, record.number)
         if isinstance(record, Broken):
@@ -67,8 +68,11 @@ def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iter
             progress.skipped[page] += 1
         else:
             yield page
-    if stream.fault is not None:
-        yield Reject(Place(source.name, 0), stream.fault, b"", source.id)
+    fault = stream.fault
+    if fault is None and record is None and source.compression is not None:
+        fault = "the file is empty: was it fetched whole?"
+    if fault is not None:
+        yield Reject(Place(source.name, 0), fault, b"", source.id)
 
 
 def _url(headers: Head | None) -> str:

@@ -1,7 +1,9 @@
 """What the store over HBase does beyond the contract: paging, grouping, limits, threads and forks."""
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from simhash_hbase.rowkey import BlockRows, block_rows, pack_rows
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, cells, grouping, scanning
+from simhash_hbase.stores.hbase.regions import Regions
+from simhash_hbase.stores.hbase.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
 from tests.stores.hbase_server import hbase_options, tables
 from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
@@ -62,6 +66,33 @@ def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, 
     assert answer(wide_store, asked, limit) == answer(model, asked, limit)
 
 
+@pytest.mark.parametrize("limit", [2, 3, 100])
+def test_a_page_may_end_on_the_last_key_of_a_prefix(store, monkeypatch, limit):
+    rows = [*((0, simhash) for simhash in (1, 2, (1 << 64) - 1)), *((prefix, 5) for prefix in range(1, 99))]
+    model = MemoryStore()
+    for one in (model, store):
+        one.put_rows(rows_of(*rows), timestamp=1)
+    monkeypatch.setattr(scanning, "REPLY_ROWS", 3)
+
+    for asked in (np.arange(99, dtype=np.uint64), uint64s(0, 1)):
+        assert answer(store, asked, limit) == answer(model, asked, limit)
+
+
+def test_regions_that_another_thread_forgets_meanwhile_are_told(monkeypatch):
+    regions = Regions(lambda: [b""])
+    monotonic = time.monotonic
+
+    def while_another_forgets():
+        other = Thread(target=regions.forget)
+        other.start()
+        other.join()
+        return monotonic()
+
+    monkeypatch.setattr("simhash_hbase.stores.hbase.regions.time.monotonic", while_another_forgets)
+
+    assert [regions.starts() for _ in range(3)] == [[b""]] * 3
+
+
 def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
     store.put_rows(rows_of(*((7, n) for n in range(300)), (8, 1)), timestamp=1)
     monkeypatch.setattr(scanning, "REPLY_ROWS", 10)
@@ -99,6 +130,22 @@ def test_writes_and_reads_are_cut_into_calls(store, monkeypatch):
     store.delete_rows(rows, timestamp=2)
     assert all_cells(store) == []
     assert all_pairs(store) == []
+
+
+def test_cells_with_a_timestamp_each_do_not_wait_for_one_another(store, monkeypatch):
+    made = [Cell(b"%03d" % n, b"s", b"v", 1 + n) for n in range(200)]
+    sent = []
+    push = Connection.push
+    monkeypatch.setattr(Connection, "push", lambda self, **options: sent.append(self) or push(self, **options))
+
+    store.put("d", made)
+    store.get("d", [(made[0].row, b"s")])
+    assert len(sent) <= 5
+    assert all_cells(store) == made
+    sent.clear()
+    store.delete("d", made)
+    assert len(sent) <= 4
+    assert all_cells(store) == []
 
 
 def test_of_two_writes_of_a_cell_in_one_call_the_later_stays(store):
@@ -160,6 +207,16 @@ def test_when_all_connections_are_in_use_for_too_long_the_store_is_busy(version)
     with store._gateways._pool.lend(1), pytest.raises(StoreBusy, match="all 1 connections"):
         found_by(store, 1)
     store.close()
+
+
+def test_connections_that_come_back_after_the_end_are_closed(version):
+    store = HBaseStore.open(hbase_options(version, tables().take()))
+
+    with store._gateways._pool.lend(2) as lent:
+        store.close()
+
+    assert store._gateways._pool.counts() == (0, 0)
+    assert [connection._closed for connection in lent] == [True, True]
 
 
 def test_parent_and_child_both_use_a_store_after_a_fork(store):

@@ -40,6 +40,7 @@ class Pool:
         self._greeted: set[Gateway] = set()
         self._resting: dict[Gateway, float] = {}
         self._turn = 0
+        self._closed = False
         self._start_empty()
 
     @contextmanager
@@ -77,8 +78,9 @@ class Pool:
             return len(self._idle), self._lent
 
     def close(self) -> None:
-        """Close the connections that are not lent."""
+        """Close the connections that are not lent, and from now on those that come back."""
         with self._changed:
+            self._closed = True
             for connection in self._idle:
                 connection.close()
             self._idle.clear()
@@ -143,7 +145,12 @@ class Pool:
             if not connection.is_clean():
                 connection.close()
         with self._changed:
-            self._idle += [connection for connection in lent if connection.is_clean()]
+            clean = [connection for connection in lent if connection.is_clean()]
+            if self._closed:
+                for connection in clean:
+                    connection.close()
+            else:
+                self._idle += clean
         self._release(len(lent))
 
     def suspect(self, gateway: Gateway) -> None:

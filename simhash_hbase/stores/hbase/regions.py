@@ -24,10 +24,12 @@ class Regions:
 
     def starts(self) -> list[bytes]:
         """Return the first keys, sorted."""
-        if self._known is None or time.monotonic() - self._asked > REMEMBER_S:
-            self._known = self._ask()
-            self._asked = time.monotonic()
-        return self._known
+        # Threads share it: another one may forget at any time.
+        known = self._known
+        if known is None or time.monotonic() - self._asked > REMEMBER_S:
+            known = self._ask()
+            self._known, self._asked = known, time.monotonic()
+        return known
 
     def forget(self) -> None:
         """Ask again next time: a region may have been split or moved."""

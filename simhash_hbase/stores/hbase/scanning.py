@@ -28,6 +28,7 @@ FAN_OUT_SOCKETS = 5
 BATCH_SOCKETS = 4
 # A request is about 150 bytes.
 WINDOW = 32
+LAST_SIMHASH = b"\xff" * 8
 
 
 def scan_prefixes(
@@ -106,8 +107,9 @@ class _Job:
         last = keys[-1][:PREFIX_BYTES]
         at = int(np.searchsorted(self._prefixes, U64(int.from_bytes(last, "big"))))
         seen = len(keys) - bisect_left(keys, last) + (self._seen if at == 0 else 0)
-        if seen > self._limit:
-            # What else this prefix holds is not wanted: a hot prefix must not be read to its end.
+        if seen > self._limit or keys[-1] == last + LAST_SIMHASH:
+            # What else this prefix holds is not wanted: a hot prefix must not be read to its end. After its last key
+            # there is nothing, and HBase refuses a filter with a range of nothing.
             self._prefixes, self._seen = self._prefixes[at + 1 :], 0
             self._start = pack_prefixes(self._prefixes[:1])[0] if len(self._prefixes) else b""
         else:

@@ -19,6 +19,9 @@ from simhash_hbase.stores.hbase.wire import Answer, Call
 
 __all__ = ["Thrift1"]
 
+# Sent before the first answer is read: the answers, some ten bytes each, must fit into what a socket holds.
+WRITES_AT_ONCE = 64
+
 
 class Thrift1:
     """Implements `Driver`.
@@ -139,8 +142,9 @@ class Thrift1:
                 isDelete=delete, column=_column(family, cell.qualifier), value=None if delete else cell.value
             )
             by_timestamp[cell.timestamp].append(self._idl.BatchMutation(row=cell.row, mutations=[mutation]))
-        for timestamp, rows in by_timestamp.items():
-            yield [self._write(timestamp, rows)]
+        calls = [self._write(timestamp, rows) for timestamp, rows in by_timestamp.items()]
+        for first in range(0, len(calls), WRITES_AT_ONCE):
+            yield calls[first : first + WRITES_AT_ONCE]
 
     def _write(self, timestamp: int | None, rows: list[Interface]) -> Call:
         if timestamp is None:

@@ -7,7 +7,11 @@ from simhash_hbase.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.rowkey import index_row
 from simhash_hbase.stores.base import Cell, Store
 
-__all__ = ["OpenLoad", "begin_load", "end_load", "read_open_load"]
+__all__ = ["MARGIN_MS", "OpenLoad", "begin_load", "end_load", "read_open_load"]
+
+MARGIN_MS = 60_000
+"""How far the timestamp of a load lies behind the server's clock: a cell that anybody changed meanwhile is newer, even
+where the servers' clocks differ."""
 
 _ROW = index_row("load")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS, PREFIX_BITS
 from simhash_hbase.leftovers import decode_cells, memberless, row_pairs, stale_members, up_to_date
-from simhash_hbase.openload import read_open_load
+from simhash_hbase.openload import MARGIN_MS, read_open_load
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import UNDECIDED_STATES, DocumentState, abandoned, encode
 from simhash_hbase.rowkey import BlockRows, distinct, member_row, row_digest, row_flag
@@ -17,6 +17,9 @@ __all__ = ["Vacuumed", "vacuum"]
 
 PAGE = 10_000
 ALL_PREFIXES = 1 << PREFIX_BITS
+# A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
+# which may itself be as far behind the one that vacuum goes by.
+LEAST_GRACE_MS = 2 * MARGIN_MS
 
 
 @dataclass(slots=True)
@@ -58,8 +61,8 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = No
     Notes
     -----
     Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
-    transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period is
-    touched, and rows whose members appeared meanwhile are put back.
+    transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
+    two minutes, is touched, and rows whose members appeared meanwhile are put back.
     """
     if read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
@@ -74,11 +77,20 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = No
     return result
 
 
+def _cutoff(store: Store, profile: Profile, now: int) -> int:
+    """Tell the latest time that may be deleted."""
+    grace_ms = round(profile.grace_s * 1000)
+    return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
+
+
 def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int) -> Vacuumed:
     result = Vacuumed()
-    cutoff = now - round(profile.grace_s * 1000)
+    cutoff = _cutoff(store, profile, now)
     doomed: list[Cell] = []
-    documents = [(cell, state) for cell, state in decode_cells(cells)[0] if (cell.timestamp or 0) <= cutoff]
+    # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
+    documents = [
+        (cell, state) for cell, state in decode_cells(cells)[0] if max(cell.timestamp or 0, state.stamp) <= cutoff
+    ]
     # The timestamp of a claim's cell may be no time.
     undecided = [(c, state) for c, state in documents if state.state in UNDECIDED_STATES and state.seen <= cutoff]
     result.abandoned = _give_up(store, undecided)
@@ -111,7 +123,7 @@ def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> i
     if not orphans.any():
         return 0
     doomed = BlockRows(rows.prefixes[orphans], rows.simhashes[orphans])
-    cutoff = now - round(profile.grace_s * 1000)
+    cutoff = _cutoff(store, profile, now)
     store.delete_rows(doomed, timestamp=cutoff)
     if isinstance(store, Transactional):
         return len(doomed.prefixes)

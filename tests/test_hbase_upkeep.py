@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from simhash_hbase import Index, Profile
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.bulk import Spool, StoreWriter, begin, load
+from simhash_hbase.inputs import Document, Place
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.records import DocumentState, encode
 from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
@@ -60,6 +64,48 @@ def test_what_is_damaged_is_told_and_repaired(make, clock):
     # The document knows of its member's new time, so both go.
     assert list(index.remove_many(["a"])) == [("a", True)]
     assert index.verify().wrong == 0
+
+
+def load_all(index, folder, simhashes):
+    spool = Spool(folder, index.store.url, index.profile)
+    begin(index, spool, into_existing=True)
+    documents = (Document(name, None, h, None, {}, Place("input", 0), None) for name, h in simhashes.items())
+    list(spool.fill(documents, Analysis(index.profile)))
+    load(index, spool, StoreWriter(index.store), into_existing=True)
+
+
+def assert_all_found(index, simhashes):
+    answers = index.query_entries(entries({f"near {name}": simhash for name, simhash in simhashes.items()}))
+    assert [answered(answer) for answer in answers] == [[(name, 0)] for name in simhashes]
+    assert index.verify().wrong == 0
+
+
+@pytest.mark.parametrize("ahead_ms", [5_000, 60_000])
+def test_what_vacuum_deletes_does_not_hide_what_is_loaded_at_once(make, clock, tmp_path, ahead_ms):
+    index = make(grace_s=0)
+    index.add_entries(entries({"a": BASE, "b": FAR}))
+    list(index.remove_many(["a"]))
+    clock.advance(ms=ahead_ms)
+    index.vacuum()
+
+    load_all(index, tmp_path / "load", {"a": BASE, "c": BASE ^ 0xFFFF})
+
+    assert_all_found(index, {"a": BASE, "b": FAR, "c": BASE ^ 0xFFFF})
+
+
+def test_a_removal_by_a_writer_whose_clock_is_ahead_is_kept_until_its_deletes_are_old_too(make, clock, tmp_path):
+    index = make(grace_s=0)
+    # The server stamped the cell a minute ago; the member was deleted up to the time of the writer's clock.
+    removed = DocumentState("a", BASE, "removed", seen=clock() - 1_000, stamp=clock() - 1_000)
+    row, digest = document_row(id_digest("a")), id_digest("a")
+    index.store.put(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, encode(removed), clock() - 61_000)])
+    index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), digest, b"", removed.stamp)])
+    clock.advance(ms=60_000)
+    index.vacuum()
+
+    load_all(index, tmp_path / "load", {"a": BASE})
+
+    assert_all_found(index, {"a": BASE})
 
 
 def test_documents_that_were_not_seen_expire_and_vacuum_takes_all_of_them(make, clock):

@@ -16,16 +16,12 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index import BATCH_DOCUMENTS, Index
 from simhash_hbase.layout import FAMILY_DOCUMENTS
-from simhash_hbase.openload import begin_load, end_load
+from simhash_hbase.openload import MARGIN_MS, begin_load, end_load
 from simhash_hbase.records import DocumentState
 from simhash_hbase.rowkey import BlockRows, distinct
 from simhash_hbase.walk import Walk, Watch
 
-__all__ = ["MARGIN_MS", "Loaded", "Writer", "begin", "load"]
-
-MARGIN_MS = 60_000
-"""How far the timestamp of a load lies behind the server's clock: a cell that anybody changed meanwhile is newer, even
-where the servers' clocks differ."""
+__all__ = ["Loaded", "Writer", "begin", "load"]
 
 CELLS_A_RANGE = 1 << 18
 SAMPLE_A_PART = 64

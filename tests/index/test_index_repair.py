@@ -137,7 +137,7 @@ def test_a_document_cell_that_does_not_decode_is_removed_and_vacuum_takes_its_me
     assert index.vacuum().stale_members == 1
 
 
-def test_vacuum_waits_for_an_open_load(index):
+def test_vacuum_is_refused_while_a_load_is_open(index):
     begin_load(index.store, "token")
 
     with pytest.raises(StoreBusy):

@@ -5,6 +5,8 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -151,6 +153,15 @@ def test_errors_say_what_where_and_how_often(store, proxy):
 
     with pytest.raises(StoreUnavailable, match=rf"at {proxy.address}: .* \(tried \d+ times in \d\.\d s\)"):
         found_by(store, 1)
+
+
+def test_a_gateway_that_answers_something_now_and_then_does_not_hold_up_a_batch_for_ever(store, proxy):
+    store._exchange._options = hbase_options(2, "x", deadline_s=0.15)
+    pieces = count(1)
+    proxy.chaos = lambda: next(pieces) % 4 == 0
+
+    with pytest.raises(StoreUnavailable, match=r"tried \d\d+ times"):
+        store._exchange.hold([partial(store._driver.get, "d", [(b"row", b"s")])] * 3_000, sockets=1)
 
 
 def test_a_lost_reply_to_a_compare_and_set_is_an_error_and_the_swap_is_not_repeated(store, proxy):

@@ -26,6 +26,8 @@ Task: TypeAlias = Callable[[], Conversation[T]]
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
 DOUBT_S = 2.0
+# A gateway that answers something now and then may hold up what is asked for so many deadlines.
+DEADLINES_IN_ALL = 10
 
 
 class Exchange:
@@ -78,7 +80,8 @@ class Exchange:
         window : int
             Conversations under way on one connection; what they send must fit into 32 KB if it is more than one.
         repeat : bool
-            What was not answered is asked again, on other connections, until nothing is answered for ``deadline_s``.
+            What was not answered is asked again, on other connections, until nothing is answered for ``deadline_s``, or
+            until ten times that after the first failure.
             When false, only connecting is repeated: what was sent once is never sent again.
         writes : bool
             To a disabled table a gateway goes on trying to write for minutes, without an answer: so when none comes for
@@ -241,22 +244,29 @@ def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
 
 
 class _Patience:
-    """Waits longer and longer between tries, until nothing was answered for too long."""
+    """Waits longer and longer between tries, until nothing was answered for too long, or not everything in all."""
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s
+        self._failed: float | None = None
+        self._all_tries = 0
         self._begin()
 
     def wait(self, error: Retryable, *, progress: bool) -> None:
         """Sleep before the next try, or raise the error when there is no time left for one."""
         if progress:
             self._begin()
+        now = time.monotonic()
+        self._failed = now if self._failed is None else self._failed
         self._tries += 1
-        waited = time.monotonic() - self._started
+        self._all_tries += 1
+        waited, in_all = now - self._started, now - self._failed
         # Random, so that clients that failed together do not come back together.
         pause = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._tries)
         if waited + pause > self._deadline_s:
             raise after_tries(error, self._tries, waited) from error
+        if in_all + pause > DEADLINES_IN_ALL * self._deadline_s:
+            raise after_tries(error, self._all_tries, in_all) from error
         time.sleep(pause)
 
     def _begin(self) -> None:

@@ -68,7 +68,7 @@ def gives_them_to_hbase(index, folder):
 def test_a_load_that_was_killed_is_made_whole_by_the_same_command(index, words, staging, tmp_path, phase, java_too):
     process = start(*words)
     end = time.monotonic() + PATIENCE_S
-    while not phase(index, tmp_path):
+    while not reached(phase, process, index, tmp_path):
         assert process.poll() is None
         assert time.monotonic() < end
         time.sleep(0.002)
@@ -84,6 +84,19 @@ def test_a_load_that_was_killed_is_made_whole_by_the_same_command(index, words, 
     assert not index.verify().wrong
     assert list(staging.iterdir()) == []
     assert not (tmp_path / "work").exists()
+
+
+def reached(phase, process, index, folder):
+    """Look while the command stands still, or it might end between the look and the kill."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        found = phase(index, folder)
+    except BaseException:
+        process.kill()
+        raise
+    if not found:
+        process.send_signal(signal.SIGCONT)
+    return found
 
 
 def kill(process, *, children_too):

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.hbase
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "tests" / "java" / "ShellLines.java"
+PATIENCE_S = 120
 SIMHASHES = np.random.default_rng(21).integers(0, 2**64, 1_500, dtype=np.uint64).tolist()
 
 
@@ -92,7 +93,7 @@ def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged
 
     writer = Thread(target=write)
     writer.start()
-    writing.wait()
+    assert writing.wait(PATIENCE_S)
     shell(take)
     enough.set()
     writer.join()

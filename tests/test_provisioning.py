@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -288,8 +289,10 @@ def test_a_process_that_only_has_the_same_id_is_left_alone(sleeper, other):
 
 def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
     process = sleeper(f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 0.1; done")
+    end = time.monotonic() + 30
     while not (tmp_path / "ready").exists():
-        pass
+        assert time.monotonic() < end
+        time.sleep(0.01)
     processes.stop_all([process], grace_s=0.3)
 
     assert not process.is_running()

@@ -114,6 +114,12 @@ def test_a_row_with_many_cells_is_read_in_parts(store, monkeypatch):
     assert [len(page) for page in store.scan_cells("d", b"", None, page=100)] == [100, 100, 57]
 
 
+def test_a_range_of_cells_ends_before_its_stop_also_after_a_full_page(store):
+    store.put("d", [Cell(b"row", b"s", b"v", 7), Cell(b"row\0", b"s", b"v", 7)])
+
+    assert all_cells(store, start=b"row", stop=b"row\0", page=1) == [Cell(b"row", b"s", b"v", 7)]
+
+
 def test_writes_and_reads_are_cut_into_calls(store, monkeypatch):
     monkeypatch.setattr(grouping, "WRITE_ROWS", 7)
     monkeypatch.setattr(grouping, "WRITE_BYTES", 100)

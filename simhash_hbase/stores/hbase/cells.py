@@ -67,10 +67,8 @@ def cell_pages(
 def _parts(
     exchange: Exchange, driver: Driver, family: str, start: bytes, stop: bytes | None, rows: int
 ) -> Iterator[list[Cell]]:
-    if stop is not None and start >= stop:
-        # For HBase, an empty stop means no stop, and one equal to the start a single row.
-        return
-    while True:
+    # For HBase, an empty stop means no stop, and one equal to the start a single row.
+    while stop is None or start < stop:
         parts = exchange.one(partial(driver.scan_cells, family, start, stop or b"", rows, ROW_PART))
         yield [cell for part in parts for cell in part]
         if len(parts) < rows:

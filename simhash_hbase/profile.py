@@ -105,7 +105,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     lease_s: Annotated[float, msgspec.Meta(gt=0)] = 30.0
     """Seconds after which an undecided claim that nobody renews is given up."""
     grace_s: Annotated[float, msgspec.Meta(ge=0)] = 3600.0
-    """Seconds for which `vacuum` leaves alone what a running writer may still need."""
+    """Seconds for which `vacuum` leaves alone what a running writer may still need; two minutes at least where the
+    store has no transactions."""
 
     def __post_init__(self) -> None:
         scheme = _parsed(self.scheme)

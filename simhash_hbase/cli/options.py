@@ -154,7 +154,7 @@ def index_options(function: F) -> F:
         _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", show_default="30",
                help="How long an unfinished claim holds."),
         _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default="3600",
-               help="Younger than this, vacuum leaves everything alone."),
+               help="Younger than this, vacuum leaves everything alone; on HBase and Redis 120 at least."),
         store_options,
     )(function)  # fmt: skip
 

@@ -131,9 +131,7 @@ def test_without_the_client_the_import_fails_with_the_install_command(monkeypatc
 
 
 @pytest.mark.parametrize(("must_run", "outcome"), [("1", "Failed"), ("", "Skipped")])
-def test_where_redis_is_not_installed_these_tests_fail_in_a_gate_and_skip_elsewhere(
-    monkeypatch, must_run, outcome
-):
+def test_where_redis_is_not_installed_these_tests_fail_in_a_gate_and_skip_elsewhere(monkeypatch, must_run, outcome):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv(MUST_RUN, must_run)
 

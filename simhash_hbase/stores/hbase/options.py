@@ -55,8 +55,8 @@ class HBaseOptions:
     timeout_s: float = 20.0
     """Seconds until a call must be answered; then its connection is closed."""
     deadline_s: float = 60.0
-    """Seconds for which calls that may be repeated are repeated while none is answered. Each answer starts them anew, for
-    ten times as long at most from the first failure of a batch on."""
+    """Seconds for which calls that may be repeated are repeated while none is answered. Each answer starts them anew,
+    for ten times as long at most from the first failure of a batch on."""
     max_connections: int = 32
     """Connections at a time; a gateway keeps a thread for each, 1,000 by default."""
     idle_s: float = 45.0

@@ -20,7 +20,7 @@ from simhash_hbase.cli.decisions import (
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
 from simhash_hbase.cli.help import Command
-from simhash_hbase.cli.kept import NOTHING, Kept, kept_form, open_kept
+from simhash_hbase.cli.kept import NOTHING, Kept, kept_form, looks_into, open_kept
 from simhash_hbase.cli.keptrows import rows_path
 from simhash_hbase.cli.longest import decide_longest
 from simhash_hbase.cli.options import (
@@ -136,9 +136,9 @@ def _check_results(options: dict[str, Any]) -> None:
 
 
 def _reads_twice(options: dict[str, Any], given: dict[str, Any]) -> bool:
-    """Tell whether the input is looked at before it is decided, for the idf or for a header, or after: for a report."""
-    has_header = options["kept"] is not None and given["input_format"] in ("csv", "tsv")
-    return options["create"] or has_header or options["report"] is not None
+    """Tell whether the input is looked at before it is decided, for the idf or to keep it, or after, for a report."""
+    looked_into = options["kept"] is not None and looks_into(given["input_format"])
+    return options["create"] or looked_into or options["report"] is not None
 
 
 def _kept_before(options: dict[str, Any], decisions: Decisions) -> int | None:

@@ -2,19 +2,20 @@
 
 import gzip
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
-from simhash_hbase.cli.keptfolder import KeptFolder
+from simhash_hbase.cli.keptfolder import KeptFolder, check_id
 from simhash_hbase.cli.keptplace import opened
 from simhash_hbase.cli.keptrows import KeptRows, rows_path, same_columns
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs import InputOptions, Place, headers
+from simhash_hbase.inputs import LINES as LINE_FORMATS
+from simhash_hbase.inputs import Beginning, InputOptions, Place, headers
 
-__all__ = ["NOTHING", "Kept", "KeptForm", "kept_form", "open_kept"]
+__all__ = ["NOTHING", "Kept", "KeptForm", "kept_form", "looks_into", "open_kept"]
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
 _KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
@@ -36,10 +37,12 @@ class KeptForm:
     """In which form documents came."""
 
     kind: str = LINES
-    header: bytes | None = None
-    """The header row of CSV."""
-    files: tuple[str, ...] = ()
-    """Of rows: the files in the order of the input."""
+    start: bytes = b""
+    """Of lines: what comes before the first, a byte order mark and the header row of CSV."""
+    line_end: bytes = b"\n"
+    """Of lines: in their encoding."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Of rows: the files in the order of the input, and where to open them."""
     takes_bytes: bool = True
     """Whether what is kept is written from the input's own bytes; rows are read again."""
 
@@ -60,9 +63,18 @@ NOTHING = KeptForm(takes_bytes=False)
 """Nothing is kept."""
 
 
-def _form_of(name: str, header: bytes | None) -> KeptForm:
-    kind = _KINDS.get(name, LINES)
-    return KeptForm(kind=kind, header=header, takes_bytes=kind != ROWS)
+def looks_into(name: str | None) -> bool:
+    """Tell whether `kept_form` reads in files of a format, so that a pipe had to be copied before."""
+    return name in (None, "parquet", *LINE_FORMATS)
+
+
+def _form_of(first: Beginning, rows: Mapping[str, str]) -> KeptForm:
+    kind = _KINDS.get(first.format, LINES)
+    if kind != LINES:
+        return KeptForm(kind=kind, files=rows, takes_bytes=kind != ROWS)
+    line_end = "\n".encode(first.encoding or "utf-8")
+    start = first.mark + (b"" if first.header is None else first.header + line_end)
+    return KeptForm(start=start, line_end=line_end)
 
 
 class NotKept:
@@ -83,17 +95,21 @@ class KeptFile:
     ----------
     stream : BinaryIO
         Where to.
+    start : bytes
+        What comes first.
     entry : callable
         Makes of the input's own bytes of a record what is written.
     batch : callable
         Makes of what is between two commits what is written, so that a file can be cut behind any of them.
     """
 
-    def __init__(self, stream: BinaryIO, entry: Callable[[bytes], bytes], batch: Callable[[bytes], bytes]) -> None:
+    def __init__(
+        self, stream: BinaryIO, start: bytes, entry: Callable[[bytes], bytes], batch: Callable[[bytes], bytes]
+    ) -> None:
         self._stream = stream
         self._entry = entry
         self._batch = batch
-        self._waiting = bytearray()
+        self._waiting = bytearray(start)
 
     def write(self, raw: bytes, name: str, place: Place) -> None:
         """Take one record."""
@@ -128,24 +144,42 @@ def kept_form(files: Sequence[str], settings: InputOptions, output: Output) -> K
     Raises
     ------
     InvalidArgument
-        When kinds or headers differ, or the columns of Parquet: they cannot go into one place.
+        When kinds, encodings of lines or headers differ, or the columns of Parquet: they cannot go into one place; or
+        when a file's id leads out of a folder.
     """
-    first: tuple[str, KeptForm] | None = None
-    rows: list[str] = []
-    for name, form, header in headers(files, settings):
-        here = _form_of(form, header)
-        first = first or (name, here)
-        if here.kind != first[1].kind:
-            raise InvalidArgument(
-                f"--output keeps {LINES}, {FILES}, {RECORDS} or {ROWS}, and {first[0]} and {name} are not alike"
-            )
-        if header != first[1].header:
-            raise InvalidArgument(f"--output keeps rows below one header, and those of {first[0]} and {name} differ")
-        rows += [name] if here.kind == ROWS else []
-    found = replace(first[1], files=same_columns(rows)) if first else KeptForm()
+    first: Beginning | None = None
+    rows: dict[str, str] = {}
+    for here in headers(files, settings):
+        first = first or here
+        _check_alike(first, here)
+        kind = _KINDS.get(here.format, LINES)
+        if kind == FILES:
+            check_id(here.id)
+        elif kind == ROWS and here.path is not None:
+            rows[here.name] = here.path
+    found = _form_of(first, same_columns(rows)) if first else KeptForm()
     if found.loss is not None:
         output.note(found.loss)
     return found
+
+
+def _check_alike(first: Beginning, other: Beginning) -> None:
+    kinds = [_KINDS.get(each.format, LINES) for each in (first, other)]
+    names = f"{first.name} and {other.name}"
+    if kinds[0] != kinds[1]:
+        raise InvalidArgument(f"--output keeps {LINES}, {FILES}, {RECORDS} or {ROWS}, and {names} are not alike")
+    if kinds[0] != LINES:
+        return
+    if first.format != other.format:
+        raise InvalidArgument(
+            f"--output keeps {LINES} of one format, and {names} are {first.format} and {other.format}"
+        )
+    if first.encoding != other.encoding:
+        raise InvalidArgument(
+            f"--output keeps {LINES} in one encoding, and {names} are in {first.encoding} and {other.encoding}"
+        )
+    if first.header != other.header:
+        raise InvalidArgument(f"--output keeps rows below one header, and those of {names} differ")
 
 
 @contextmanager
@@ -196,17 +230,12 @@ def open_kept(
 def _in_file(file: BinaryIO, path: str, form: KeptForm, keep: int) -> Iterator[Kept]:
     packed = path.endswith(".gz")
     if form.kind == RECORDS:
-        kept = KeptFile(file, _member if packed else _unpacked, bytes)
+        kept = KeptFile(file, b"", _member if packed else _unpacked, bytes)
     else:
-        kept = KeptFile(file, _line, _packed if packed else bytes)
-    if form.header is not None and not keep:
-        kept.write(form.header, "", Place(path, 0))
+        start, line_end = b"" if keep else form.start, form.line_end
+        kept = KeptFile(file, start, lambda raw: raw + line_end, _packed if packed else bytes)
     yield kept
     kept.commit()
-
-
-def _line(raw: bytes) -> bytes:
-    return raw + b"\n"
 
 
 def _packed(data: bytes) -> bytes:

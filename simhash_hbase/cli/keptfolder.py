@@ -10,7 +10,7 @@ import zstandard
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Place
 
-__all__ = ["KeptFolder"]
+__all__ = ["KeptFolder", "check_id"]
 
 
 class KeptFolder:
@@ -52,10 +52,8 @@ class KeptFolder:
         InvalidArgument
             When its id leads out of the folder.
         """
-        relative = PurePath(name)
-        if relative.is_absolute() or ".." in relative.parts:
-            raise InvalidArgument(f"--output keeps files under their ids, and {name} leads elsewhere: name its folder")
-        target = self._folder / relative
+        check_id(name)
+        target = self._folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(_compressed(raw, target.suffix))
         self._waiting.append(target)
@@ -68,6 +66,19 @@ class KeptFolder:
         self._count += len(self._waiting)
         self._waiting.clear()
         return self._count
+
+
+def check_id(name: str) -> None:
+    """Refuse the id of a file that was named by itself, if it leads out of any folder.
+
+    Raises
+    ------
+    InvalidArgument
+        For an absolute path, or one with ``..``.
+    """
+    relative = PurePath(name)
+    if relative.is_absolute() or ".." in relative.parts:
+        raise InvalidArgument(f"--output keeps files under their ids, and {name} leads elsewhere: name its folder")
 
 
 def _compressed(raw: bytes, suffix: str) -> bytes:

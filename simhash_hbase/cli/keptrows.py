@@ -1,7 +1,7 @@
 """The kept documents of Parquet files: a Parquet file with the same columns."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from struct import Struct
 from typing import BinaryIO
@@ -26,8 +26,8 @@ class KeptRows:
     ----------
     path : str
         The file to write; it is there when it is whole.
-    files : sequence of str
-        Those of the input, in its order.
+    files : mapping of str to str
+        Those of the input, in its order, and where to open them.
     notes : BinaryIO
         A file for the numbers of rows, 12 bytes each, with those that an earlier run left.
 
@@ -37,12 +37,12 @@ class KeptRows:
         When the name says that the file be compressed.
     """
 
-    def __init__(self, path: str, files: Sequence[str], notes: BinaryIO) -> None:
+    def __init__(self, path: str, files: Mapping[str, str], notes: BinaryIO) -> None:
         if path.endswith((".gz", ".zst")):
             raise InvalidArgument(f"--output {path}: Parquet compresses inside of the file: name it .parquet")
         self._path = path
         self._files = files
-        self._numbers = {name: number for number, name in reversed(list(enumerate(files)))}
+        self._numbers = {name: number for number, name in enumerate(files)}
         self._notes = notes
 
     def write(self, raw: bytes, name: str, place: Place) -> None:
@@ -79,9 +79,9 @@ class KeptRows:
             partial.unlink(missing_ok=True)
 
     def _parts(self, entries: NDArray[np.void]) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        for number, name in enumerate(self._files):
+        for number, path in enumerate(self._files.values()):
             first, last = np.searchsorted(entries["file"], (number, number + 1)).tolist()
-            yield name, entries["row"][first:last].astype(np.int64)
+            yield path, entries["row"][first:last].astype(np.int64)
 
 
 def rows_path(path: str) -> str:
@@ -89,8 +89,8 @@ def rows_path(path: str) -> str:
     return f"{path}.rows"
 
 
-def same_columns(files: Sequence[str]) -> tuple[str, ...]:
-    """Return those of some Parquet files that can be read.
+def same_columns(files: Mapping[str, str]) -> Mapping[str, str]:
+    """Return those of some Parquet files that can be read: names, and where to open them.
 
     Raises
     ------
@@ -98,12 +98,12 @@ def same_columns(files: Sequence[str]) -> tuple[str, ...]:
         When their columns differ.
     """
     if not files:
-        return ()
+        return {}
     from simhash_hbase.inputs.parquetcopy import schema_of  # noqa: PLC0415 - pyarrow is an extra
 
-    schemas = {name: schema for name in files if (schema := schema_of(name)) is not None}
+    schemas = {name: schema for name, path in files.items() if (schema := schema_of(path)) is not None}
     names = tuple(schemas)
     for name in names[1:]:
         if schemas[name] != schemas[names[0]]:
             raise InvalidArgument(f"--output keeps rows of the same columns, and those of {names[0]} and {name} differ")
-    return names
+    return {name: files[name] for name in names}

@@ -1,7 +1,7 @@
 """Readers of documents: JSON lines, CSV, plain text, web pages, crawls, Parquet and folders, compressed or not."""
 
 from simhash_hbase.inputs.extract import extract
-from simhash_hbase.inputs.headers import headers
+from simhash_hbase.inputs.headers import LINES, Beginning, headers
 from simhash_hbase.inputs.options import FORMATS, InputOptions
 from simhash_hbase.inputs.reading import read, scan
 from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
@@ -12,6 +12,8 @@ from simhash_hbase.inputs.streams import Progress
 
 __all__ = [
     "FORMATS",
+    "LINES",
+    "Beginning",
     "Document",
     "Feature",
     "InputOptions",

@@ -1,29 +1,53 @@
-"""The header rows of the sources: what a file of some of their records needs at its beginning."""
+"""The beginnings of the sources: what a file of some of their records needs at its own."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.csvfile import DELIMITERS, read_header
 from simhash_hbase.inputs.formats import format_of
 from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.sources import expand, files
+from simhash_hbase.inputs.sources import Source, expand, files
+from simhash_hbase.inputs.streams import Progress, open_stream
+
+LINES = frozenset({"jsonl", "csv", "tsv", "text"})
+"""Formats whose records are lines, so that a file has one encoding for all of them."""
 
 
-def headers(named: Sequence[str], options: InputOptions) -> Iterator[tuple[str, str, bytes | None]]:
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is known of a file before its records are read."""
+
+    name: str
+    """As in the places of its records."""
+    path: str | None
+    """Where to open it; None is standard input itself."""
+    id: str
+    """The id, where the file is one document."""
+    format: str
+    encoding: str | None = None
+    """Of lines: the codec."""
+    mark: bytes = b""
+    """Of lines: the byte order mark."""
+    header: bytes | None = None
+    """The header row's own bytes without the line end; None for formats without one."""
+
+
+def headers(named: Sequence[str], options: InputOptions) -> Iterator[Beginning]:
     """Look at the sources before they are read.
 
     Parameters
     ----------
     named : sequence of str
-        As for `read`; standard input only where `options` names a copy of it, or it has no header.
+        As for `read`; standard input only where `options` names a copy of it, or its records are no lines.
     options : InputOptions
         As for `read`.
 
     Yields
     ------
-    (name, format, header)
-        For every file that will be read; the header's own bytes, None for formats without one. A file without a
-        usable header is left out, as all of it will be refused.
+    Beginning
+        For every file that will be read. One of lines that cannot be read as text, or is without a usable header, is
+        left out, as all of it will be refused.
 
     Raises
     ------
@@ -36,7 +60,19 @@ def headers(named: Sequence[str], options: InputOptions) -> Iterator[tuple[str, 
                 name = format_of(source, options)
             except InvalidInput:
                 continue
-            if name not in DELIMITERS:
-                yield source.name, name, None
-            elif (header := read_header(source, options, DELIMITERS[name])) is not None:
-                yield source.name, name, header
+            if not source.has_name:
+                continue
+            if name not in LINES:
+                yield Beginning(source.name, source.path, source.id, name)
+            elif (found := _of_lines(source, name, options)) is not None:
+                yield found
+
+
+def _of_lines(source: Source, name: str, options: InputOptions) -> Beginning | None:
+    stream = open_stream(source, options, Progress())
+    if isinstance(stream, str):
+        return None
+    header = None
+    if name in DELIMITERS and (header := read_header(source, options, DELIMITERS[name])) is None:
+        return None
+    return Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header)

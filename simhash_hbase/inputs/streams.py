@@ -59,6 +59,8 @@ class Stream:
     """What ``blocks`` decodes with."""
     encoding: str
     """What the file is in."""
+    mark: bytes = b""
+    """The byte order mark before the blocks."""
     fault: str | None = None
     """Why the blocks ended before the file did; known when they are used up."""
 
@@ -129,6 +131,7 @@ def open_stream(source: Source, options: InputOptions, progress: Progress) -> St
     stream.encoding, skip = mark or (_codec(options, head), 0)
     if stream.encoding not in WIDE and _looks_binary(head[:_BINARY_BYTES], stream.encoding):
         return "the file looks binary: it has NUL bytes at its beginning"
+    stream.mark = head[:skip]
     stream.blocks = chain((head[skip:],), blocks)
     stream.codec = stream.encoding
     if stream.encoding in WIDE:

@@ -34,7 +34,7 @@ def read_whole_file(source: Source, options: InputOptions, progress: Progress) -
         yield Reject(place, stream, b"", source.id)
         return
     data, whole = take_all(stream.blocks, options.max_record_bytes)
-    raw = stream.original(data)
+    raw = stream.mark + stream.original(data)
     if not whole:
         reason = f"the file is longer than {options.max_record_bytes} bytes"
         yield Reject(place, f"{reason}; only its beginning is kept", raw, source.id)

@@ -79,11 +79,21 @@ def test_a_file_is_no_folder_to_keep_files_in(cli, empty, source, tmp_path):
     assert (tmp_path / "kept").read_text() == "mine"
 
 
-def test_no_file_is_written_outside_of_the_folder(cli, empty, source, tmp_path):
-    refused = cli(
-        "dedup", empty, source / "part 0" / "0.txt", "--input-format", "folder", "--output", tmp_path / "kept"
-    )
+def test_no_file_is_written_outside_of_the_folder(cli, source, tmp_path):
+    file, kept = source / "part 0" / "0.txt", tmp_path / "kept"
 
-    assert refused.code == 2
+    refused = cli("dedup", f"file:{tmp_path / 'i'}", file, "--input-format", "folder", "--create", "--output", kept)
+
+    assert (refused.code, refused.out) == (2, b"")
     assert "leads elsewhere" in refused.sentence
-    assert held(tmp_path / "kept") == {}
+    assert not (tmp_path / "i").exists()
+    assert not kept.exists()
+
+
+def test_a_file_named_by_itself_below_the_present_folder_is_kept(cli, empty, source, tmp_path, monkeypatch):
+    monkeypatch.chdir(source)
+    words = ("part 0/0.txt", "part 0/1.txt", "--input-format", "folder", "--output", tmp_path / "kept")
+
+    assert cli("dedup", empty, *words).code == 0
+
+    assert list(held(tmp_path / "kept")) == ["part 0/0.txt"]

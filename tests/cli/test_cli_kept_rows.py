@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from corpus import near_copies
+from results import run
 
 from simhash_hbase.cli.decisions import FileDecisions
 
@@ -111,6 +112,16 @@ def test_a_name_of_another_compression_is_refused(cli, empty, source, tmp_path):
     assert "name it .parquet" in done.sentence
 
 
+@pytest.mark.parametrize("more", [[], ["--create", "--analyzer", "shingle"]])
+def test_rows_from_standard_input_are_kept_too(empty, source, tmp_path, more):
+    kept, url = tmp_path / "kept.parquet", f"file:{tmp_path / 'i'}" if more else empty
+
+    done = run("dedup", url, "-", "--input-format", "parquet", "--output", kept, *more, data=source.read_bytes())
+
+    assert done.code == 0
+    assert pq.read_table(kept)["id"].to_pylist() == [f"group {n} copy 0" for n in range(20)]
+
+
 def test_rows_and_lines_cannot_go_into_one_place(cli, empty, source, corpus_file, tmp_path):
     done = cli("dedup", empty, source, corpus_file, "--output", tmp_path / "kept")
 
@@ -162,19 +173,19 @@ def test_a_restart_ends_with_the_same_file(cli, tmp_path, monkeypatch):
     pq.write_table(table(500), path, row_group_size=400)
     words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet")
 
-    def run(name, *more):
+    def run_into(name, *more):
         url, results, kept = f"file:{tmp_path / name}", tmp_path / f"{name}.jsonl", tmp_path / f"{name}.parquet"
         return cli("dedup", url, path, *words, "--results", results, "--output", kept, *more).code
 
-    assert run("whole") == 0
+    assert run_into("whole") == 0
     with monkeypatch.context() as patch:
         _stop_at_the_second_commit(patch)
-        assert run("parts") == 1
+        assert run_into("parts") == 1
     assert not (tmp_path / "parts.parquet").exists()
 
-    assert run("parts", "--resume") == 0
+    assert run_into("parts", "--resume") == 0
     parts = (tmp_path / "parts.parquet").read_bytes()
-    assert run("parts", "--resume") == 0
+    assert run_into("parts", "--resume") == 0
 
     assert parts == (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     decisions = map(json.loads, (tmp_path / "whole.jsonl").read_text().splitlines())

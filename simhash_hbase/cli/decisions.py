@@ -23,15 +23,15 @@ __all__ = [
     "new_checkpoint",
 ]
 
-VERSION = 1
+VERSION = 2
 _DECIDE_NOTHING = ("debug", "quiet", "report", "resume", "workers")
 
 
 class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
     """How far a run has come: what it says is on the disk, whatever else is not."""
 
-    inputs: list[tuple[str, int, int]]
-    """Path, size and time of change (ns) of every file of the input."""
+    inputs: str
+    """Digest of path, size and time of change of every file of the input."""
     options: str
     """Digest of the options that decide what is written."""
     records: int = 0
@@ -134,7 +134,8 @@ class FileDecisions:
     Raises
     ------
     InvalidArgument
-        When there is a file already and `resume` is false, or the options are others than the earlier run's.
+        When there is a file already and `resume` is false, or it has no checkpoint, or the options are others than the
+        earlier run's.
     InvalidInput
         When the input has changed since.
 
@@ -153,6 +154,8 @@ class FileDecisions:
             raise InvalidArgument(f"{path} is there already: add --resume to go on with it, or remove it")
         self._file: BinaryIO = self._path.open("ab")
         self._file.truncate(self.start.result_bytes if self.start else 0)
+        # Cutting moves no position, and how long the file is may be asked before the next byte is written.
+        self._file.seek(0, 2)
 
     def __enter__(self) -> Self:
         return self
@@ -188,6 +191,8 @@ class FileDecisions:
 
     def _earlier(self, new: Checkpoint) -> Checkpoint | None:
         if not self._checkpoint.exists():
+            if self._path.exists() and self._path.stat().st_size:
+                raise InvalidArgument(f"{self._path} has no checkpoint beside it to go on from: name another file")
             return None
         try:
             found = msgspec.json.decode(self._checkpoint.read_bytes(), type=Checkpoint)
@@ -230,9 +235,11 @@ def new_checkpoint(sources: Sequence[str], options: Mapping[str, object]) -> Che
         raise InvalidArgument("--results needs files: standard input cannot be read again after a restart")
     deciding = {name: value for name, value in options.items() if name not in _DECIDE_NOTHING}
     digest = blake2b(msgspec.json.encode(deciding, order="sorted"), digest_size=16).hexdigest()
-    # Names need not be UTF-8, JSON has to be; such files are refused one by one when they are read.
-    inputs = [
-        (os.fsencode(path).decode(errors="backslashreplace"), size, changed)
-        for path, size, changed in source_files(sources)
-    ]
-    return Checkpoint(inputs=inputs, options=digest)
+    return Checkpoint(inputs=_digest_of(sources), options=digest)
+
+
+def _digest_of(sources: Sequence[str]) -> str:
+    digest = blake2b(digest_size=16)
+    for path, size, changed in source_files(sources):
+        digest.update(os.fsencode(path) + f"\0{size} {changed}\n".encode())
+    return digest.hexdigest()

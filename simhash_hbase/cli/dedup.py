@@ -89,7 +89,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     check_destinations(files, _written(options, given))
     output = Output.of(options)
     with output, ExitStack() as stack:
-        new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint([], "")
+        new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint("", "")
         decisions = stack.enter_context(_decisions(options, new, output))
         given["stdin"] = stack.enter_context(spooled(files, wanted=_reads_twice(options, given)))
         form = kept_form(files, input_settings(given), output) if options["kept"] else NOTHING
@@ -195,6 +195,8 @@ class _Run:
 
     def first(self) -> None:
         """Decide in the order of the input."""
+        # Lines reach the file before a batch is whole: a run that is killed then goes on from here.
+        self._commit()
         for chunk in self._documents.chunks(self._index.analysis):
             entries, texts = self._once(chunk)
             decisions = self._decide(entries)

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
+import zstandard
+
 from simhash_hbase.cli.keptfolder import KeptFolder, check_id
 from simhash_hbase.cli.keptplace import opened
 from simhash_hbase.cli.keptrows import KeptRows, rows_path, same_columns
@@ -191,8 +193,8 @@ def open_kept(
     Parameters
     ----------
     path : str or None
-        A file, created or cut, and compressed where its name ends in ``.gz``; for whole files a folder. None: they are
-        not kept.
+        A file, created or cut, and compressed where its name ends in ``.gz`` or ``.zst``; for whole files a folder.
+        None: they are not kept.
     files : sequence of str
         FILE arguments.
     form : KeptForm
@@ -228,18 +230,24 @@ def open_kept(
 
 
 def _in_file(file: BinaryIO, path: str, form: KeptForm, keep: int) -> Iterator[Kept]:
-    packed = path.endswith(".gz")
-    if form.kind == RECORDS:
-        kept = KeptFile(file, b"", _member if packed else _unpacked, bytes)
-    else:
+    suffix = os.path.splitext(path)[1].lower()
+    pack = _PACKERS.get(suffix, bytes)
+    if form.kind != RECORDS:
         start, line_end = b"" if keep else form.start, form.line_end
-        kept = KeptFile(file, start, lambda raw: raw + line_end, _packed if packed else bytes)
+        kept = KeptFile(file, start, lambda raw: raw + line_end, pack)
+    elif suffix == ".gz":
+        kept = KeptFile(file, b"", _member, bytes)
+    else:
+        kept = KeptFile(file, b"", _unpacked, pack)
     yield kept
     kept.commit()
 
 
 def _packed(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
+
+
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {".gz": _packed, ".zst": zstandard.compress}
 
 
 def _member(record: bytes) -> bytes:

@@ -39,4 +39,6 @@ def opened(path: str | None, keep: int) -> Iterator[BinaryIO]:
         if file.seek(0, 2) < keep:
             raise InvalidArgument(f"{path} is shorter than the checkpoint says: remove --results FILE to start anew")
         file.truncate(keep)
+        # Cutting moves no position, and how long the file is will be asked before the next byte is written.
+        file.seek(0, 2)
         yield file

@@ -38,7 +38,7 @@ class KeptRows:
     """
 
     def __init__(self, path: str, files: Mapping[str, str], notes: BinaryIO) -> None:
-        if path.endswith((".gz", ".zst")):
+        if path.lower().endswith((".gz", ".zst")):
             raise InvalidArgument(f"--output {path}: Parquet compresses inside of the file: name it .parquet")
         self._path = path
         self._files = files

@@ -120,7 +120,7 @@ def _below(folder: str, relative: str) -> Iterator[Source]:
             yield Source(entry.path, entry.path, relative + entry.name, in_folder=True)
 
 
-def source_files(named: Sequence[str]) -> list[tuple[str, int, int]]:
+def source_files(named: Sequence[str]) -> Iterator[tuple[str, int, int]]:
     """List the files of the sources, so that a change between two runs is seen.
 
     Parameters
@@ -128,9 +128,9 @@ def source_files(named: Sequence[str]) -> list[tuple[str, int, int]]:
     named : sequence of str
         As for `read`, without standard input.
 
-    Returns
-    -------
-    list of (path, size, time of change)
+    Yields
+    ------
+    (path, size, time of change)
         In the order of reading; bytes, and nanoseconds since 1970. Paths are as the system names them, which need
         not be UTF-8.
 
@@ -139,8 +139,11 @@ def source_files(named: Sequence[str]) -> list[tuple[str, int, int]]:
     InvalidInput
         As `read` does for a missing source.
     """
-    found = [source.path for path in expand(named) for source in files(path) if source.path is not None]
-    return [(path, (status := os.stat(path)).st_size, status.st_mtime_ns) for path in found]
+    for path in expand(named):
+        for source in files(path):
+            if source.path is not None:
+                status = os.stat(source.path)
+                yield source.path, status.st_size, status.st_mtime_ns
 
 
 def total_bytes(named: Sequence[str]) -> int | None:

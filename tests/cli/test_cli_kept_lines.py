@@ -4,7 +4,9 @@ import codecs
 import gzip
 
 import pytest
-from corpus import text
+import zstandard
+from corpus import near_copies, text, write_jsonl
+from crawls import Crawl, page
 from results import run
 
 from simhash_hbase.inputs import InputOptions, read
@@ -82,3 +84,29 @@ def test_lines_that_differ_do_not_go_into_one_file(cli, tmp_path, names, encodin
     assert f"{files[0]} and {files[1]} {sentence}" in refused.sentence
     assert not (tmp_path / "i").exists()
     assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl.zst", "kept.jsonl.GZ"])
+def test_kept_lines_are_compressed_as_the_name_says_over_several_batches(cli, empty, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("simhash_hbase.chunks.CHUNK_DOCUMENTS", 7)
+    documents = near_copies(10, 2)
+    file, kept = write_jsonl(tmp_path / "a.jsonl", documents), tmp_path / name
+
+    assert cli("dedup", empty, file, "--output", kept, "--workers", 1).code == 0
+
+    with (zstandard if name.endswith("zst") else gzip).open(kept, "rb") as lines:
+        assert lines.read(1) == b"{"
+    assert [document.id for document in read([str(kept)])] == [document["id"] for document in documents[::2]]
+
+
+def test_a_kept_crawl_is_compressed_by_zstd_where_its_name_says_so(cli, empty, tmp_path):
+    crawl = Crawl()
+    for number in range(3):
+        crawl.answer(f"https://a.example/{number}", page(text(number // 2, changed=number % 2)))
+    (tmp_path / "a.warc.gz").write_bytes(crawl.bytes())
+    kept = tmp_path / "kept.warc.zst"
+
+    assert cli("dedup", empty, tmp_path / "a.warc.gz", "--output", kept).code == 0
+
+    assert kept.read_bytes().startswith(zstandard.FRAME_HEADER)
+    assert [found.id for found in read([str(kept)])] == ["https://a.example/0", "https://a.example/2"]

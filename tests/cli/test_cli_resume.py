@@ -96,6 +96,23 @@ def test_a_torn_last_line_is_cut(whole):
     assert _written(whole) == before
 
 
+@pytest.mark.parametrize("name", ["results", "kept.jsonl"])
+def test_what_is_behind_the_end_of_a_finished_run_is_cut_for_every_restart_after(
+    cli, empty, tmp_path, corpus_file, name
+):
+    words = ("dedup", empty, corpus_file, "--workers", 1, "--results", tmp_path / "results")
+    words += ("--output", tmp_path / "kept.jsonl")
+    assert cli(*words).code == 0
+    before = (tmp_path / name).read_bytes()
+    with (tmp_path / name).open("ab") as file:
+        file.write(b"torn" * 100)
+
+    codes = [cli(*words, "--resume").code for _ in range(2)]
+
+    assert codes == [0, 0]
+    assert (tmp_path / name).read_bytes() == before
+
+
 def test_the_clusters_hold_every_duplicate_with_its_original(whole):
     decisions = [json.loads(line) for line in (whole / "results").read_bytes().splitlines()]
     duplicates = {(d["of"], d["id"], d["distance"], d["similarity"]) for d in decisions if d["status"] == "duplicate"}
@@ -135,6 +152,42 @@ def test_results_of_another_run_are_not_overwritten_without_resume(whole):
     assert "--resume" in done.stderr
 
 
+def test_a_file_that_no_run_wrote_is_not_cut(cli, tmp_path, corpus_file):
+    mine = tmp_path / "mine"
+    mine.write_text("not to be lost")
+
+    refused = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, "--create", "--results", mine, "--resume")
+
+    assert refused.code == 2
+    assert "no checkpoint" in refused.sentence
+    assert mine.read_text() == "not to be lost"
+    assert not (tmp_path / "i").exists()
+
+
+def test_a_run_that_ended_within_its_first_batch_is_gone_on_with(cli, empty, tmp_path, corpus_file, monkeypatch):
+    words = ("dedup", empty, corpus_file, "--workers", 1, "--results", tmp_path / "results")
+    with monkeypatch.context() as patch:
+        _stop_behind(patch, 0)
+        assert cli(*words).code == 1
+    assert (tmp_path / "results").stat().st_size
+
+    assert cli(*words, "--resume").code == 0
+
+    assert len((tmp_path / "results").read_bytes().splitlines()) == 60
+
+
+def test_the_checkpoint_does_not_grow_with_the_number_of_files(cli, empty, tmp_path):
+    sizes = []
+    for count in (1, 200):
+        folder = tmp_path / f"{count}"
+        folder.mkdir()
+        for number in range(count):
+            (folder / f"{number}.txt").write_text(text(number, count=9))
+        assert cli("dedup", empty, folder, "--quiet", "--results", tmp_path / f"r{count}").code == 0
+        sizes.append((tmp_path / f"r{count}.checkpoint").stat().st_size)
+    assert sizes[1] < sizes[0] + 50
+
+
 def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_path, monkeypatch):
     # Refused for want of features in the first thousand; the same id comes again after it.
     documents = [{"id": "again", "text": "…"}, *({"id": str(i), "text": text(i, count=9)} for i in range(1_200))]
@@ -142,7 +195,7 @@ def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_
     words = ("--create", "--analyzer", "shingle", "--workers", 1, "--results")
     whole = cli("dedup", f"file:{tmp_path / 'i'}", file, *words, tmp_path / "whole")
     with monkeypatch.context() as patch:
-        _stop_at_the_second_commit(patch)
+        _stop_behind(patch, 1_000)
         assert cli("dedup", f"file:{tmp_path / 'j'}", file, *words, tmp_path / "parts").code == 1
 
     resumed = cli("dedup", f"file:{tmp_path / 'j'}", file, *words, tmp_path / "parts", "--resume")
@@ -152,11 +205,11 @@ def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def _stop_at_the_second_commit(patch):
+def _stop_behind(patch, records):
     commit = FileDecisions.commit
 
     def stop(self, progress):
-        if progress.records > 1_000:
+        if progress.records > records:
             raise OSError("stopped by the test")
         commit(self, progress)
 

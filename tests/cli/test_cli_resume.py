@@ -3,24 +3,26 @@
 import gzip
 import json
 import random
+import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 
 import pytest
 from corpus import text, write_jsonl
 from reports import read_report
 
 from simhash_hbase.cli.decisions import FileDecisions
+from simhash_hbase.pipeline import analyse
 
-DOCUMENTS = 6_000
-# Killed so many times; each at a moment of its own.
-KILLS = 10
+DOCUMENTS = 9_000
+# Killed so many times at most, each soon after it got further than before.
+KILLS = 5
 
 
-def _corpus(path, seed=5):
+def _corpus(path):
     """Write documents with ready fingerprints, near pairs among them; own fingerprints need no jieba to start."""
-    rng = random.Random(seed)
+    rng = random.Random(5)
     bases = [rng.getrandbits(64) for _ in range(DOCUMENTS // 2)]
     with gzip.open(path, "wt") as file:
         for number in range(DOCUMENTS):
@@ -52,34 +54,49 @@ def _written(folder):
     return {name: (folder / name).read_bytes() for name in ("results", "kept.jsonl.gz", "clusters", "rejects")}
 
 
-@pytest.fixture
-def whole(tmp_path):
-    """Return a folder with an uninterrupted run over the corpus."""
-    _corpus(tmp_path / "c.jsonl.gz")
-    folder = tmp_path / "whole"
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return a folder with an uninterrupted run over the corpus, to be left as it is."""
+    folder = tmp_path_factory.mktemp("resume") / "whole"
+    _corpus(folder.parent / "c.jsonl.gz")
     folder.mkdir()
     assert subprocess.run(_command(folder), capture_output=True, check=False).returncode == 3
     return folder
+
+
+def _records(folder):
+    """Return how many records the checkpoint says are done; it is replaced as a whole."""
+    path = folder / "results.checkpoint"
+    return json.loads(path.read_bytes())["records"] if path.exists() else 0
+
+
+def _kill_behind_a_checkpoint(folder, delay):
+    """Kill a run some time after it got further than the one before; return whether it was still at work."""
+    before = _records(folder)
+    run = subprocess.Popen(_command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while run.poll() is None and _records(folder) == before:
+        with suppress(subprocess.TimeoutExpired):
+            run.wait(timeout=0.002)
+    with suppress(subprocess.TimeoutExpired):
+        run.wait(timeout=delay)
+    run.kill()
+    return run.wait() == -signal.SIGKILL
 
 
 def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(whole):
     folder = whole.parent / "killed"
     folder.mkdir()
     rng = random.Random(11)
-    began = time.monotonic()
-    interrupted = 0
-    for _ in range(KILLS):
-        run = subprocess.Popen(_command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            run.wait(timeout=rng.uniform(0.35, 0.9))
-        except subprocess.TimeoutExpired:
-            run.kill()
-            interrupted += 1
-        run.wait()
+    killed = []
+    while len(killed) < KILLS and _kill_behind_a_checkpoint(folder, rng.uniform(0, 0.03)):
+        killed.append(_records(folder))
     last = subprocess.run(_command(folder), capture_output=True, check=False)
 
-    assert last.returncode == 3, (last.stderr, time.monotonic() - began)
-    assert interrupted
+    total = _records(whole)
+    assert last.returncode == 3, last.stderr
+    assert len([done for done in killed if 0 < done < total]) >= 2, killed
+    assert killed == sorted(set(killed))
+    assert _records(folder) == total
     assert _written(folder) == _written(whole)
     reports = [read_report(place / "report.html") for place in (folder, whole)]
     assert reports[0].data == reports[1].data
@@ -134,13 +151,33 @@ def test_the_kept_documents_are_the_originals_as_they_came(whole):
     assert kept == b"".join(lines[d["id"]] for d in decisions if d["status"] == "original")
 
 
-def test_a_changed_input_is_refused(whole):
-    _corpus(whole.parent / "c.jsonl.gz", seed=6)
+def test_a_changed_input_is_refused(cli, empty, tmp_path, corpus_file):
+    words = ("dedup", empty, corpus_file, "--results", tmp_path / "results")
+    assert cli(*words, "--quiet").code == 0
+    corpus_file.write_bytes(corpus_file.read_bytes().swapcase())
 
-    done = subprocess.run(_command(whole), capture_output=True, text=True, check=False)
+    refused = cli(*words, "--resume")
 
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "has changed" in done.stderr
+    assert refused.code == 1
+    assert "has changed" in refused.sentence
+
+
+def test_a_restart_analyses_what_is_left(cli, empty, tmp_path, monkeypatch):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(2_500)])
+    words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results")
+    with monkeypatch.context() as patch:
+        _stop_behind(patch, 1_000)
+        assert cli(*words).code == 1
+    before, analysed = _records(tmp_path), []
+
+    def counted(records, *words, **options):
+        return analyse((analysed.append(record) or record for record in records), *words, **options)
+
+    monkeypatch.setattr("simhash_hbase.cli.documents.analyse", counted)
+    assert cli(*words, "--resume").code == 0
+
+    assert before == 1_000
+    assert before + len(analysed) == _records(tmp_path) == 2_500
 
 
 def test_results_of_another_run_are_not_overwritten_without_resume(whole):

@@ -86,7 +86,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     """
     _check_results(options)
     given = take_input(options)
-    check_destinations(files, _written(options, given))
+    check_destinations(files, {"the index": _index_folder(url), **_written(options, given)})
     output = Output.of(options)
     with output, ExitStack() as stack:
         new = new_checkpoint(files, {**options, **given}) if options["results"] else Checkpoint("", "")
@@ -97,7 +97,7 @@ def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         deduplicator = stack.enter_context(_deduplicator(index, dry_run=options["dry_run"]))
         report = stack.enter_context(open_report(options["report"]))
         keep, resume = _kept_before(options, decisions), options["resume"]
-        kept = stack.enter_context(open_kept(options["kept"], files, form, output, keep=keep, resume=resume))
+        kept = stack.enter_context(open_kept(options["kept"], form, output, keep=keep, resume=resume))
         documents = stack.enter_context(Documents("dedup", files, given, output, keep_raw=form.takes_bytes))
         run = _Run(index, deduplicator, documents, decisions, kept, new)
         if options["keep"] == "longest":
@@ -146,6 +146,11 @@ def _kept_before(options: dict[str, Any], decisions: Decisions) -> int | None:
     if not options["results"]:
         return None
     return decisions.start.kept_bytes if decisions.start else 0
+
+
+def _index_folder(url: str) -> str | None:
+    scheme, _, path = url.partition(":")
+    return path or None if scheme == "file" else None
 
 
 def _written(options: dict[str, Any], given: dict[str, Any]) -> dict[str, str | None]:

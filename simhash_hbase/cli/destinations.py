@@ -1,12 +1,13 @@
-"""The files that a command writes: none of them may be one that it reads, and no two the same."""
+"""The files that a command writes: none of them may be where it reads, and no two the same."""
 
 import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs import source_files
+from simhash_hbase.inputs import source_files, source_folders
 
 __all__ = ["check_destinations"]
 
@@ -26,18 +27,22 @@ def check_destinations(sources: Sequence[str], written: Mapping[str, str | None]
     Raises
     ------
     InvalidArgument
-        When a file to be written is one of the input's, or two options name the same one; links count.
+        When a file to be written is one of the input's or would become one, or two options name the same one; links
+        count.
     InvalidInput
         When a source is missing.
     """
     read = set(_inputs(sources)) if any(written.values()) else set()
+    folders = source_folders(sources) if any(written.values()) else []
     taken: dict[_Identity, str] = {}
     for option, path in written.items():
-        identity = _identity(path) if path is not None else None
-        if identity is None:
+        if path is None or (identity := _identity(path)) is None:
             continue
         if identity in read:
             raise InvalidArgument(f"{option} {path} is a file of the input: name another one")
+        for folder in folders:
+            if _is_read_with(folder, path):
+                raise InvalidArgument(f"{option} {path} is in {folder}, which is read: name a place outside of it")
         if identity in taken:
             raise InvalidArgument(f"{option} {path} is the file of {taken[identity]}, too: name another one")
         taken[identity] = option
@@ -61,10 +66,15 @@ def _standard_input() -> Iterator[_Identity]:
         yield status.st_dev, status.st_ino
 
 
+def _is_read_with(folder: str, path: str) -> bool:
+    place, top = Path(path).resolve(), Path(folder).resolve()
+    return place.is_relative_to(top) and not any(part.startswith(".") for part in place.relative_to(top).parts)
+
+
 def _identity(path: str) -> _Identity | None:
     """Tell files apart as the system does, by their paths as long as they are not there; devices lose nothing."""
     try:
         status = os.stat(path)
     except OSError:
         return os.path.realpath(path)
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) else None

@@ -185,9 +185,7 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
 
 
 @contextmanager
-def open_kept(
-    path: str | None, files: Sequence[str], form: KeptForm, output: Output, *, keep: int | None, resume: bool
-) -> Iterator[Kept]:
+def open_kept(path: str | None, form: KeptForm, output: Output, *, keep: int | None, resume: bool) -> Iterator[Kept]:
     """Open the place for kept documents.
 
     Parameters
@@ -195,8 +193,6 @@ def open_kept(
     path : str or None
         A file, created or cut, and compressed where its name ends in ``.gz`` or ``.zst``; for whole files a folder.
         None: they are not kept.
-    files : sequence of str
-        FILE arguments.
     form : KeptForm
         Of the input.
     output : Output
@@ -218,7 +214,7 @@ def open_kept(
     if path is None:
         yield NotKept()
     elif form.kind == FILES:
-        yield KeptFolder(path, files, resume=resume)
+        yield KeptFolder(path, resume=resume)
     elif form.kind == ROWS:
         with opened(rows_path(path) if keep is not None else None, keep or 0) as file:
             kept = KeptRows(path, form.files, file)

@@ -2,7 +2,6 @@
 
 import gzip
 import os
-from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 import zstandard
@@ -20,24 +19,19 @@ class KeptFolder:
     ----------
     path : str
         The folder; made when it is not there.
-    sources : sequence of str
-        FILE arguments: the folder may be in none of them, or the next run would read what this one wrote.
     resume : bool
         An earlier run may have written there; it wrote the same.
 
     Raises
     ------
     InvalidArgument
-        When there is something already, or the folder is in one that is read.
+        When there is something already.
     """
 
-    def __init__(self, path: str, sources: Sequence[str], *, resume: bool) -> None:
+    def __init__(self, path: str, *, resume: bool) -> None:
         self._folder = Path(path)
         self._waiting: list[Path] = []
         self._count = 0
-        for source in sources:
-            if self._folder.resolve().is_relative_to(Path(source).resolve()):
-                raise InvalidArgument(f"--output {path} is in {source}, which is read: name a folder beside it")
         if self._folder.exists() and not self._folder.is_dir():
             raise InvalidArgument(f"--output {path} is a file, and the input's documents are files: name a folder")
         self._folder.mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ from simhash_hbase.inputs.reading import read, scan
 from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
 from simhash_hbase.inputs.rejects import write_rejects
 from simhash_hbase.inputs.simhashes import parse_simhash
-from simhash_hbase.inputs.sources import source_files, total_bytes
+from simhash_hbase.inputs.sources import source_files, source_folders, total_bytes
 from simhash_hbase.inputs.streams import Progress
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "read",
     "scan",
     "source_files",
+    "source_folders",
     "total_bytes",
     "write_rejects",
 ]

@@ -120,6 +120,26 @@ def _below(folder: str, relative: str) -> Iterator[Source]:
             yield Source(entry.path, entry.path, relative + entry.name, in_folder=True)
 
 
+def source_folders(named: Sequence[str]) -> list[str]:
+    """Return the folders among the sources; all below them is read, except what is hidden.
+
+    Parameters
+    ----------
+    named : sequence of str
+        As for `read`.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    InvalidInput
+        As `read` does for a missing source.
+    """
+    return [path for path in expand(named) if os.path.isdir(path)]
+
+
 def source_files(named: Sequence[str]) -> Iterator[tuple[str, int, int]]:
     """List the files of the sources, so that a change between two runs is seen.
 

@@ -60,6 +60,50 @@ def test_a_device_may_take_several_outputs(cli, tmp_path, corpus_file):
     assert len(done.records) == 60
 
 
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return the present folder, with two texts in it."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in range(2):
+        (folder / f"{number}.txt").write_text(text(number))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
+@pytest.mark.parametrize("place", ["new", "below/new"])
+def test_nothing_is_written_into_a_folder_that_is_read(cli, tmp_path, folder, option, place):
+    before = sorted(folder.rglob("*"))
+
+    refused = cli("dedup", f"file:{tmp_path / 'i'}", ".", *SHINGLES, option, place)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert refused.sentence.startswith(f"{option} {place} is in ., which is read")
+    assert sorted(folder.rglob("*")) == before
+    assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_an_index_in_a_folder_that_is_read_is_not_read_as_documents(cli, folder, made):
+    if made:
+        assert cli("create", "file:x.index", "--analyzer", "shingle").code == 0
+
+    refused = cli("dedup", "file:x.index", ".", *SHINGLES)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert "the index x.index is in ., which is read" in refused.sentence
+    assert (folder / "x.index").exists() == made
+
+
+def test_what_is_hidden_from_reading_may_be_written_there(cli, folder):
+    done = cli("dedup", "file:.x.index", ".", *SHINGLES, "--output", ".kept", "--report", "/dev/null")
+
+    assert done.code == 0
+    assert [record["id"] for record in done.records] == ["0.txt", "1.txt"]
+    assert len(list((folder / ".kept").iterdir())) == 2
+
+
 ROWS = b"id,text\r\n" + b"".join(b'%d,"%s"\r\n' % (i, text(i // 2, changed=i % 2).encode()) for i in range(6))
 
 

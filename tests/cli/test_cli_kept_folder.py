@@ -41,7 +41,8 @@ def test_a_restart_ends_with_the_same_files(cli, empty, source, tmp_path):
     words = ("dedup", empty, source, "--output", tmp_path / "kept", "--results", tmp_path / "results", "--resume")
     assert cli(*words).code == 0
     before = held(tmp_path / "kept")
-    (tmp_path / "results.checkpoint").unlink()
+    for name in ("results", "results.checkpoint"):
+        (tmp_path / name).unlink()
 
     assert cli(*words).code == 0
 

@@ -46,8 +46,8 @@ def headers(named: Sequence[str], options: InputOptions) -> Iterator[Beginning]:
     Yields
     ------
     Beginning
-        For every file that will be read. One of lines that cannot be read as text, or is without a usable header, is
-        left out, as all of it will be refused.
+        For every file that will be read. One of lines that is empty, cannot be read as text, or is without a usable
+        header, is left out: nothing of it can be kept.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def headers(named: Sequence[str], options: InputOptions) -> Iterator[Beginning]:
 
 def _of_lines(source: Source, name: str, options: InputOptions) -> Beginning | None:
     stream = open_stream(source, options, Progress())
-    if isinstance(stream, str):
+    if isinstance(stream, str) or not any(stream.blocks):
         return None
     header = None
     if name in DELIMITERS and (header := read_header(source, options, DELIMITERS[name])) is None:

@@ -53,6 +53,16 @@ def test_whole_files_keep_their_byte_order_mark(cli, empty, tmp_path, encoding):
     assert gzip.decompress((tmp_path / "kept" / "b.txt.gz").read_bytes()).startswith(MARKS[encoding])
 
 
+def test_an_empty_file_has_no_encoding(cli, empty, tmp_path):
+    data = codecs.BOM_UTF16_LE + f"{TEXTS[0]}\n".encode("utf-16-le")
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "b.txt").write_bytes(data)
+
+    assert cli("dedup", empty, tmp_path / "a.txt", tmp_path / "b.txt", "--output", tmp_path / "kept.txt").code == 0
+
+    assert (tmp_path / "kept.txt").read_bytes() == data
+
+
 def test_lines_in_an_encoding_come_from_standard_input_too(empty, tmp_path):
     data = codecs.BOM_UTF16_LE + "".join(f"{line}\n" for line in TEXTS).encode("utf-16-le")
     kept = tmp_path / "kept.txt"

@@ -40,7 +40,8 @@ class Served:
         log = self._process.stderr
         started = log.readline() if log else ""
         # A log that nobody reads would stop the service as soon as the pipe is full.
-        Thread(target=lambda: deque(log or (), 0), daemon=True).start()
+        self._reading = Thread(target=lambda: deque(log or (), 0), daemon=True)
+        self._reading.start()
         if '"listening"' not in started:
             raise SimhashError(f"the service did not start: {started}")
         self._connection = HTTPConnection("127.0.0.1", json.loads(started)["port"])
@@ -50,6 +51,9 @@ class Served:
         self._connection.close()
         self._process.terminate()
         self._process.wait()
+        self._reading.join()
+        if self._process.stderr:
+            self._process.stderr.close()
 
     def stream(self, path: str, body: bytes) -> int:
         """Send lines, and count the answers to those that became something."""

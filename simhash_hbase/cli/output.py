@@ -76,8 +76,10 @@ class Output:
         if self._buffer:
             # Nobody can tell how much of a write was done before it was interrupted: lines would be torn or come twice.
             with whole(), self._room():
-                lines, self._buffer = self._buffer, bytearray()
-                self._stream.write(lines)
+                left, self._buffer = memoryview(self._buffer), bytearray()
+                while left:
+                    # With PYTHONUNBUFFERED there is nothing behind it that would write what an interrupt left.
+                    left = left[self._stream.write(left) :]
                 self._stream.flush()
 
     def _print_rows(self) -> None:

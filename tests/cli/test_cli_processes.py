@@ -1,6 +1,7 @@
 """Commands as processes of their own: from end to end, several at once, interrupted, killed."""
 
 import json
+import os
 import random
 import signal
 import time
@@ -68,7 +69,8 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(url, simhash_fil
 def test_ctrl_c_ends_cleanly_and_what_was_acknowledged_stays(cli, url, simhash_file, words):
     file = simhash_file("a.jsonl", spread(200_000))
     name, *more = words
-    process = start(name, url, file, *OWN, *more)
+    # Without a buffer behind standard output an interrupt leaves a write half done.
+    process = start(name, url, file, *OWN, *more, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     first = process.stdout.readline()
 
     process.send_signal(signal.SIGINT)

@@ -61,6 +61,9 @@ class Workers:
             if error.errno not in (None, errno.EPIPE):
                 raise
             raise WorkerLost(WORKER_LOST) from error
+        except ValueError as error:
+            # The pipes of one that has just ended are closed while another is started, and their numbers used again.
+            raise WorkerLost(WORKER_LOST) from error
 
     def close(self) -> None:
         """End the processes; what is waiting is given up."""

@@ -1,5 +1,8 @@
 """``simhash-hbase backup``."""
 
+import glob
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import click
@@ -8,6 +11,10 @@ from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
+from simhash_hbase.stores.base import Backup
+
+LOOK_S = 0.2
+MEGABYTE = 1 << 20
 
 
 @click.command("backup", cls=Command, examples=["simhash-hbase backup file:news.index monday.index"])
@@ -18,7 +25,26 @@ def command(url: str, destination: str, **options: Any) -> None:  # noqa: ANN401
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
     output = Output.of(options)
     destination = destination.removeprefix("file:")
-    with open_index(url) as index:
-        index.backup(destination)
+    with open_index(url) as index, ThreadPoolExecutor(1) as pool:
+        total = index.store.size().bytes if isinstance(index.store, Backup) else None
+        with output.meter("backup", total, noun="MB") as meter:
+            copy = pool.submit(index.backup, destination)
+            while not wait([copy], LOOK_S).done:
+                done = copied_bytes(destination)
+                meter.show(done // MEGABYTE, done)
+            copy.result()
     output.record({"backup": f"file:{destination}"})
     output.close()
+
+
+def copied_bytes(destination: str) -> int:
+    """Count the bytes of a copy that is being made; it gets its name when it is whole."""
+    partial = glob.escape(os.path.abspath(destination)) + ".partial-*"
+    found = 0
+    for path in glob.glob(os.path.join(partial, "*")):
+        try:
+            found += os.stat(path).st_size
+        except FileNotFoundError:
+            # It was whole in between.
+            continue
+    return found

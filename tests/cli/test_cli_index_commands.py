@@ -5,6 +5,8 @@ import re
 import pytest
 from corpus import near_copies, text, write_jsonl
 
+from simhash_hbase.cli.backup import copied_bytes
+
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
@@ -259,3 +261,12 @@ def test_nothing_to_learn_from_is_a_failure_of_the_input(cli, tmp_path, content)
     assert (created.code, decided.code) == (1, 1)
     assert created.err.endswith("simhash-hbase: there is no document to learn the idf from\n")
     assert not (tmp_path / "i").exists()
+
+
+def test_a_copy_that_is_being_made_is_counted_by_its_bytes(tmp_path):
+    partial = tmp_path / "[copy].index.partial-x"
+    partial.mkdir()
+    (partial / "data.mdb").write_bytes(b"12345")
+
+    assert copied_bytes(str(tmp_path / "[copy].index")) == 5
+    assert copied_bytes(str(tmp_path / "other.index")) == 0

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS, PREFIX_BITS
+from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
 from simhash_hbase.profile import Profile
 from simhash_hbase.sampling import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.stores.base import CellCounts, Regional, RegionPlace, Store, StoreSize
-from simhash_hbase.tally import DAY_MS, PAGE, Tally
-from simhash_hbase.walk import Watch
+from simhash_hbase.tally import DAY_MS, Tally
+from simhash_hbase.walk import ALL_PREFIXES, PAGE, Watch
 
 __all__ = ["Day", "HotPrefix", "RegionShare", "Stats", "read_stats"]
 
@@ -141,7 +141,7 @@ def _is_small(store: Store, size: StoreSize) -> bool:
     """Tell, by one call at most, whether an index is quickly read whole."""
     if size.rows is not None:
         return size.rows[FAMILY_BLOCKS] <= READ_WHOLE
-    first = next(store.scan_range(0, 1 << PREFIX_BITS, page=PAGE), None)
+    first = next(store.scan_range(0, ALL_PREFIXES, page=PAGE), None)
     return first is None or len(first.prefixes) < PAGE
 
 

@@ -12,12 +12,11 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, decode_document, 
 from simhash_hbase.rowkey import row_flag
 from simhash_hbase.sampling import Slice
 from simhash_hbase.stores.base import Cell, Store
-from simhash_hbase.walk import Walk, Watch
+from simhash_hbase.walk import PAGE, Walk, Watch
 
-__all__ = ["DAY_MS", "PAGE", "Tally"]
+__all__ = ["DAY_MS", "Tally"]
 
 DAY_MS = 86_400_000
-PAGE = 10_000
 HOTTEST = 10
 
 Counts = defaultdict[int, float]

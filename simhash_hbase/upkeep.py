@@ -14,7 +14,6 @@ from simhash_hbase.layout import (
     FLAG_BITS,
     FLAG_DOCUMENT,
     FLAG_MEMBERS,
-    PREFIX_BITS,
     STATE_QUALIFIER,
 )
 from simhash_hbase.leftovers import decode_cells, memberless, row_pairs, stale_members, up_to_date
@@ -38,12 +37,9 @@ from simhash_hbase.rowkey import (
     row_flag,
 )
 from simhash_hbase.stores.base import UNLIMITED, Cell, CompareAndSet, Store, Swap, atomically
-from simhash_hbase.walk import Walk, Watch
+from simhash_hbase.walk import ALL_PREFIXES, PAGE, Walk, Watch
 
 __all__ = ["Verified", "scan_documents", "verify"]
-
-PAGE = 10_000
-ALL_PREFIXES = 1 << PREFIX_BITS
 
 
 @dataclass(slots=True)

@@ -4,19 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from simhash_hbase.errors import StoreBusy
-from simhash_hbase.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS, PREFIX_BITS
+from simhash_hbase.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 from simhash_hbase.leftovers import decode_cells, memberless, row_pairs, stale_members, up_to_date
 from simhash_hbase.openload import MARGIN_MS, read_open_load
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import UNDECIDED_STATES, DocumentState, abandoned, encode
 from simhash_hbase.rowkey import BlockRows, distinct, member_row, row_digest, row_flag
 from simhash_hbase.stores.base import UNLIMITED, Cell, CompareAndSet, Store, Swap, Transactional, atomically
-from simhash_hbase.walk import Walk, Watch
+from simhash_hbase.walk import ALL_PREFIXES, PAGE, Walk, Watch
 
 __all__ = ["Vacuumed", "vacuum"]
 
-PAGE = 10_000
-ALL_PREFIXES = 1 << PREFIX_BITS
 # A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
 # which may itself be as far behind the one that vacuum goes by.
 LEAST_GRACE_MS = 2 * MARGIN_MS

@@ -3,11 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from simhash_hbase.layout import FLAG_BITS, SEGMENT_BITS, SEGMENT_BYTES
+from simhash_hbase.layout import FLAG_BITS, PREFIX_BITS, SEGMENT_BITS, SEGMENT_BYTES
 from simhash_hbase.rowkey import BlockRows
 from simhash_hbase.stores.base import Cell
 
-__all__ = ["Walk", "Watch"]
+__all__ = ["ALL_PREFIXES", "PAGE", "Walk", "Watch"]
+
+PAGE = 10_000
+"""Cells or rows that are read at a time."""
+ALL_PREFIXES = 1 << PREFIX_BITS
 
 T = TypeVar("T")
 

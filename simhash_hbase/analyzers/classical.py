@@ -1,10 +1,10 @@
 """The classical recipe: jieba's keywords."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from simhash_hbase.analyzers.protocols import check_segmenter, check_top, weigh_tokens
+from simhash_hbase.analyzers.worded import WordedAnalyzer
 from simhash_hbase.idf import jieba_idf
-from simhash_hbase.segment import Bag, bag, segmenter
 
 __all__ = ["JiebaAnalyzer"]
 
@@ -47,7 +47,7 @@ STOP_WORDS = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class JiebaAnalyzer:
+class JiebaAnalyzer(WordedAnalyzer):
     """The classical recipe: jieba's words, weighted by TF-IDF with jieba's own table.
 
     As ``jieba.analyse.extract_tags`` does, words of one character and stop words are dropped and
@@ -64,33 +64,10 @@ class JiebaAnalyzer:
     ['喜欢', '看电视']
     """
 
+    letters: ClassVar[bool] = False
+
     top: int | None = 200
     """Features to keep, the heaviest; None for all."""
-    segmenter: str = "fast"
-    """``fast``, or ``jieba`` for jieba itself: the same tokens, slower."""
-
-    def __post_init__(self) -> None:
-        check_top(self.top)
-        check_segmenter(self.segmenter)
-
-    def features(self, text: str) -> list[tuple[str, float]]:
-        """List the words of a text and their weights.
-
-        Parameters
-        ----------
-        text : str
-            Any text.
-
-        Returns
-        -------
-        list of (str, float)
-            The heaviest first, ties by the word.
-        """
-        return weigh_tokens(self, segmenter(self.segmenter)(text))
-
-    def bag(self, text: str) -> Bag:
-        """Give the tokens of a text in any order, and the ASCII runs that are yet to be cut."""
-        return bag(text, name=self.segmenter, letters=False)
 
     def word(self, token: str) -> str | None:
         """Give the token if it counts, else None."""

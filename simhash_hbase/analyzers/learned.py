@@ -1,17 +1,17 @@
 """All words, weighted by an idf learned from documents like those of the index."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from simhash_hbase.analyzers.protocols import check_segmenter, check_top, weigh_tokens
+from simhash_hbase.analyzers.worded import WordedAnalyzer
 from simhash_hbase.analyzers.words import has_word_character
 from simhash_hbase.idf import Idf, IdfTable
-from simhash_hbase.segment import Bag, bag, segmenter
 
 __all__ = ["LearnedAnalyzer"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedAnalyzer:
+class LearnedAnalyzer(WordedAnalyzer):
     """Every word, lower-cased, weighted by TF-IDF with a table learned from the user's documents.
 
     Raises
@@ -26,35 +26,10 @@ class LearnedAnalyzer:
     [('爱', 1.0986122886681098), ('我', 0.6931471805599453)]
     """
 
+    letters: ClassVar[bool] = True
+
     idf: IdfTable | Idf = field(repr=False)
     """Weights of words."""
-    top: int | None = None
-    """Features to keep, the heaviest; None for all."""
-    segmenter: str = "fast"
-    """``fast``, or ``jieba`` for jieba itself: the same tokens, slower."""
-
-    def __post_init__(self) -> None:
-        check_top(self.top)
-        check_segmenter(self.segmenter)
-
-    def features(self, text: str) -> list[tuple[str, float]]:
-        """List the words of a text and their weights.
-
-        Parameters
-        ----------
-        text : str
-            Any text.
-
-        Returns
-        -------
-        list of (str, float)
-            The heaviest first, ties by the word.
-        """
-        return weigh_tokens(self, segmenter(self.segmenter)(text))
-
-    def bag(self, text: str) -> Bag:
-        """Give the tokens of a text in any order, and the ASCII runs that are yet to be cut."""
-        return bag(text, name=self.segmenter, letters=True)
 
     def word(self, token: str) -> str | None:
         """Give the token lower-cased if it holds a word character, else None."""

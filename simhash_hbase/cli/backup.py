@@ -1,7 +1,5 @@
 """``simhash-hbase backup``."""
 
-import glob
-import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
@@ -12,6 +10,7 @@ from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
 from simhash_hbase.stores.base import Backup
+from simhash_hbase.stores.embedded.copies import copied_bytes
 
 LOOK_S = 0.2
 MEGABYTE = 1 << 20
@@ -35,16 +34,3 @@ def command(url: str, destination: str, **options: Any) -> None:  # noqa: ANN401
             copy.result()
     output.record({"backup": f"file:{destination}"})
     output.close()
-
-
-def copied_bytes(destination: str) -> int:
-    """Count the bytes of a copy that is being made; it gets its name when it is whole."""
-    partial = glob.escape(os.path.abspath(destination)) + ".partial-*"
-    found = 0
-    for path in glob.glob(os.path.join(partial, "*")):
-        try:
-            found += os.stat(path).st_size
-        except FileNotFoundError:
-            # It was whole in between.
-            continue
-    return found

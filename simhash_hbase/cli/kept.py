@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
-import zstandard
-
 from simhash_hbase.cli.keptfolder import KeptFolder, check_id
 from simhash_hbase.cli.keptplace import opened
 from simhash_hbase.cli.keptrows import KeptRows, rows_path, same_columns
 from simhash_hbase.cli.output import Output
+from simhash_hbase.cli.packing import packer
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import LINES as LINE_FORMATS
 from simhash_hbase.inputs import Beginning, InputOptions, Place, headers
@@ -227,7 +226,7 @@ def open_kept(path: str | None, form: KeptForm, output: Output, *, keep: int | N
 
 def _in_file(file: BinaryIO, path: str, form: KeptForm, keep: int) -> Iterator[Kept]:
     suffix = os.path.splitext(path)[1].lower()
-    pack = _PACKERS.get(suffix, bytes)
+    pack = packer(suffix)
     if form.kind != RECORDS:
         start, line_end = b"" if keep else form.start, form.line_end
         kept = KeptFile(file, start, lambda raw: raw + line_end, pack)
@@ -239,16 +238,9 @@ def _in_file(file: BinaryIO, path: str, form: KeptForm, keep: int) -> Iterator[K
     kept.commit()
 
 
-def _packed(data: bytes) -> bytes:
-    return gzip.compress(data, mtime=0)
-
-
-_PACKERS: dict[str, Callable[[bytes], bytes]] = {".gz": _packed, ".zst": zstandard.compress}
-
-
 def _member(record: bytes) -> bytes:
     """Return a record as a gzip member; one that came as a member stays as it is."""
-    return record if record.startswith(_GZIP) else _packed(record)
+    return record if record.startswith(_GZIP) else packer(".gz")(record)
 
 
 def _unpacked(record: bytes) -> bytes:

@@ -1,11 +1,9 @@
 """The kept documents of a folder: a folder with the same files."""
 
-import gzip
 import os
 from pathlib import Path, PurePath
 
-import zstandard
-
+from simhash_hbase.cli.packing import packer
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Place
 
@@ -49,7 +47,7 @@ class KeptFolder:
         check_id(name)
         target = self._folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(_compressed(raw, target.suffix))
+        target.write_bytes(packer(target.suffix)(raw))
         self._waiting.append(target)
 
     def commit(self) -> int:
@@ -73,12 +71,3 @@ def check_id(name: str) -> None:
     relative = PurePath(name)
     if relative.is_absolute() or ".." in relative.parts:
         raise InvalidArgument(f"--output keeps files under their ids, and {name} leads elsewhere: name its folder")
-
-
-def _compressed(raw: bytes, suffix: str) -> bytes:
-    match suffix.lower():
-        case ".gz":
-            return gzip.compress(raw, mtime=0)
-        case ".zst":
-            return zstandard.compress(raw)
-    return raw

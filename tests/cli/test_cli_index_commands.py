@@ -5,7 +5,7 @@ import re
 import pytest
 from corpus import near_copies, text, write_jsonl
 
-from simhash_hbase.cli.backup import copied_bytes
+from simhash_hbase.stores.embedded.copies import copied_bytes
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 

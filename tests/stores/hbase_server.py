@@ -8,19 +8,17 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-import pytest
 from provision.gateways import parse_gateways
 
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
 from simhash_hbase.stores.hbase.admin2 import Admin2
 from simhash_hbase.stores.hbase.gateways import Gateways
+from tests.gates import absent
 
-__all__ = ["HBASE_MAKERS", "MUST_RUN", "Tables", "address", "drop_tables", "hbase_options", "tables"]
+__all__ = ["HBASE_MAKERS", "Tables", "address", "drop_tables", "hbase_options", "tables"]
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "hbase"
-# Set where a gate that can skip would prove nothing.
-MUST_RUN = "SIMHASH_HBASE_TESTS_MUST_RUN"
 # Taken now: some tests hide the caller's settings.
 ENVIRONMENT = dict(os.environ)
 CHOSEN = ENVIRONMENT.get("SIMHASH_HBASE_TEST_SERVER", "")
@@ -42,10 +40,7 @@ def addresses():
 def address(version):
     """Return ``host:port`` of a gateway, or skip the test."""
     if version not in addresses():
-        reason = "no HBase answers: ./scripts/hbase up starts one"
-        if ENVIRONMENT.get(MUST_RUN):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        absent("no HBase answers: ./scripts/hbase up starts one", ENVIRONMENT)
     return addresses()[version]
 
 

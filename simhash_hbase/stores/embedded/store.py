@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -18,6 +17,7 @@ from simhash_hbase.stores.arguments import check_cell_family, check_deletions, c
 from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
 from simhash_hbase.stores.embedded import cells as cells_of
 from simhash_hbase.stores.embedded import rows as rows_of
+from simhash_hbase.stores.embedded.copies import new_partial
 from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Environment, Transaction
 from simhash_hbase.stores.embedded.folder import holds_index
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
@@ -218,7 +218,7 @@ class EmbeddedStore:
             raise InvalidArgument(f"{destination}: there is something already, a backup needs a new folder")
         with translated(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            partial = tempfile.mkdtemp(prefix=os.path.basename(target) + ".partial-", dir=os.path.dirname(target))
+            partial = new_partial(target)
             try:
                 shared.copy(partial)
                 os.rename(partial, target)

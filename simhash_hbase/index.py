@@ -26,7 +26,7 @@ from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_me
 from simhash_hbase.rowkey import id_digest, member_row
 from simhash_hbase.search import find_neighbours
 from simhash_hbase.stats import Stats, read_stats
-from simhash_hbase.stores.base import Backup, CellCounts, CompareAndSet, Store, Transactional, atomically
+from simhash_hbase.stores.base import Backup, CellCounts, CompareAndSet, SelfChecked, Store, Transactional, atomically
 from simhash_hbase.upkeep import Verified, scan_documents, verify
 from simhash_hbase.vacuum import Vacuumed, vacuum
 from simhash_hbase.walk import Watch
@@ -462,6 +462,8 @@ class Index:
     def verify(self, *, repair: bool = False, watch: Watch | None = None) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
         self._check_whole("verify")
+        if isinstance(self.store, SelfChecked):
+            self.store.check_readable()
         return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
 
     def vacuum(self, *, watch: Watch | None = None) -> Vacuumed:

@@ -48,7 +48,7 @@ def read_open_load(store: Store) -> OpenLoad | None:
         return None
     try:
         found = msgspec.json.decode(cell.value, type=OpenLoad)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptIndex(f"the row of loads at {store.url} does not decode: {error}") from error
     return found if found.is_open else None
 

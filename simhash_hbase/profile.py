@@ -200,7 +200,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         try:
             return msgspec.json.decode(value, type=cls)
-        except (msgspec.MsgspecError, InvalidProfile) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, InvalidProfile) as error:
             raise CorruptIndex(f"the index's profile cannot be used: {error}") from error
 
     def check_same(self, wanted: "Profile") -> None:

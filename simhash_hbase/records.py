@@ -130,7 +130,7 @@ def decode_member(value: bytes) -> Member:
     """
     try:
         return _members.decode(value)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptIndex(f"a member cell does not decode: {error}") from error
 
 
@@ -144,5 +144,5 @@ def decode_document(value: bytes) -> DocumentState:
     """
     try:
         return _documents.decode(value)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptIndex(f"a document cell does not decode: {error}") from error

@@ -65,7 +65,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         found = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} is no manifest of a load: {error}") from error
     if found.format != FORMAT:
         raise InvalidInput(f"{path} has format {found.format}, this version knows {FORMAT}")

@@ -26,6 +26,7 @@ __all__ = [
     "PrefixScan",
     "RegionPlace",
     "Regional",
+    "SelfChecked",
     "Shortfalls",
     "Store",
     "StoreSize",
@@ -262,6 +263,20 @@ class Backup(Protocol):
         ------
         InvalidArgument
             When there is something at the destination.
+        """
+
+
+@runtime_checkable
+class SelfChecked(Protocol):
+    """A store that can look for damage which would end a process that reads it."""
+
+    def check_readable(self) -> None:
+        """Read everything, where a crash harms nobody.
+
+        Raises
+        ------
+        CorruptIndex
+            When reading ended with a crash.
         """
 
 

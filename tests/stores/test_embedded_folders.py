@@ -275,6 +275,17 @@ def test_a_backup_is_a_whole_index(index, tmp_path):
     store.close()
 
 
+def test_a_backup_holds_a_crowded_prefix(index, tmp_path):
+    store = EmbeddedStore.open(index, QUICK)
+    store.put_rows(rows_of(*((7, simhash) for simhash in range(5_000))), timestamp=1)
+    store.backup(str(tmp_path / "copy"))
+    store.close()
+    copy = EmbeddedStore.open(str(tmp_path / "copy"), QUICK)
+
+    assert len(all_pairs(copy)) == 5_001
+    copy.close()
+
+
 def test_size_tells_bytes_on_disk_and_rows(index):
     store = EmbeddedStore.open(index, QUICK)
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
 from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 from tests.stores.test_embedded_folders import random_rows
 
@@ -124,6 +124,53 @@ def test_a_map_grown_by_another_process_is_followed_by_readers_and_writers(store
     finish(start(folder, "store.put_rows(random_rows(50_000, seed=2), timestamp=1)"))
     store.put_rows(rows_of((1, 2)), timestamp=1)
     assert len(all_pairs(store)) == 100_002
+
+
+def test_a_folder_that_outgrows_the_map_while_it_is_opened_is_opened_all_the_same(store, folder, monkeypatch):
+    real = environment.open_map
+
+    def open_and_be_outgrown(*words, **options):
+        opened = real(*words, **options)
+        finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
+        return opened
+
+    store.close()
+    monkeypatch.setattr(environment, "open_map", open_and_be_outgrown)
+    again = EmbeddedStore.open(folder, SMALL)
+
+    assert len(all_pairs(again)) == 50_000
+    again.close()
+
+
+def test_folders_open_while_other_processes_grow_the_map_all_the_time(store, folder):
+    code = """
+        for n in range(40):
+            store.put_rows(random_rows(5_000, seed={me} * 1000 + n), timestamp=1)
+    """
+    store.close()
+    writers = [start(folder, code.replace("{me}", str(me))) for me in (1, 2)]
+    opened = 0
+    while any(writer.poll() is None for writer in writers):
+        again = EmbeddedStore.open(folder, SMALL)
+        again.get("m", [(b"row", b"v")])
+        again.close()
+        opened += 1
+
+    for writer in writers:
+        finish(writer)
+    again = EmbeddedStore.open(folder, SMALL)
+    assert len(all_pairs(again)) == 400_000
+    assert opened
+    again.close()
+
+
+def test_a_child_opens_a_folder_that_its_parent_outgrew(store, folder):
+    finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
+
+    def act():
+        assert len(all_pairs(store)) == 50_000
+
+    assert in_child(act) == 0
 
 
 def test_a_writer_killed_at_any_moment_leaves_whole_commits_and_no_lock(store, folder):

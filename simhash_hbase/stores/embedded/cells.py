@@ -72,7 +72,7 @@ def _cells_here(cursor: Transaction, row: bytes, limit: int) -> list[Cell]:
     for key, stored in cursor.iternext():
         if len(cells) == limit or not key.startswith(row):
             break
-        if stored[_HEAD_BYTES - 1] == len(row):
+        if _HEAD.unpack_from(stored)[1] == len(row):
             cells.append(_split(key, stored))
     return cells
 
@@ -91,9 +91,10 @@ def _split(key: bytes, stored: bytes) -> Cell:
 
 
 def _cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
-    if stored is None or stored[_HEAD_BYTES - 1] != len(row):
+    if stored is None:
         return None
-    return Cell(row, qualifier, stored[_HEAD_BYTES:], _stamp(stored))
+    timestamp, cut = _HEAD.unpack_from(stored)
+    return Cell(row, qualifier, stored[_HEAD_BYTES:], timestamp) if cut == len(row) else None
 
 
 def _stamp(stored: bytes | None) -> int:

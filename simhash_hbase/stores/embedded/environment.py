@@ -2,6 +2,9 @@
 
 import mmap
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock, get_ident
@@ -9,10 +12,12 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from simhash_hbase.errors import InvalidArgument, StoreBusy, StoreFull
+from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull
 from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
+from simhash_hbase.stores.embedded import probe
 from simhash_hbase.stores.embedded.gate import Gate
-from simhash_hbase.stores.embedded.options import LEAST_MAP_BYTES, EmbeddedOptions
+from simhash_hbase.stores.embedded.mapping import open_map, undisturbed
+from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.translate import translated
 
 __all__ = ["HOT_PREFIXES", "Database", "Environment", "Transaction"]
@@ -55,9 +60,9 @@ class Environment:
         self._open: Transaction = None
         self._outgrown = 0
         with translated(path):
-            self._env = self._map()
+            self._env, self._unseen = open_map(path, options, writable=self.writable)
             self._env.reader_check()
-            self._fill_up()
+            self._follow(self._fill_up)
 
     def drop_inherited(self) -> None:
         """Let go, in a forked child, of the copy of its parent's environment."""
@@ -74,7 +79,7 @@ class Environment:
         that may be written to it waits for the writer of the moment, this once.
         """
         with translated(self.path):
-            self._open_databases(None, create=False)
+            self._follow(lambda: self._open_databases(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
         """Call a function with a transaction that sees one state; it may be called again after the map has moved."""
@@ -83,10 +88,7 @@ class Environment:
                 return look(self._open)
             while True:
                 try:
-                    with self._gate, self._env.begin() as transaction:
-                        return look(transaction)
-                except lmdb.MapResizedError:
-                    self._move_map(0)
+                    return self._follow(lambda: self._look(look))
                 except lmdb.ReadersFullError:
                     # Processes that were killed leave their slots taken.
                     if not self._env.reader_check():
@@ -135,8 +137,29 @@ class Environment:
 
     def copy(self, destination: str) -> None:
         """Write a compact copy of what is committed into an empty folder."""
-        with translated(self.path), self._gate:
-            self._env.copy(destination, compact=True)
+        with translated(self.path):
+            self._follow(lambda: self._copy(destination))
+
+    def check_readable(self) -> None:
+        """Read all pages in a process of its own, which damage may end by a signal.
+
+        Raises
+        ------
+        CorruptIndex
+            When it did.
+        """
+        lock = "no lock" if self._unseen else "lock"
+        asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock]
+        try:
+            code = subprocess.run(asked, capture_output=True, check=False).returncode
+        except OSError:
+            # This user may start no process: the pages are read in this one, for better or worse.
+            return
+        if code < 0:
+            raise CorruptIndex(
+                f"{self.path}: a page is damaged, reading it ends a process with {signal.Signals(-code).name}: "
+                "restore a backup, or make the index again"
+            )
 
     def close(self) -> None:
         """Close the environment; what was written without waiting for the disk is written now."""
@@ -150,28 +173,24 @@ class Environment:
         others = {name: self._env.open_db(name.encode(), transaction, create=create) for name in _DATABASES[1:]}
         self.databases = {FAMILY_BLOCKS: blocks, **others}
 
-    def _map(self) -> Any:  # noqa: ANN401
-        size = self.options.map_bytes
+    def _look(self, look: Callable[[Transaction], T]) -> T:
+        with self._gate:
+            if self._unseen:
+                return undisturbed(self._env, look)
+            with self._env.begin() as transaction:
+                return look(transaction)
+
+    def _copy(self, destination: str) -> None:
+        with self._gate:
+            self._env.copy(destination, compact=True)
+
+    def _follow(self, call: Callable[[], T]) -> T:
+        """Make a call; again, in a larger map, when another process has outgrown the one of this process."""
         while True:
             try:
-                return lmdb.open(
-                    self.path,
-                    map_size=size,
-                    max_dbs=len(_DATABASES),
-                    max_readers=self.options.max_readers,
-                    # A spare one keeps its slot among the readers, and a child that lets go of what it inherited
-                    # frees that slot under its parent, whose next read then fails. Without, a read takes 0.1 µs more.
-                    max_spare_txns=0,
-                    sync=self.options.durable,
-                    readonly=not self.writable,
-                    # Rows lie anywhere in the file: reading ahead is wasted as soon as it exceeds the memory.
-                    readahead=False,
-                )
-            except lmdb.MemoryError:
-                # `ulimit -v` or a container refuses so much address space.
-                size //= 2
-                if size < LEAST_MAP_BYTES:
-                    raise
+                return call()
+            except lmdb.MapResizedError:
+                self._move_map(0)
 
     def _fill_up(self) -> None:
         """Make the file as long as LMDB believes it is: touching a page behind its end would kill the process.
@@ -197,11 +216,7 @@ class Environment:
         if not self.writable:
             raise InvalidArgument(f"{self.path}: the files may not be written to")
         while True:
-            try:
-                transaction = self._env.begin(write=True)
-            except lmdb.MapResizedError:
-                self._move_map(0)
-                continue
+            transaction = self._follow(lambda: self._env.begin(write=True))
             size = self.map_bytes
             if 2 * self._believed_bytes() <= size or not _has_address_space(2 * size):
                 return transaction

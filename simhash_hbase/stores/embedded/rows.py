@@ -7,6 +7,7 @@ from struct import iter_unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.layout import BLOCK_ROW_BYTES, PREFIX_BITS, PREFIX_BYTES, SIMHASH_BYTES
 from simhash_hbase.rowkey import BlockRows, pack_prefixes, pack_rows, pack_simhashes, unpack_rows
 from simhash_hbase.stores.base import PrefixScan
@@ -66,7 +67,7 @@ def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int]
     with transaction.cursor(blocks) as cursor:
         if not _seek(cursor, *after):
             return BlockRows.empty()
-        return unpack_rows(b"".join(chain.from_iterable(islice(cursor.iternext(), page))))
+        return _unpacked(b"".join(chain.from_iterable(islice(cursor.iternext(), page))))
 
 
 def row_behind(rows: BlockRows) -> tuple[int, int]:
@@ -85,9 +86,15 @@ def _scan_plain(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -
 def _read_all(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
     keys = pack_prefixes(prefixes)
     packed = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=SIMHASH_BYTES, keyfixed=True)
-    rows = unpack_rows(packed)
+    rows = _unpacked(packed)
     # Fewer rows in all than one prefix may have: nothing to count.
     return PrefixScan(rows, _NONE) if len(rows.prefixes) <= limit else _cut(rows, limit)
+
+
+def _unpacked(packed: bytes | bytearray) -> BlockRows:
+    if len(packed) % BLOCK_ROW_BYTES:
+        raise CorruptIndex(f"a page is damaged: {len(packed):,} bytes of block rows, wanted {BLOCK_ROW_BYTES} each")
+    return unpack_rows(packed)
 
 
 def _cut(rows: BlockRows, limit: int) -> PrefixScan:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import InvalidArgument, StoreUnavailable
+from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreUnavailable
 from simhash_hbase.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.rowkey import BlockRows
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
@@ -28,6 +28,7 @@ __all__ = ["EmbeddedStore"]
 
 U64 = np.uint64
 T = TypeVar("T")
+P = TypeVar("P", bytes, tuple[int, int])
 
 
 class EmbeddedStore:
@@ -35,11 +36,12 @@ class EmbeddedStore:
 
     Notes
     -----
-    Implements `Store`, `CompareAndSet`, `Transactional` and `Backup`. Threads may share a store, and several processes
-    a folder: reads never wait, writes wait for one another. Each write outside a transaction is committed, and with
-    `EmbeddedOptions.durable` on the disk, when the call returns. After a fork, parent and child may both go on; fork
-    while no thread of the process reads, since the child ends the reads that it inherits. Not for network file
-    systems: LMDB needs a memory map and locks that all its users share.
+    Implements `Store`, `CompareAndSet`, `Transactional`, `Backup` and `SelfChecked`. Threads may share a store, and
+    several processes a folder: reads never wait, writes wait for one another. Each write outside a transaction is
+    committed, and with `EmbeddedOptions.durable` on the disk, when the call returns. After a fork, parent and child may
+    both go on; fork while no thread of the process reads, since the child ends the reads that it inherits. Not for
+    network file systems: LMDB needs a memory map and locks that all its users share. A user who may not write the lock
+    file reads all the same; such a read is made again when commits came in between.
 
     Examples
     --------
@@ -225,6 +227,10 @@ class EmbeddedStore:
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
 
+    def check_readable(self) -> None:
+        """Read all pages in a process of its own; see `SelfChecked.check_readable`."""
+        self._environment().check_readable()
+
     def size(self) -> StoreSize:
         """Tell bytes on disk, and rows and cells; see `Store.size`."""
         shared = self._environment()
@@ -269,7 +275,7 @@ class EmbeddedStore:
             if not end:
                 return
             yield BlockRows(rows.prefixes[:end], rows.simhashes[:end])
-            place = rows_of.row_behind(rows)
+            place = self._further(place, rows_of.row_behind(rows))
 
     def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
         place = start
@@ -283,7 +289,13 @@ class EmbeddedStore:
                 yield wanted
             if not found or (stop is not None and found[-1][1].row >= stop):
                 return
-            place = found[-1][0] + b"\x00"
+            place = self._further(place, found[-1][0] + b"\x00")
+
+    def _further(self, place: P, behind: P) -> P:
+        """Return the place behind a page; in damaged pages it may lie before the page, and reading would never end."""
+        if behind <= place:
+            raise CorruptIndex(f"{self._path}: rows are out of order, so a page is damaged")
+        return behind
 
 
 def _milliseconds() -> int:

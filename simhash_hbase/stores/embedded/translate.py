@@ -2,6 +2,7 @@
 
 import errno
 import os
+import struct
 from types import TracebackType
 from typing import Literal
 
@@ -66,6 +67,8 @@ class translated:
         """Raise the package's own error in place of a driver's."""
         if isinstance(error, lmdb.Error):
             raise _of_lmdb(error, self._path) from error
+        if isinstance(error, struct.error):
+            raise CorruptIndex(f"{self._path}: a cell is damaged ({error})") from error
         if isinstance(error, OSError) and not isinstance(error, SimhashError):
             raise _of_system(error.errno or 0, str(error.strerror), self._path) from error
         return False

@@ -1,0 +1,109 @@
+"""Folders with damaged pages: whatever the damage, verify ends with a sentence."""
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from bruteforce import entries
+
+from simhash_hbase import CorruptIndex, create_index
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+
+PAGE = 4096
+# Runs verify on each copy in a child of its own, since a signal may end it.
+VERIFY = """
+import os, sys
+from simhash_hbase.__main__ import main
+for folder in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        sys.argv = ["simhash-hbase", "verify", "--quiet", "file:" + folder]
+        try:
+            main()
+        except SystemExit as end:
+            os._exit(end.code or 0)
+        except BaseException as error:
+            sys.stderr.write(f"Traceback of {type(error).__name__}: {error}")
+        os._exit(99)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sound") / "index"
+    numbers = random.Random(1)
+    with create_index(f"file:{folder}", analyzer="shingle") as index:
+        index.add_entries(entries([(f"d{i}", numbers.getrandbits(64)) for i in range(1_000)]))
+        index.add_entries(entries([(f"c{i}", 42) for i in range(300)]))
+    return (folder / "data.mdb").read_bytes()
+
+
+def swapped(data, numbers):
+    a, b = (numbers.randrange(2, len(data) // PAGE) * PAGE for _ in "ab")
+    data[a : a + PAGE], data[b : b + PAGE] = data[b : b + PAGE], data[a : a + PAGE]
+
+
+def zeroed(data, numbers):
+    at = numbers.randrange(2, len(data) // PAGE) * PAGE
+    data[at : at + PAGE] = bytes(PAGE)
+
+
+def beheaded(data, numbers):
+    for _ in range(5):
+        at = numbers.randrange(2, len(data) // PAGE) * PAGE
+        data[at + numbers.randrange(64)] = numbers.randrange(256)
+
+
+def sprinkled(data, numbers):
+    for _ in range(50):
+        data[numbers.randrange(len(data))] = numbers.randrange(256)
+
+
+def folders(sound, tmp_path, damage, count):
+    """Make damaged copies."""
+    for seed in range(count):
+        folder = tmp_path / f"{seed}"
+        folder.mkdir()
+        data = bytearray(sound)
+        damage(data, random.Random(seed))
+        (folder / "data.mdb").write_bytes(data)
+        yield str(folder)
+
+
+@pytest.mark.parametrize("damage", [swapped, zeroed, beheaded, sprinkled])
+def test_verify_ends_with_a_sentence_whatever_the_damage(sound, tmp_path, damage):
+    copies = list(folders(sound, tmp_path, damage, 10))
+    done = subprocess.run([sys.executable, "-c", VERIFY, *copies], capture_output=True, text=True, check=True)
+    codes = [int(code) for code in done.stdout.split() if code.lstrip("-").isdigit()]
+
+    assert "Traceback" not in done.stderr
+    assert len(codes) == len(copies)
+    assert set(codes) <= {0, 1}
+    assert 1 in codes
+
+
+def test_a_page_that_ends_the_process_which_reads_it_is_reported(sound, tmp_path):
+    reported = []
+    for folder in folders(sound, tmp_path, zeroed, 16):
+        store = EmbeddedStore.open(folder, EmbeddedOptions(durable=False))
+        try:
+            store.check_readable()
+        except CorruptIndex as error:
+            reported.append(str(error))
+        finally:
+            store.close()
+
+    assert reported
+    assert all("damaged" in text and "SIG" in text for text in reported)
+
+
+def test_a_sound_folder_is_readable(sound, tmp_path):
+    [folder] = folders(sound, tmp_path, lambda data, numbers: None, 1)
+    store = EmbeddedStore.open(folder, EmbeddedOptions(durable=False))
+
+    store.check_readable()
+    store.close()
+    assert os.path.getsize(os.path.join(folder, "data.mdb")) == len(sound)

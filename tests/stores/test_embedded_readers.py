@@ -1,0 +1,119 @@
+"""Readers who may not write the files of a folder: they get every answer, beside writers who cannot see them."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+import pytest
+
+from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+
+QUICK = EmbeddedOptions(durable=False)
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
+
+
+@pytest.fixture
+def folder():
+    """Return a folder that other users may read; pytest's own temporary folders are closed to them."""
+    above = tempfile.mkdtemp(prefix="simhash-hbase-readers-")
+    os.chmod(above, 0o755)
+    yield os.path.join(above, "index")
+    shutil.rmtree(above)
+
+
+def close_to_others(folder):
+    os.chmod(folder, 0o755)
+    for name in os.listdir(folder):
+        os.chmod(os.path.join(folder, name), 0o644)
+
+
+def as_nobody(code, *words):
+    """Run code as a user who owns nothing, after it has imported what root alone may be able to read."""
+    prelude = """
+        import os, sys, json
+        from click.testing import CliRunner
+        from simhash_hbase.cli.app import cli
+        from simhash_hbase import open_index
+        from simhash_hbase.errors import *
+        from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+        def run(*words):
+            return CliRunner().invoke(cli, list(words))
+        run("fingerprint", "--text", "warm up 中文")
+        os.chdir("/")
+        os.setgroups([]); os.setgid(65534); os.setuid(65534)
+    """
+    whole = textwrap.dedent(prelude) + textwrap.dedent(code)
+    return subprocess.Popen([sys.executable, "-c", whole, *words], stdout=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    with process:
+        out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    return out.split()
+
+
+@needs_root
+def test_a_reader_who_may_write_nothing_can_query_count_export_and_verify(folder):
+    from simhash_hbase import create_index  # noqa: PLC0415
+
+    text = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
+    with create_index(f"file:{folder}") as index:
+        index.add("a", text)
+    close_to_others(folder)
+    code = """
+        url, text = sys.argv[1:]
+        for words in (["query", "--text", text], ["get", "a"], ["stats"], ["export"], ["verify"]):
+            print(words[0], run(words[0], url, *words[1:], "--quiet").exit_code)
+        print(run("remove", url, "a").exit_code)
+    """
+    told = finish(as_nobody(code, f"file:{folder}", text))
+
+    assert told == ["query", "0", "get", "0", "stats", "0", "export", "0", "verify", "0", "1"]
+
+
+@needs_root
+def test_a_reader_whom_writers_cannot_see_gets_whole_answers_while_they_write(folder):
+    store = EmbeddedStore.create(folder, QUICK)
+    store.put("m", [Cell(b"%03d" % n, b"v", b"0" * 500) for n in range(300)])
+    close_to_others(folder)
+    code = """
+        store = EmbeddedStore.open(sys.argv[1], readonly=True)
+        print("ready", flush=True)
+        seen, busy = set(), 0
+        while len(seen) < 5:
+            try:
+                values = [cell.value for page in store.scan_cells("m", b"", None, page=1000) for cell in page]
+            except StoreBusy:
+                busy += 1
+                continue
+            assert len(values) == 300 and len(set(values)) == 1, len(set(values))
+            seen.add(values[0])
+        print("whole")
+    """
+    reader = as_nobody(code, folder)
+    assert reader.stdout.readline() == "ready\n"
+    number = 0
+    while reader.poll() is None:
+        number += 1
+        store.put("m", [Cell(b"%03d" % n, b"v", b"%d" % number * 100) for n in range(300)])
+    store.close()
+
+    assert finish(reader) == ["whole"]
+
+
+@needs_root
+def test_a_reader_who_may_write_the_lock_file_alone_is_seen_by_writers(folder):
+    EmbeddedStore.create(folder, QUICK).close()
+    close_to_others(folder)
+    os.chmod(os.path.join(folder, "lock.mdb"), 0o666)
+    code = """
+        store = EmbeddedStore.open(sys.argv[1], readonly=True)
+        print(store._environment()._unseen)
+    """
+    assert finish(as_nobody(code, folder)) == ["False"]

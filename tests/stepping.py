@@ -10,8 +10,7 @@ from swapping import SwappingOnly
 from simhash_hbase.claim import Timer
 from simhash_hbase.errors import StoreTimeout
 from simhash_hbase.index import Index
-
-WAIT_S = 60
+from tests.patience import END_S
 
 
 class Killed(BaseException):
@@ -49,13 +48,13 @@ class Actor:
 
     def begin(self):
         self._thread.start()
-        assert self._stopped.acquire(timeout=WAIT_S)
+        assert self._stopped.acquire(timeout=END_S)
 
     def stop(self, what):
         """Wait, in the actor's thread, to be let go on; return what it was told."""
         self.waits_for = what
         self._stopped.release()
-        assert self._go.acquire(timeout=WAIT_S)
+        assert self._go.acquire(timeout=END_S)
         order, self._order = self._order, None
         if order == "kill":
             raise Killed
@@ -71,7 +70,7 @@ class Actor:
         assert not self.is_done, f"{self.name} has ended after {list(self.calls)}"
         self._order = order
         self._go.release()
-        assert self._stopped.acquire(timeout=WAIT_S), f"{self.name} hangs after {list(self.calls)}"
+        assert self._stopped.acquire(timeout=END_S), f"{self.name} hangs after {list(self.calls)}"
 
 
 class SteppingStore(SwappingOnly):

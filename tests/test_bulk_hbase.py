@@ -20,12 +20,12 @@ from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.memory import MemoryStore
 from tests.hbase_files import server_status
+from tests.patience import END_S
 from tests.stores.hbase_server import hbase_options, tables
 
 pytestmark = pytest.mark.hbase
 
 PROFILE = Profile.resolve(analyzer="shingle", match="distance")
-PATIENCE_S = 300
 SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 3_000, dtype=np.uint64)
 
 
@@ -120,7 +120,7 @@ class Twice:
         def first():
             yield from cells
             is_under_way.set()
-            assert may_end.wait(PATIENCE_S)
+            assert may_end.wait(END_S)
 
         def second():
             yield from cells
@@ -129,7 +129,7 @@ class Twice:
 
         with ThreadPoolExecutor(1) as threads:
             ended = threads.submit(self._old.write, first(), rows, timestamp=timestamp)
-            assert is_under_way.wait(PATIENCE_S)
+            assert is_under_way.wait(END_S)
             self._new.write(second(), rows, timestamp=timestamp)
 
 

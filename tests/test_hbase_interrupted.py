@@ -17,6 +17,7 @@ from simhash_hbase.rowkey import block_rows
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.hbase_files import server_status
+from tests.patience import END_S
 from tests.stores.hbase_server import hbase_options, tables
 from tests.stores.rows import all_pairs, pairs_of
 
@@ -24,7 +25,6 @@ pytestmark = [pytest.mark.hbase, pytest.mark.slow]
 
 PROFILE = Profile.resolve(analyzer="shingle", match="distance")
 SIMHASHES = np.unique(np.random.default_rng(9).integers(0, 2**64, 8_000, dtype=np.uint64))
-PATIENCE_S = 300
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def gives_them_to_hbase(index, folder):
 )
 def test_a_load_that_was_killed_is_made_whole_by_the_same_command(index, words, staging, tmp_path, phase, java_too):
     process = start(*words)
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + END_S
     while not reached(phase, process, index, tmp_path):
         assert process.poll() is None
         assert time.monotonic() < end

@@ -17,13 +17,13 @@ from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.bruteforce import answered, entries
 from tests.hbase_files import server_status
+from tests.patience import END_S
 from tests.stores.hbase_server import address, hbase_options, tables
 
 pytestmark = pytest.mark.hbase
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "tests" / "java" / "ShellLines.java"
-PATIENCE_S = 120
 SIMHASHES = np.random.default_rng(21).integers(0, 2**64, 1_500, dtype=np.uint64).tolist()
 
 
@@ -93,7 +93,7 @@ def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged
 
     writer = Thread(target=write)
     writer.start()
-    assert writing.wait(PATIENCE_S)
+    assert writing.wait(END_S)
     shell(take)
     enough.set()
     writer.join()

@@ -20,6 +20,8 @@ from provision import container, jars, probe, processes, server, settings
 from provision.errors import ProvisionError
 from provision.gateways import Gateways, parse_gateways
 
+from tests.patience import END_S
+
 ROOT = Path(__file__).parent.parent
 TREE = ROOT / "docker" / "hbase"
 MODULES = sorted(path.stem for path in (TREE / "provision").glob("[a-z]*.py"))
@@ -289,7 +291,7 @@ def test_a_process_that_only_has_the_same_id_is_left_alone(sleeper, other):
 
 def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
     process = sleeper(f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 0.1; done")
-    end = time.monotonic() + 30
+    end = time.monotonic() + END_S
     while not (tmp_path / "ready").exists():
         assert time.monotonic() < end
         time.sleep(0.01)

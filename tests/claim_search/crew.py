@@ -14,7 +14,7 @@ from claim_search.plan import Document
 from claim_search.writers import Answer, Writer, work
 from simhash_hbase.stores.base import Store
 
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 LAST_WORDS_S = 5.0
 AHEAD_MS = 60_000
 # Not a fork of this process: it has an index open, and threads.

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from tests.patience import END_S
+
 
 @dataclass(frozen=True)
 class Result:
@@ -46,7 +48,7 @@ def start(*words, **options):
 
 def finish(process, data=None):
     """Wait for a process."""
-    out, err = process.communicate(data, timeout=120)
+    out, err = process.communicate(data, timeout=END_S)
     return Result(process.returncode, out, err.decode())
 
 

@@ -14,6 +14,8 @@ from threading import Thread
 
 from results import command
 
+from tests.patience import END_S
+
 LINES = 24
 STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # Makes the terminal on its standard input its own, so that a ^C that is typed reaches it and its workers.
@@ -76,7 +78,7 @@ class Terminal:
         """Read to the end, and return the exit code and what was shown."""
         while some := read_some(self._master):
             self.shown += some
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=END_S)
         os.close(self._master)
         return code, self.shown
 

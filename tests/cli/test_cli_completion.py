@@ -14,11 +14,11 @@ from terminal import open_terminal, read_some, without_styles
 
 from simhash_hbase.cli.app import COMMANDS
 from simhash_hbase.cli.completion import command
+from tests.patience import END_S
 
 PROGRAMS = Path(sys.executable).parent
 PROMPT = "ready>"
 TWICE = "\t\t"
-PATIENCE_S = 60
 
 
 class Bash:
@@ -51,7 +51,7 @@ class Bash:
     def _wait(self, pattern):
         shown = ""
         while not re.search(pattern, shown):
-            ready, _, _ = select([self._master], [], [], PATIENCE_S)
+            ready, _, _ = select([self._master], [], [], END_S)
             some = read_some(self._master) if ready else ""
             assert some, f"no {pattern} in {shown!r}"
             shown += without_styles(some).replace("\x07", "")

@@ -15,6 +15,7 @@ from corpus import near_copies, text, write_jsonl
 from results import run
 
 from simhash_hbase.cli.app import COMMANDS, cli
+from tests.patience import END_S
 from tests.stores.hbase_server import address, tables
 
 PROGRAMS = Path(sys.executable).parent
@@ -122,7 +123,7 @@ def test_an_example_does_what_it_says(folder, example):
     before = held(folder)
 
     process = in_shell(example, folder)
-    printed, _ = process.communicate(timeout=600)
+    printed, _ = process.communicate(timeout=END_S)
 
     assert process.returncode == 0
     assert printed or held(folder) != before
@@ -136,7 +137,7 @@ def test_an_example_with_a_table_does_what_it_says(folder, example):
         assert run("create", url, "--analyzer", "shingle", cwd=folder).code == 0
 
     process = in_shell(example.replace(TABLE, url), folder)
-    process.communicate(timeout=600)
+    process.communicate(timeout=END_S)
 
     assert process.returncode == 0
     # Ten of the documents are five pairs of near copies, and a claim keeps one of each.
@@ -153,7 +154,7 @@ def test_an_example_that_serves_does_so_until_it_is_ended(folder, example):
     while logged[-1] and json.loads(logged[-1])["event"] != "listening":
         logged.append(process.stderr.readline())
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=600)
+    process.communicate(timeout=END_S)
 
     assert logged[-1]
     assert process.returncode == 0

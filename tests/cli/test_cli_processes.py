@@ -10,6 +10,8 @@ import pytest
 from corpus import near_copies, write_jsonl
 from results import finish, run, start
 
+from tests.patience import END_S
+
 STEP = 0x9E3779B97F4A7C15
 OWN = ("--simhash-field", "simhash", "--workers", "1")
 
@@ -59,7 +61,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(url, simhash_fil
     process.stdout = None
     ended = process.stderr.read()
     process.stderr.close()
-    process.wait(timeout=60)
+    process.wait(timeout=END_S)
 
     assert b"Traceback" not in ended
     assert b"Exception" not in ended
@@ -179,7 +181,7 @@ def test_no_worker_outlives_a_command_that_is_killed(url, simhash_file):
         process.stdout.readline()
 
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=END_S)
 
     # Standard output is at its end only when nobody holds it any more.
     assert process.returncode == -signal.SIGKILL
@@ -194,7 +196,7 @@ def add_and_kill(url, file, delay):
     # Nobody reads meanwhile: a pipe has room for what is printed in so short a time.
     time.sleep(delay)
     process.kill()
-    rest, _ = process.communicate(timeout=60)
+    rest, _ = process.communicate(timeout=END_S)
     lines = (data + rest).split(b"\n")[:-1]
     return {record["id"]: record["simhash"] for record in map(json.loads, lines)}
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import httpx
 
 from tests.gates import absent
+from tests.patience import END_S
 
 __all__ = ["DOCKER", "Prometheus", "program", "promtool", "watching"]
 
 DOCKER = Path(__file__).parents[2] / "docker"
 # Where ./scripts/test unpacks Debian's package: installed, it would start a server of its own.
 UNPACKED = Path(__file__).parents[2] / ".cache" / "prometheus" / "usr" / "bin"
-END_S = 60
 LOOK_S = 0.1
 
 

@@ -16,12 +16,12 @@ import httpx
 from corpus import SYLLABLES
 
 from simhash_hbase.service.keys import make_key
+from tests.patience import END_S
 
 __all__ = ["JSON", "NDJSON", "Server", "check_log", "lines", "ndjson", "serving", "wait_for"]
 
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
-END_S = 180
 POLL_S = 0.02
 T = TypeVar("T")
 WORD = f"(?:{'|'.join(SYLLABLES)}){{2,4}}"

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from simhash_hbase.service.limits import Limits
+from tests.patience import END_S
 
 HERE = Path(__file__).parent
 EXAMPLES = 15
 # Longer than a run takes: a request that hangs fails by its own time-out.
-END_S = 600
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import threading
 
 from simhash_hbase import create_index
 from simhash_hbase.service.engine import Engine
+from tests.patience import END_S
 
 
 def test_who_asks_while_a_count_is_under_way_gets_that_one(monkeypatch):
@@ -13,7 +14,7 @@ def test_who_asks_while_a_count_is_under_way_gets_that_one(monkeypatch):
     count = index.stats
 
     def stats():
-        counted.append(goes_on.wait(60))
+        counted.append(goes_on.wait(END_S))
         return count()
 
     monkeypatch.setattr(index, "stats", stats)

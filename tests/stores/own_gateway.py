@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import END_S
 from tests.stores.hbase_server import ENVIRONMENT, STATUS, address
 
 __all__ = ["own_gateway"]
-
-START_S = 120.0
 
 
 @contextmanager
@@ -41,7 +40,7 @@ def own_gateway(version, log, *options):
 
 
 def _await(port, started, log):
-    end = time.monotonic() + START_S
+    end = time.monotonic() + END_S
     while started.poll() is None and time.monotonic() < end:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

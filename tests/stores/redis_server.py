@@ -14,10 +14,10 @@ import redis
 
 from simhash_hbase.stores.redis import RedisOptions
 from tests.gates import absent
+from tests.patience import END_S
 
 HOW = "redis-server is not installed: apt-get install redis-server"
 DATABASES = 256
-START_S = 20
 
 
 class RedisServer:
@@ -57,14 +57,14 @@ class RedisServer:
         if self._process.poll() is None:
             self._process.terminate()
             try:
-                self._process.wait(10)
+                self._process.wait(END_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
         self._folder.cleanup()
 
     def _wait(self):
-        stop = time.monotonic() + START_S
+        stop = time.monotonic() + END_S
         while self._process.poll() is None and time.monotonic() < stop:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()

@@ -23,6 +23,7 @@ from simhash_hbase.rowkey import BlockRows
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 from simhash_hbase.stores.embedded import rows as rows_module
+from tests.patience import END_S
 from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 QUICK = EmbeddedOptions(durable=False)
@@ -355,7 +356,7 @@ def test_a_folder_that_may_not_be_read_or_written_is_refused_in_a_sentence(index
 def run(code):
     """Run code in a process of its own, so that what kills it does not kill the tests."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=END_S, check=False
     )
     assert done.returncode == 0, (done.returncode, done.stderr)
     return done.stdout.strip()

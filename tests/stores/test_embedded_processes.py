@@ -11,6 +11,7 @@ import pytest
 
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
+from tests.patience import END_S
 from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 from tests.stores.test_embedded_folders import random_rows
 
@@ -45,7 +46,7 @@ def start(folder, code):
 
 def finish(process):
     with process:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=END_S)
     assert process.returncode == 0
     return out.strip()
 
@@ -204,7 +205,7 @@ def test_slots_of_killed_readers_are_taken_back(tmp_path):
             import os, signal
             store._environment().read(lambda transaction: os.kill(os.getpid(), signal.SIGKILL))
         """)  # fmt: skip
-        reader.communicate(timeout=60)
+        reader.communicate(timeout=END_S)
         assert reader.returncode == -signal.SIGKILL
 
     assert all_pairs(store) == []

@@ -11,6 +11,7 @@ import pytest
 
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+from tests.patience import END_S
 
 QUICK = EmbeddedOptions(durable=False)
 NOBODY = 65534
@@ -53,7 +54,7 @@ def as_nobody(code, *words):
 
 def finish(process):
     with process:
-        out, _ = process.communicate(timeout=300)
+        out, _ = process.communicate(timeout=END_S)
     assert process.returncode == 0, out
     return out.split()
 

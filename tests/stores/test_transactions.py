@@ -6,6 +6,7 @@ import pytest
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.base import Cell, Swap, Transactional, atomically
+from tests.patience import END_S
 from tests.stores.rows import all_cells, all_pairs, found_by, rows_of
 
 
@@ -76,7 +77,7 @@ def test_another_thread_never_sees_a_transaction_half_done(store):
     halfway, seen = Event(), []
 
     def look():
-        halfway.wait(10)
+        halfway.wait(END_S)
         for _ in range(20):
             seen.append(len(found_by(store, 1)))
 
@@ -97,7 +98,7 @@ def test_another_thread_waits_to_write(store):
     inside, order = Event(), []
 
     def write():
-        inside.wait(10)
+        inside.wait(END_S)
         store.put_rows(rows_of((1, 2)), timestamp=1)
         order.append("other")
 

@@ -14,6 +14,7 @@ import numpy as np
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex, StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.placing import place
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import (
     FOUND_STATES,
@@ -136,25 +137,48 @@ def put_documents(store: Store, profile: Profile, entries: Entries, changes: Seq
         store.put_rows(block_rows(profile.blocks, simhashes), timestamp=max(change.new.seen for change in fresh))
 
 
-def commit(store: Store, changes: Sequence[Change]) -> list[Change]:
-    """Write the document cells: new ones by a put, known ones by compare-and-set.
+def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
+    """Write the document cells: in a store without transactions so that no request of it does harm when it is late.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    changes : sequence of Change
+        No id twice.
+    below : int, optional
+        From `simhash_hbase.placing.time_to_place`, chosen before the cells were read: the timestamp of first cells.
+        Without it these are compared and set like all others.
 
     Returns
     -------
     list of Change
         Those that another writer got ahead of.
     """
-    swaps = [c for c in changes if c.old is not None] if isinstance(store, CompareAndSet) else []
-    swapped = {change.at for change in swaps}
-    plain = [change for change in changes if change.at not in swapped]
-    if plain:
-        cells = [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in plain]
-        store.put(FAMILY_DOCUMENTS, cells)
-    if not swaps or not isinstance(store, CompareAndSet):
+    first = [change for change in changes if change.old is None]
+    if not isinstance(store, CompareAndSet):
+        _put(store, changes)
         return []
-    asked = [Swap(c.row, STATE_QUALIFIER, c.old_value, encode(c.new)) for c in swaps]
-    taken = store.compare_and_set(asked)
-    return [change for change, done in zip(swaps, taken, strict=True) if not done]
+    if isinstance(store, Transactional):
+        _put(store, first)
+        return _compare_and_set(store, [change for change in changes if change.old is not None])
+    if below is None:
+        return _compare_and_set(store, changes)
+    stand = place(store, [Cell(change.row, STATE_QUALIFIER, encode(change.new), below) for change in first])
+    refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
+    return refused + _compare_and_set(store, [change for change in changes if change.old is not None])
+
+
+def _put(store: Store, changes: Sequence[Change]) -> None:
+    if changes:
+        store.put(FAMILY_DOCUMENTS, [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in changes])
+
+
+def _compare_and_set(store: CompareAndSet, changes: Sequence[Change]) -> list[Change]:
+    if not changes:
+        return []
+    asked = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
+    return [change for change, done in zip(changes, store.compare_and_set(asked), strict=True) if not done]
 
 
 def drop_members(store: Store, changes: Sequence[Change]) -> None:

@@ -5,13 +5,10 @@ import msgspec
 from simhash_hbase.errors import CorruptIndex, StoreBusy
 from simhash_hbase.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.rowkey import index_row
+from simhash_hbase.servertime import MARGIN_MS
 from simhash_hbase.stores.base import Cell, Store
 
 __all__ = ["MARGIN_MS", "OpenLoad", "begin_load", "end_load", "read_open_load"]
-
-MARGIN_MS = 60_000
-"""How far the timestamp of a load lies behind the server's clock: a cell that anybody changed meanwhile is newer, even
-where the servers' clocks differ."""
 
 _ROW = index_row("load")
 

@@ -23,6 +23,7 @@ from simhash_hbase.changes import (
 from simhash_hbase.entries import Entries, check_storable
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.layout import FAMILY_DOCUMENTS
+from simhash_hbase.placing import time_to_place
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import FOUND_STATES, UNDECIDED_STATES, DocumentState, State, in_force
 from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row
@@ -92,20 +93,23 @@ def write_documents(
 
     Notes
     -----
-    At most six calls of the store, whatever the size of the batch; more where other writers change the same documents
-    meanwhile. In a store with transactions all of it is one.
+    At most seven calls of the store, whatever the size of the batch, and two more each minute; more where other writers
+    change the same documents meanwhile. In a store with transactions it is six, and all of it is one.
     """
     check_storable(entries)
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
+    below = time_to_place(store, len(entries))
     for attempt in attempts(store):
         with attempt as answered, atomically(store):
             changes = _plan(store, entries, wanted, pending, now, profile.oldest(now))
             answered()
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
-            pending = [change.at for change in apply_changes(store, profile, entries, changes)]
+            pending = [change.at for change in apply_changes(store, profile, entries, changes, below=below)]
+        # A delete may hide what is placed in an empty cell: only a compare-and-set says so.
+        below = None
         if not pending:
             plans = [first[at] for at in range(len(entries))]
             return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
@@ -226,10 +230,12 @@ def apply_outcomes(
     return apply_changes(store, profile, entries, changes)
 
 
-def apply_changes(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> list[Change]:
+def apply_changes(
+    store: Store, profile: Profile, entries: Entries, changes: Sequence[Change], *, below: int | None = None
+) -> list[Change]:
     """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
     put_documents(store, profile, entries, [change for change in changes if change.is_searchable])
-    refused = commit(store, changes)
+    refused = commit(store, changes, below=below)
     lost = {change.at for change in refused}
     drop_members(store, [change for change in changes if change.at not in lost])
     return refused

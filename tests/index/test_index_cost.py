@@ -82,6 +82,23 @@ def test_adding_new_documents_is_four_calls_in_one_transaction(store, documents)
     assert store.take_names() == ["transaction", "get", "put", "put_rows", "put"]
 
 
+@pytest.mark.parametrize(
+    ("documents", "commit"),
+    [(1, ["compare_and_set"]), (16, ["compare_and_set"]), (17, ["put", "get"]), (2_000, ["put", "get"])],
+)
+def test_without_transactions_first_cells_are_compared_and_set_where_they_are_few_else_put_and_read_back(
+    store, documents, commit
+):
+    make(store)
+    index = Index(SwappingOnly(store))
+    index.add_entries(entries({f"read the server's time {i}": i for i in range(20)}))
+    store.take()
+
+    index.add_entries(entries({f"document {i}": s for i, s in enumerate(clustered(documents, seed=2))}))
+
+    assert store.take_names() == ["get", "put", "put_rows", *commit]
+
+
 @pytest.mark.parametrize("documents", [3, 30, 900])
 def test_adding_new_known_and_moved_documents_is_six_calls_at_most(store, documents):
     index = make(store)

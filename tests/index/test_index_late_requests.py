@@ -1,0 +1,157 @@
+"""Requests that a store executes long after they were given up, or once more: they undo nothing that came after."""
+
+import pytest
+from bruteforce import entries
+from late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
+from swapping import SwappingOnly
+
+from simhash_hbase import Index, Profile, StoreTimeout
+from simhash_hbase.layout import STATE_QUALIFIER
+from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.stores.memory import MemoryStore
+
+FEW, MANY = 0, 40
+
+
+class LateStore(SwappingOnly):
+    """Executes one change of a document cell late."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.late = None
+        self._row = None
+        self._is_answered = False
+
+    def hold(self, name, *, is_answered):
+        """Take the next change of a cell: it is not done yet; or it is done and answered, and will be done again."""
+        self._row = document_row(id_digest(name))
+        self._is_answered = is_answered
+
+    def put(self, family, cells):
+        return self._change(cells, lambda: self.behind.put(family, cells))
+
+    def compare_and_set(self, swaps):
+        return self._change(swaps, lambda: self.behind.compare_and_set(swaps))
+
+    def _change(self, cells, call):
+        if not any((cell.row, cell.qualifier) == (self._row, STATE_QUALIFIER) for cell in cells):
+            return call()
+        self._row, self.late = None, call
+        if self._is_answered:
+            return call()
+        raise StoreTimeout("no answer")
+
+
+@pytest.fixture
+def store():
+    return LateStore(MemoryStore())
+
+
+@pytest.fixture
+def index(store):
+    return Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("is_answered", [False, True], ids=["unanswered", "twice"])
+@pytest.mark.parametrize(("writer", "count"), [(writer, count) for writer in WRITERS for count in (FEW, MANY)])
+def test_the_first_write_of_a_document_undoes_nothing_when_it_is_late(tmp_path, writer, count, is_answered, change):
+    store = LateStore(MemoryStore())
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    store.hold("a", is_answered=is_answered)
+    WRITERS[writer](index, tmp_path / "work", beside("a", count))
+    assert store.late is not None
+    expected = CHANGES[change](index, "a")
+    assert found_at(index, "a") == expected
+
+    store.late()
+
+    assert found_at(index, "a") == expected
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("late", CHANGES)
+@pytest.mark.parametrize("is_answered", [False, True], ids=["unanswered", "twice"])
+def test_a_change_undoes_nothing_when_it_is_late(index, store, is_answered, late, change):
+    index.add_entries(entries({"a": FIRST}))
+    store.hold("a", is_answered=is_answered)
+    CHANGES[late](index, "a")
+    # What the late change expects is written again, as far as that can be.
+    index.add_entries(entries({"a": FIRST}))
+    expected = CHANGES[change](index, "a")
+    index.add_entries(entries({"a": expected or FIRST}))
+
+    store.late()
+
+    assert found_at(index, "a") == (expected or FIRST)
+
+
+@pytest.mark.parametrize("count", [FEW, MANY])
+def test_a_write_that_failed_does_not_replace_one_that_came_after_it(index, store, count, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.changes.LOOK_S", 0.0)
+    store.hold("a", is_answered=False)
+    with pytest.raises(StoreTimeout):
+        index.add_entries(entries(beside("a", count)))
+    index.add_entries(entries(beside("a", count) | {"a": SECOND}))
+
+    store.late()
+
+    assert found_at(index, "a") == SECOND
+
+
+@pytest.mark.parametrize("count", [FEW, MANY])
+def test_a_claim_that_becomes_pending_late_covers_no_document_that_was_added(index, store, count):
+    late = []
+
+    class Rivalled(SwappingOnly):
+        """Another writer adds the document before its claim becomes pending."""
+
+        def put(self, family, cells):
+            if not late and any(cell.qualifier == STATE_QUALIFIER for cell in cells):
+                late.append(lambda: self.behind.put(family, cells))
+                index.add_entries(entries(beside("a", count)))
+                assert found_at(index, "a") == FIRST
+            self.behind.put(family, cells)
+
+    [claimed] = Index(Rivalled(store.behind)).claim_entries(entries({"a": FIRST}))
+    late.pop()()
+
+    assert claimed.is_original
+    assert found_at(index, "a") == FIRST
+
+
+class Hiding(SwappingOnly):
+    """Hides what is put in a document cell with a timestamp, as a delete does that is newer."""
+
+    def put(self, family, cells):
+        self.behind.put(family, [cell for cell in cells if cell.qualifier != STATE_QUALIFIER or cell.timestamp is None])
+
+
+def test_documents_whose_first_cells_are_hidden_are_added_all_the_same():
+    index = Index.create(Hiding(MemoryStore()), Profile.resolve(analyzer="shingle", match="distance"))
+
+    written = index.add_entries(entries(beside("a", MANY)))
+
+    assert found_at(index, "a") == FIRST
+    assert not any(written.known)
+    assert sum(1 for _ in index.export()) == MANY + 1
+
+
+def test_a_document_that_another_writer_adds_meanwhile_is_known_then(store):
+    """Its cell is empty when it is read and holds another text when it is written."""
+
+    class Beaten(SwappingOnly):
+        def put_rows(self, rows, *, timestamp):
+            if rival := rivals.pop() if rivals else None:
+                rival.add_entries(entries({"a": SECOND}))
+            self.behind.put_rows(rows, timestamp=timestamp)
+
+    behind = MemoryStore()
+    rivals = []
+    index = Index.create(Beaten(behind), Profile.resolve(analyzer="shingle", match="distance"))
+    rivals.append(Index(SwappingOnly(behind)))
+
+    index.add_entries(entries(beside("a", MANY)))
+
+    assert not rivals
+    assert found_at(index, "a") == FIRST

@@ -17,7 +17,10 @@ NEEDED = [
     ("stamps", "adds and removals: the original is removed and claimed", "an original that queries miss"),
     ("refresh", "expiry: two clocks", "an original that expired though it had just been named"),
     ("expiry", "expiry: two clocks", "two originals"),
-    ("keeps_member", "adds and removals: the id itself is added, by a clock behind", "an original that queries miss"),
+    ("placed", "additions: and a removal", "an acknowledged change that a late request undid"),
+    ("above_claims", "adds and removals: the id itself is added", "a decision that changed"),
+    ("read_back", "additions: and a move", "an addition that was acknowledged and never stood"),
+    ("raising", "additions: of what is removed twice", "an acknowledged change that a late request undid"),
 ]
 
 

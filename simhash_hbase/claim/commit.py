@@ -88,8 +88,7 @@ def _arrive(run: Run, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> N
 def _left(claim: Claim) -> DocumentState | None:
     """Say whose member goes when a claim is decided: that of the original that the document was before.
 
-    The member of a claim that ends as a duplicate is left to `vacuum`. A delete would hide the member that an `add`
-    of the same document, which has seen no cell, may be about to write.
+    The member of a claim that ends as a duplicate is left to `vacuum`: that saves a call.
     """
     before = claim.state and in_force(claim.state)
     return before if before is not None and before.state in FOUND_STATES else None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import combinations
 
 from claim_model.cells import DECIDED, Cell, Place, decisions, originals
-from claim_model.store import GONE
+from claim_model.store import COUNTED, GONE
 
 Near = frozenset[frozenset[int]]
 """Pairs of texts within reach of each other."""
@@ -35,6 +35,20 @@ def wrong_change(writer, local, name: int, after: Cell | None, near: Near, slots
             return f"an original that expired though it had just been named: document {name}"
     made = lost_decisions(after, before) if writer.claims else []
     return next((wrong for each in made if (wrong := _wrong_decision(local, name, each, near, slots))), None)
+
+
+def wrong_acknowledgement(number: int, slots: Mapping) -> str | None:
+    """Say what is wrong with an addition that is acknowledged, if anything is."""
+    return None if number in slots[COUNTED] else "an addition that was acknowledged and never stood"
+
+
+def wrong_late_change(writer, local) -> str | None:
+    """Say what is wrong with a late request that changes a cell, if anything is; ``local`` is where its writer is now.
+
+    An addition or a removal that is not acknowledged may take effect at any time, one that is has done so.
+    """
+    is_over = not writer.claims and writer.is_done(local)
+    return "an acknowledged change that a late request undid" if is_over else None
 
 
 def lost_decisions(before: Cell | None, after: Cell | None) -> list[Cell]:

@@ -195,25 +195,16 @@ class Claim:
         stamp = local.own.stamp if local.own else 0
         decided = Cell(state, self.place.text, (self.writer, local.attempt), of=of, stamp=stamp)
         said = state if of is None else f"duplicate of {of}"
-        yield from self._swap(local, view, decided, self._answered(local, state), said)
+        yield from self._swap(local, view, decided, self._answered(local), said)
 
-    def _answered(self, local: Local, answer: str) -> Local:
-        own = local.own
-        drops = answer == "duplicate" and not self.rules.keeps_member and own is not None and own.state in UNDECIDED
-        if drops or self._moved_from(own):
-            return Local("drop_both" if drops else "drop", own=own)
-        return Local("answered")
+    def _answered(self, local: Local) -> Local:
+        return Local("drop", own=local.own) if self._moved_from(local.own) else Local("answered")
 
-    def _drop(self, local: Local, view: View, *places: Place) -> Iterator[Move]:
-        """Delete the member of the text before, up to its timestamp; and perhaps one's own."""
+    def _drop(self, local: Local, view: View) -> Iterator[Move]:
+        """Delete the member of the text before, up to its timestamp; that of a duplicate is left to vacuum."""
         old = self._moved_from(local.own)
-        dropped = [(Place(self.place.id, old.text), old.stamp)] if old else []
-        dropped += [(place, local.own.stamp) for place in places]
-        writes = tuple((place, view.member(place).delete(stamp)) for place, stamp in dropped)
-        yield Move("deletes what it leaves", Local("answered"), writes)
-
-    def _drop_both(self, local: Local, view: View) -> Iterator[Move]:
-        yield from self._drop(local, view, self.place)
+        place = Place(self.place.id, old.text)
+        yield Move("deletes what it leaves", Local("answered"), ((place, view.member(place).delete(old.stamp)),))
 
     # -- compare-and-sets
 
@@ -227,7 +218,7 @@ class Claim:
             yield Move(f"{said}, without an answer", look, ((self.place.id, new),), "late")
 
     def _doubtful(self, local: Local) -> Local:
-        kept = local.own if self._moved_from(local.own) or not self.rules.keeps_member else None
+        kept = local.own if self._moved_from(local.own) else None
         return Local("recheck", local.attempt, kept, acknowledged=local.acknowledged)
 
     def _recheck(self, local: Local, view: View) -> Iterator[Move]:
@@ -238,7 +229,7 @@ class Claim:
             yield self._again(local, Local("ask", own=cell))
         elif decided:
             # Perhaps another claim is about to move it already.
-            yield Move(f"finds itself {decided[0].state}", self._answered(local, decided[0].state))
+            yield Move(f"finds itself {decided[0].state}", self._answered(local))
         elif is_mine and cell.state == "pending":
             yield Move("finds itself pending", local._replace(at="write", own=cell, late=1))
         elif is_mine and cell.state == "yielded":

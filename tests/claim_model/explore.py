@@ -5,9 +5,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from claim_model.cells import Place, is_covered
-from claim_model.checks import lost_decisions, wrong_change, wrong_state
+from claim_model.checks import (
+    lost_decisions,
+    wrong_acknowledgement,
+    wrong_change,
+    wrong_late_change,
+    wrong_state,
+)
 from claim_model.steps import Codes, State, Steps
-from claim_model.store import GONE
+from claim_model.store import ACKNOWLEDGED, COUNTED, GONE
 
 
 class Found(NamedTuple):
@@ -29,6 +35,7 @@ class Flight(NamedTuple):
     index: int
     expected: int
     value: int
+    is_blind: bool
 
 
 class Wrong(Exception):
@@ -91,51 +98,61 @@ class _Search:
     def _successors(self, state: State) -> Iterator[tuple[State, str]]:
         late, renewals, flight = state[self._stop :]
         for number in range(self._count):
-            for said, after, writes, costs in self._steps.of(number, state):
-                if (costs == "late" and not late) or (costs == "renewal" and not renewals):
+            for step in self._steps.of(number, state):
+                is_late = step.costs in ("late", "twice")
+                if (is_late and not late) or (step.costs == "renewal" and not renewals):
                     continue
                 new = list(state)
-                new[number] = after
-                if costs == "late":
-                    [(index, value)] = writes
-                    new[-3:] = [
-                        late - 1,
-                        renewals,
-                        self._codes.of(Flight(number, state[number], index, state[index], value)),
-                    ]
-                else:
-                    new[-2] -= costs == "renewal"
-                    self._write(new, state, number, state[number], writes, said)
+                new[number] = step.after
+                if is_late:
+                    [(index, value)] = step.writes
+                    sent = Flight(number, state[number], index, state[index], value, step.is_blind)
+                    new[-3:] = [late - 1, renewals, self._codes.of(sent)]
+                if step.costs != "late":
+                    new[-2] -= step.costs == "renewal"
+                    self._write(new, state, number, state[number], step.writes, step.said)
                 self._forget(new, flight)
-                yield tuple(new), said
+                yield tuple(new), step.said
         if flight:
             yield self._land(state, flight)
 
     def _land(self, state: State, flight: int) -> tuple[State, str]:
         """Do the request that is late."""
-        number, local, index, expected, value = self._codes.values[flight]
-        said = f"{number}'s late request is done"
+        late = self._codes.values[flight]
+        said = f"{late.number}'s late request is done"
         new = [*state[:-1], 0]
-        if self._can_be_done(state[index], expected, value):
-            self._write(new, state, number, local, ((index, value),), said)
+        if self._can_be_done(state[late.index], late):
+            now = self._codes.values[state[late.number]]
+            if state[late.index] != late.value and (wrong := wrong_late_change(self._writers[late.number], now)):
+                raise Wrong(wrong, state, said)
+            self._write(new, state, late.number, late.local, ((late.index, late.value),), said)
         return tuple(new), said
 
     def _forget(self, new: list[int], flight: int) -> None:
         """Drop a late request that will be refused for good, since what it expects never stands there again."""
         if flight and not self._bytes_repeat:
             late = self._codes.values[flight]
-            if not self._can_be_done(new[late.index], late.expected, late.value):
+            if not self._can_be_done(new[late.index], late):
                 new[-1] = 0
 
-    def _can_be_done(self, here: int, expected: int, value: int) -> bool:
-        rank = self._codes.values[value].rank
-        return not is_covered(self._codes.values[here], rank) if rank else here == expected
+    def _can_be_done(self, here: int, late: Flight) -> bool:
+        rank = self._codes.values[late.value].rank
+        return late.is_blind or (not is_covered(self._codes.values[here], rank) if rank else here == late.expected)
 
     def _write(self, new: list[int], state: State, number: int, local: int, writes, said: str) -> None:
         for index, value in writes:
             new[index] = value
             if index in self._cells:
                 new[self._steps.index(GONE)] = self._check_change(state, number, local, index, value, said)
+                self._count_in(new, number)
+            elif self._steps.slot(index) == ACKNOWLEDGED:
+                self._check_acknowledgement(state, number, said)
+
+    def _count_in(self, new: list[int], number: int) -> None:
+        """Note whose addition stands."""
+        if not self._writers[number].claims:
+            counted = self._steps.index(COUNTED)
+            new[counted] = self._codes.of(self._codes.values[new[counted]] | {number})
 
     # -- what must hold
 
@@ -158,6 +175,10 @@ class _Search:
             lost = {Place(name, each.text) for each in lost_decisions(store[name], after)}
             gone = self._gone[key] = self._codes.of(store[GONE] | lost)
         return gone
+
+    def _check_acknowledgement(self, state: State, number: int, said: str) -> None:
+        if problem := wrong_acknowledgement(number, self._steps.store(state)):
+            raise Wrong(problem, state, said)
 
     def _check_ends(self) -> None:
         """Ask of every writer in every state whether it comes to its end by itself."""
@@ -191,11 +212,11 @@ class _Search:
         return before + state[number : number + 1] + behind + state[self._count : self._stop]
 
     def _own_steps(self, number: int, state: State) -> Iterator[State]:
-        for _, after, writes, costs in self._steps.of(number, state):
-            if not costs:
+        for step in self._steps.of(number, state):
+            if not step.costs:
                 new = list(state)
-                new[number] = after
-                for index, value in writes:
+                new[number] = step.after
+                for index, value in step.writes:
                     new[index] = value
                 yield tuple(new)
 

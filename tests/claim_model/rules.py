@@ -27,5 +27,12 @@ class Rules:
     """An original that was not seen for long is refreshed before a duplicate names it."""
     expiry: bool = True
     """An expired original is set to removed before it is no obstacle."""
-    keeps_member: bool = True
-    """A claim that ends as duplicate leaves its member to vacuum; else it deletes it."""
+    placed: bool = True
+    """What is added to an empty cell is put below whatever is written by comparing; else it is stamped when it is done.
+    """
+    above_claims: bool = True
+    """It is put above the first cells of claims, which decide nothing yet."""
+    read_back: bool = True
+    """It is acknowledged once it was read back."""
+    raising: bool = True
+    """A cell that is added to again has bytes that it never held, so a late request is refused."""

@@ -9,7 +9,10 @@ from claim_model.checks import Near, is_near
 from claim_model.claims import Claim
 from claim_model.others import Add, Remove
 from claim_model.rules import Rules
-from claim_model.store import ACKNOWLEDGED, GONE
+from claim_model.store import ACKNOWLEDGED, COUNTED, GONE
+
+# The ranks of claims are whole numbers below.
+ABOVE_CLAIMS = 10
 
 
 class Setting(NamedTuple):
@@ -22,6 +25,7 @@ class Setting(NamedTuple):
     """Requests that may be late."""
     renewals: int
     bytes_repeat: bool
+    """Whether a cell may hold again what it held before; else late requests that were refused are forgotten."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,16 @@ class Case:
         slots: dict[Hashable, Hashable] = {name: self.held.get(name) for name, _ in places}
         slots |= {place: self._member(place) for place in places}
         added = frozenset(Place(name, cell.text) for name, cell in self.held.items() if cell.state == "added")
-        slots |= {ACKNOWLEDGED: added, GONE: frozenset()}
-        return Setting(writers, self.near, slots, self.late, self.renewals, not rules.counting)
+        slots |= {ACKNOWLEDGED: added, COUNTED: frozenset(), GONE: frozenset()}
+        bytes_repeat = not rules.counting or any(kind is not Claim for kind, _, _ in self.writers)
+        return Setting(writers, self.near, slots, self.late, self.renewals, bytes_repeat)
 
     def _writer(self, number: int, places: list[Place], rules: Rules):
         kind, place, options = self.writers[number]
-        if kind is not Claim:
-            return kind(number, place, **options)
+        if kind is Remove:
+            return Remove(number, place)
+        if kind is Add:
+            return Add(number, place, rules, (ABOVE_CLAIMS if rules.above_claims else 0) + (number + 1) / 10, **options)
         rank = 0 if self.ttl else number + 1
         within = tuple(p for p in places if p.id != place.id and is_near(self.near, p.text, place.text))
         return Claim(number, place, within, **{"order": number, "rules": rules, "rank": rank, **options})
@@ -116,13 +123,28 @@ HELD = {0: original(0)}
 ADDS_AND_REMOVALS = {
     "a near copy is added": Case((claim(0, 0), add(1, 1)), PAIR, late=1, renewals=1),
     "the id itself is added": Case((claim(0, 0), add(0, 0)), PAIR, late=1, renewals=1),
-    "two claims and an addition": Case((claim(0, 0), claim(1, 1), add(2, 2)), CLIQUE),
-    "the id itself is added, by a clock behind": Case((claim(0, 0, clock=5), add(0, 0), claim(1, 1)), PAIR),
+    "two claims and an addition": Case((claim(0, 0), claim(1, 1), add(2, 2)), CLIQUE, late=1),
+    "the id itself is added, by a clock behind": Case((claim(0, 0, clock=5), add(0, 0), claim(1, 1)), PAIR, late=1),
     "the id is added with another text": Case((claim(0, 0), add(0, 1), claim(1, 2)), near((0, 2))),
     "the original is removed": Case((claim(1, 1), remove(0)), PAIR, HELD, late=1, renewals=1),
-    "the original is removed and claimed": Case((claim(1, 1), remove(0), claim(0, 0)), PAIR, HELD),
-    "the original is removed under two claims": Case((claim(1, 1), remove(0), claim(2, 2)), CLIQUE, HELD),
-    "what is claimed is removed": Case((claim(0, 0, clock=5), claim(1, 1), remove(0)), PAIR),
+    "the original is removed and claimed": Case((claim(1, 1), remove(0), claim(0, 0)), PAIR, HELD, late=1),
+    "the original is removed under two claims": Case((claim(1, 1), remove(0), claim(2, 2)), CLIQUE, HELD, late=1),
+    "what is claimed is removed": Case((claim(0, 0, clock=5), claim(1, 1), remove(0)), PAIR, late=1),
+    "the id is added with another text and removed": Case((claim(0, 0), add(0, 1), remove(0)), late=1),
+}
+
+# No claim is among them; what is asked is that late requests undo nothing.
+ADDED = {0: Cell("added", 0, stamp=1)}
+ADDITIONS = {
+    "and a removal": Case((add(0, 0), remove(0)), late=2),
+    "and a move": Case((add(0, 0), add(0, 1)), late=2),
+    "a move and a removal": Case((add(0, 0), add(0, 1), remove(0)), late=1),
+    "twice, and a removal": Case((add(0, 0), add(0, 0), remove(0)), late=1),
+    "three texts": Case((add(0, 0), add(0, 1), add(0, 2)), late=1),
+    "of what is removed twice": Case((remove(0), add(0, 0), remove(0)), held=ADDED, late=2),
+    "twice of what is removed twice": Case((remove(0), add(0, 0), remove(0), add(0, 0)), held=ADDED, late=1),
+    "that move there and back": Case((add(0, 1), add(0, 0), add(0, 1)), held=ADDED, late=2),
+    "of what is moved and removed": Case((add(0, 1), add(0, 0), remove(0)), held=ADDED, late=1),
 }
 
 # Document 0 is an original with text 0 and is claimed with text 3.
@@ -138,8 +160,8 @@ MOVES = {
     "two that change places": Case(
         (claim(0, 3), claim(1, 4)), near((0, 4), (3, 1)), {0: original(0), 1: original(1)}, late=1, renewals=1
     ),
-    "added again with the old text": Case((claim(0, 3), add(0, 0), claim(1, 1)), near((0, 1), (3, 1)), HELD),
-    "removed on the way": Case((claim(0, 3), remove(0), claim(1, 1)), near((0, 1), (3, 1)), HELD),
+    "added again with the old text": Case((claim(0, 3), add(0, 0), claim(1, 1)), near((0, 1), (3, 1)), HELD, late=1),
+    "removed on the way": Case((claim(0, 3), remove(0), claim(1, 1)), near((0, 1), (3, 1)), HELD, late=1),
     "a duplicate that moves": Case(
         (claim(0, 3), claim(1, 1), claim(2, 2)),
         near((0, 1), (3, 2)),
@@ -168,6 +190,7 @@ EXPIRY = {
 CASES = {
     **CLAIMS,
     **{f"adds and removals: {name}": case for name, case in ADDS_AND_REMOVALS.items()},
+    **{f"additions: {name}": case for name, case in ADDITIONS.items()},
     **{f"a move: {name}": case for name, case in MOVES.items()},
     **{f"expiry: {name}": case for name, case in EXPIRY.items()},
 }

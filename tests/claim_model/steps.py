@@ -32,6 +32,7 @@ class Step(NamedTuple):
     writes: tuple[tuple[int, int], ...]
     """Positions in the state, and the codes that they take."""
     costs: str
+    is_blind: bool
 
 
 class Steps:
@@ -82,4 +83,4 @@ class Steps:
 
     def _encode(self, number: int, move) -> Step:
         writes = tuple((self._index[slot], self._codes.of(value)) for slot, value in move.writes)
-        return Step(f"{number} {move.said}", self._codes.of(move.after), writes, move.costs)
+        return Step(f"{number} {move.said}", self._codes.of(move.after), writes, move.costs, move.is_blind)

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from claim_model.cells import Cell, Member, Place
 
-# Slots of the store are ids (their document cells), places (their members), and two that no writer acts on.
+# Slots of the store are ids (their document cells), places (their members), and three that no writer acts on.
 ACKNOWLEDGED = "acknowledged"
 """What was added, and the caller of ``add`` knows it."""
+COUNTED = "counted"
+"""The writers whose addition has stood in its cell."""
 GONE = "gone"
 """What counted as an original once and was removed, moved or expired."""
 
@@ -22,7 +24,10 @@ class Move(NamedTuple):
     writes: tuple[tuple[Hashable, Hashable], ...] = ()
     """Slots of the store and what they hold behind it."""
     costs: str = ""
-    """``late``: the write is done at any later moment, or never; ``renewal``: both are bounded."""
+    """``late``: the write is done at any later moment, or never; ``twice``: it is done, and at any later moment once
+    more; ``renewal``: all are bounded."""
+    is_blind: bool = False
+    """The write is done whatever stands there then; else it is a compare-and-set, or a put with a rank."""
 
 
 class View:
@@ -44,6 +49,11 @@ class View:
     def acknowledged(self) -> frozenset[Place]:
         """See what was added by now."""
         return self._get(ACKNOWLEDGED)
+
+    @property
+    def counted(self) -> frozenset[int]:
+        """See which writers' additions have stood by now."""
+        return self._get(COUNTED)
 
     def _get(self, slot):
         self.read.add(slot)

@@ -6,9 +6,48 @@ import threading
 import time
 from contextlib import suppress
 
-__all__ = ["FaultyProxy"]
+__all__ = ["FaultyProxy", "HeldRequest"]
 
 PIECE = 1 << 16
+EXECUTION_S = 120.0
+
+
+class HeldRequest:
+    """A request that a gateway has received and executes only when it is let go.
+
+    Parameters
+    ----------
+    is_meant : callable
+        Is given each piece of a request and tells whether it is the one; the first one is.
+    """
+
+    def __init__(self, is_meant):
+        self._is_meant = is_meant
+        self._go = threading.Event()
+        self._ended = threading.Event()
+        self.gateway = None
+
+    def is_meant(self, piece):
+        """Tell whether a piece of a connection is the request."""
+        return self.gateway is None and self._is_meant(piece)
+
+    def hold(self, piece, gateway):
+        """Keep it until it is let go; then it is all that the gateway gets, whoever waits for an answer."""
+        self.gateway = gateway
+        self._go.wait()
+        gateway.sendall(piece)
+        gateway.shutdown(socket.SHUT_WR)
+        self._ended.wait()
+
+    def end(self):
+        """Note that the gateway has done all that it was sent."""
+        self._ended.set()
+
+    def execute(self):
+        """Let it go, and wait until it is done."""
+        assert self.gateway is not None, "there was no such request"
+        self._go.set()
+        assert self._ended.wait(EXECUTION_S)
 
 
 class FaultyProxy:
@@ -30,6 +69,8 @@ class FaultyProxy:
         # Called with each piece of a reply; True closes its connection instead of passing the piece on.
         self.chaos = None
         self.refusing = False
+        # A request that a gateway is to stand still over.
+        self.held = None
         self.connections = 0
         self.replies = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -84,15 +125,29 @@ class FaultyProxy:
     def _pass_on(self, source, sink, is_reply):
         with suppress(OSError):
             while piece := source.recv(PIECE):
-                if is_reply and not self._let_pass(piece, sink):
+                if is_reply and not self._let_pass(piece, source, sink):
                     break
                 if not is_reply:
-                    sink.sendall(piece)
+                    self._ask(piece, sink)
+        if self._is_held(source):
+            self.held.end()
         _close(source, sink)
 
-    def _let_pass(self, piece, sink):
+    def _ask(self, piece, gateway):
+        if self.held is not None and self.held.is_meant(piece):
+            self.held.hold(piece, gateway)
+        else:
+            gateway.sendall(piece)
+
+    def _is_held(self, gateway):
+        return self.held is not None and self.held.gateway is gateway
+
+    def _let_pass(self, piece, source, sink):
         """Send a piece of a reply as far as it may go; tell whether the connection goes on."""
         self.replies += 1
+        if self._is_held(source):
+            # Nobody waits for it any more.
+            return True
         time.sleep(self.delay_s)
         while self.stalled and not self._closed:
             time.sleep(0.005)

@@ -1,0 +1,75 @@
+"""A gateway that stands still over a request, and executes it long after it was given up and repeated."""
+
+import pytest
+
+from simhash_hbase import Index, Profile
+from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from tests.late_writers import CHANGES, FIRST, WRITERS, beside, found_at
+from tests.stores.faults import FaultyProxy, HeldRequest
+from tests.stores.hbase_server import address, hbase_options, tables
+
+pytestmark = pytest.mark.hbase
+
+# A request is given up after the time-out; a machine that is so slow gives up others, too, and repeats them.
+PATIENCE = {"timeout_s": 5.0, "deadline_s": 60.0}
+METHODS = (b"mutateRows", b"putMultiple", b"checkAndPut")
+FEW, MANY = 0, 40
+
+
+@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
+def version(request):
+    return request.param
+
+
+@pytest.fixture
+def proxy(version):
+    host, _, port = address(version).rpartition(":")
+    made = FaultyProxy(host, int(port))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def index(version, proxy):
+    gateways = (Gateway("127.0.0.1", proxy.port),)
+    store = HBaseStore.open(hbase_options(version, tables().take(), gateways=gateways, **PATIENCE))
+    made = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    yield made
+    made.close()
+
+
+def hold(proxy, name):
+    """Let the gateway stand still over the next change of a document's cell."""
+    row = document_row(id_digest(name))
+    proxy.held = HeldRequest(lambda piece: row in piece and any(method in piece for method in METHODS))
+    return proxy.held
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    ("writer", "count"), [("add", FEW), ("add", MANY), ("dedup", FEW), ("dedup", MANY), ("load", MANY)]
+)
+def test_the_first_write_of_a_document_undoes_nothing_when_it_is_late(index, proxy, tmp_path, writer, count, change):
+    held = hold(proxy, "a")
+    WRITERS[writer](index, tmp_path / "work", beside("a", count))
+    assert held.gateway is not None
+    expected = CHANGES[change](index, "a")
+    assert found_at(index, "a") == expected
+
+    held.execute()
+
+    assert found_at(index, "a") == expected
+
+
+@pytest.mark.parametrize("late", CHANGES)
+def test_a_change_undoes_nothing_when_it_is_late(index, proxy, late):
+    WRITERS["add"](index, None, beside("a", FEW))
+    held = hold(proxy, "a")
+    CHANGES[late](index, "a")
+    assert held.gateway is not None
+    WRITERS["add"](index, None, beside("a", FEW))
+
+    held.execute()
+
+    assert found_at(index, "a") == FIRST

@@ -33,9 +33,9 @@ class Cell(NamedTuple):
     """0: so long ago that a refresh is due, and that it has expired for a writer whose clock runs ahead."""
     stamp: int = 0
     """The highest timestamp of the id's members."""
-    rank: int = 0
-    """0 for what a compare-and-set or a plain put wrote. A claim of a new id puts its first cell below all of these, at
-    a timestamp of its own: of several such puts the highest rank stands."""
+    rank: float = 0
+    """0 for what a compare-and-set wrote. The first cell of a new id is put below all of these, at a timestamp of its
+    own: of several such puts the highest rank stands."""
     previous: Optional["Cell"] = None
 
 
@@ -59,7 +59,7 @@ class Member(NamedTuple):
         return self._replace(deleted=max(self.deleted, stamp))
 
 
-def is_covered(cell: Cell | None, rank: int) -> bool:
+def is_covered(cell: Cell | None, rank: float) -> bool:
     """Tell whether a cell stands above one that is put with a rank."""
     return cell is not None and not 0 < cell.rank < rank
 

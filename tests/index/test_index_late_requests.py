@@ -6,7 +6,7 @@ from late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
 from swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile, StoreTimeout
-from simhash_hbase.layout import STATE_QUALIFIER
+from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.rowkey import document_row, id_digest
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -84,6 +84,41 @@ def test_a_change_undoes_nothing_when_it_is_late(index, store, is_answered, late
     store.late()
 
     assert found_at(index, "a") == (expected or FIRST)
+
+
+class Repeating(SwappingOnly):
+    """Executes the last call of one kind once more, late."""
+
+    def __init__(self, store, kind):
+        super().__init__(store)
+        self.late = None
+        setattr(self, kind, self._keeping(getattr(store, kind)))
+
+    def _keeping(self, method):
+        def call(*arguments, **named):
+            if arguments[0] != FAMILY_DOCUMENTS or arguments[1][0].qualifier != STATE_QUALIFIER:
+                self.late = lambda: method(*arguments, **named)
+            return method(*arguments, **named)
+
+        return call
+
+
+# A later addition has its member above whatever an earlier writer of the document may still delete.
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", ["put", "put_rows", "delete"])
+def test_members_and_rows_that_are_written_or_deleted_late_neither_hide_nor_bring_back(kind, change):
+    store = Repeating(MemoryStore(), kind)
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index.add_entries(entries({"a": FIRST}))
+    expected = CHANGES[change](index, "a")
+    late = store.late
+
+    late()
+    assert found_at(index, "a") == expected
+
+    index.add_entries(entries({"a": FIRST}))
+    late()
+    assert found_at(index, "a") == FIRST
 
 
 @pytest.mark.parametrize("count", [FEW, MANY])

@@ -1,53 +1,33 @@
 """The backup that README describes for HBase: a snapshot of a table in use is an index again, whole after a repair."""
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from subprocess import PIPE
 from threading import Event, Thread
 
 import numpy as np
 import pytest
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.bulk import java
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.bruteforce import answered, entries
 from tests.hbase_files import server_status
 from tests.patience import END_S
+from tests.shell_lines import shell_lines
 from tests.stores.hbase_server import address, hbase_options, tables
 
 pytestmark = pytest.mark.hbase
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "tests" / "java" / "ShellLines.java"
 SIMHASHES = np.random.default_rng(21).integers(0, 2**64, 1_500, dtype=np.uint64).tolist()
 
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
     """Return what carries lines of the HBase shell out."""
-    status = server_status()
-    jars = Path(status["jars"])
-    classes = tmp_path_factory.mktemp("classes")
-    python = java._python(jars, os.environ)
-    found = java._provision(python, SOURCE, classes, jars, os.environ)
-    path = os.pathsep.join([status["conf"], f"{jars}/*", str(classes)])
-
-    command = [found.java, *java.JVM_OPTIONS, "-cp", path, "ShellLines"]
-    log = (tmp_path_factory.mktemp("shell") / "log").open("w+")
-    with log, subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, bufsize=1) as process:
-
-        def run(line):
-            process.stdin.write(f"{line}\n")
-            said = ""
-            while said != "done\n":
-                said = process.stdout.readline()
-                assert said, Path(log.name).read_text()[-2_000:]
-
+    with shell_lines(server_status(), tmp_path_factory.mktemp("shell")) as run:
         yield run
 
 

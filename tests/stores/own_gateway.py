@@ -1,6 +1,7 @@
 """A gateway of a test's own beside those of the server here, to be started in another way, or killed."""
 
 import json
+import os
 import socket
 import subprocess
 import time
@@ -12,7 +13,7 @@ import pytest
 from tests.patience import END_S
 from tests.stores.hbase_server import ENVIRONMENT, STATUS, address
 
-__all__ = ["own_gateway"]
+__all__ = ["gateway_of", "own_gateway"]
 
 
 @contextmanager
@@ -25,12 +26,24 @@ def own_gateway(version, log, *options):
     status = json.loads(subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT).stdout)
     if not status.get("pids"):
         pytest.skip("no gateway can be started beside one in a container or on another machine")
+    with gateway_of(status, version, log, *options) as started:
+        yield started
+
+
+@contextmanager
+def gateway_of(status, version, log, *options, user=None):
+    """Start one more gateway of the server with this status, if need be as another user of HBase."""
     running = Path(f"/proc/{status['pids'][f'thrift{version}']}/cmdline").read_text().split("\0")[:-1]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = [word for word in running[: running.index("-p")] if not word.startswith("-Dprovision")]
     with log.open("wb") as output:
-        started = subprocess.Popen([*words, "-p", str(port), *options], stdout=output, stderr=subprocess.STDOUT)
+        started = subprocess.Popen(
+            [*words, "-p", str(port), *options],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **({"HADOOP_USER_NAME": user} if user else {})},
+        )
     try:
         _await(port, started, log)
         yield port, started

@@ -9,8 +9,12 @@ from simhash_hbase.stores.hbase.admin1 import Admin1
 from simhash_hbase.stores.hbase.admin2 import Admin2
 from simhash_hbase.stores.hbase.description import Description, differences
 from simhash_hbase.stores.hbase.gateways import Gateways
+from simhash_hbase.stores.hbase.translate import AccessDenied
 
 __all__ = ["create_table", "find_table"]
+
+# No row of an index has it, and reading it needs just the permission that every reader has.
+NO_ROW = b"\0"
 
 
 def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
@@ -35,10 +39,13 @@ def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
     StoreRefused
         When the server made another table than it was asked for.
     """
+    try:
+        found = _describe(gateways)
+    except AccessDenied:
+        return _take_over_unread(gateways)
     admin = gateways.admin
-    found = _describe(gateways)
     if found is not None:
-        _check_families(gateways, found)
+        _check_families(gateways, [family for family in FAMILIES if family not in found.families])
         _check_unused(gateways)
         return differences(schema, found, unknown=admin.makes_everything)
     _make(gateways, admin, schema)
@@ -61,14 +68,16 @@ def find_table(gateways: Gateways) -> None:
     NotAnIndex
         When it lacks a family.
     StoreRefused
-        When it is disabled.
+        When it is disabled, or the gateway's user may not read it.
+
+    Notes
+    -----
+    To read a table's description, HBase asks for the permission to make or change it, so that is left to
+    `create_table`.
     """
-    found = _describe(gateways)
-    if found is None:
-        raise IndexMissing(f"there is no table {gateways.options.table}: simhash-hbase create makes one")
-    _check_families(gateways, found)
     if gateways.exchange.one(gateways.admin.is_disabled):
         raise StoreRefused(f"table {gateways.options.table} is disabled: enable it in the HBase shell")
+    _check_families(gateways, [family for family in FAMILIES if _lacks(gateways, family)])
 
 
 def _describe(gateways: Gateways) -> Description | None:
@@ -87,8 +96,22 @@ def _make(gateways: Gateways, admin: Admin1 | Admin2, schema: TableSchema) -> No
             raise
 
 
-def _check_families(gateways: Gateways, found: Description) -> None:
-    missing = [family for family in FAMILIES if family not in found.families]
+def _take_over_unread(gateways: Gateways) -> tuple[str, ...]:
+    """Take over an operator's table whose description the gateway's user may not read."""
+    find_table(gateways)
+    _check_unused(gateways)
+    return ("its settings are not known: reading them needs the permission C or A on the table",)
+
+
+def _lacks(gateways: Gateways, family: str) -> bool:
+    try:
+        gateways.exchange.one(partial(gateways.driver.get, family, [(NO_ROW, b"")]))
+    except NotAnIndex:
+        return True
+    return False
+
+
+def _check_families(gateways: Gateways, missing: list[str]) -> None:
     if missing:
         raise NotAnIndex(
             f"table {gateways.options.table} was made for other data: it lacks the families {', '.join(missing)}"

@@ -21,7 +21,7 @@ from simhash_hbase.errors import (
 from simhash_hbase.stores.hbase.options import Gateway
 from simhash_hbase.stores.hbase.wire import UnreadableAnswer
 
-__all__ = ["after_tries", "translated"]
+__all__ = ["AccessDenied", "after_tries", "translated"]
 
 # HBase sends a Java exception as text: what the text holds, the error it becomes, and what a user reads.
 _KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
@@ -32,11 +32,16 @@ _KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
     ("TableExistsException", IndexExists, "there is a table {table} already"),
     ("NoSuchColumnFamilyException", NotAnIndex, "table {table} lacks a family of an index: it was made for other data"),
     ("KeyValue size too large", InvalidArgument, "a cell is larger than the server allows: {text}"),
-    ("AccessDeniedException", StoreRefused, "the gateway may not do that: {text}"),
+    ("Read-only mode", StoreRefused, "the gateway was started with --readonly: write through another one"),
     ("TimeoutException", StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
     ("TimeoutIOException", StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
 )
 _MOST_TEXT = 300
+_DENIED = "AccessDeniedException"
+
+
+class AccessDenied(StoreRefused):
+    """HBase does not let the user of the gateway do that."""
 
 
 class translated:  # reads as a statement; a class, since a generator costs microseconds on each call
@@ -123,6 +128,8 @@ def _from_server(error: TException, what: str, table: str) -> SimhashError:
     text = _message(error)
     if _names_missing_table(text, table):
         return IndexMissing(f"{what}: there is no table {table}: simhash-hbase create makes one")
+    if _DENIED in text:
+        return AccessDenied(f"{what}: {_denial(text, table)}")
     for sign, kind, sentence in _KNOWN:
         if sign in text:
             return kind(f"{what}: {sentence.format(table=table, text=_first_line(text))}")
@@ -132,6 +139,18 @@ def _from_server(error: TException, what: str, table: str) -> SimhashError:
         again = "DoNotRetry" not in text and "IllegalArgument" not in text
     kind = StoreUnavailable if again else StoreRefused
     return kind(f"{what}: {_first_line(text)}")
+
+
+def _denial(text: str, table: str) -> str:
+    """Say who lacks which permission, as far as HBase does."""
+    user = re.search(r"\buser(?:=| ')([^,')]+)", text)
+    action = re.search(r"\baction=(\w+)", text)
+    if user is None or action is None:
+        return f"the user of the gateway may not do that on table {table}: {_first_line(text)}"
+    return (
+        f"user {user[1]} of the gateway has no permission {action[1]} on table {table}: an administrator of HBase "
+        "grants it (R to read, RW to write, C to make a table)"
+    )
 
 
 def _names_missing_table(text: str, table: str) -> bool:

@@ -1,0 +1,28 @@
+"""A server of a test's own, with properties that the shared one must not have."""
+
+import json
+import os
+import subprocess
+from contextlib import contextmanager
+
+from tests.gates import absent
+from tests.stores.hbase_server import ENVIRONMENT, SCRIPT
+
+__all__ = ["own_server"]
+
+
+@contextmanager
+def own_server(folder, site):
+    """Start a server of plain processes in a folder; give its status; skip the test where it cannot be started."""
+    environment = {**ENVIRONMENT, "HBASE_SITE": f"\n{site}\n", "HBASE_HEAP": "512m", "SIMHASH_HBASE_HOME": str(folder)}
+
+    def run(*words):
+        return subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False, env=environment)
+
+    started = run("up")
+    if started.returncode:
+        absent(f"no HBase of this test's own starts: {started.stderr}", os.environ)
+    try:
+        yield json.loads(run("status", "--json").stdout)
+    finally:
+        run("clean")

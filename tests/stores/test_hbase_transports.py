@@ -1,14 +1,17 @@
 """Gateways that were started with framed transport and compact protocol: everything works, and the address is told."""
 
+import re
+
 import numpy as np
 import pytest
 
 from simhash_hbase.blocks import Scheme
-from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.errors import InvalidArgument, StoreUnavailable
 from simhash_hbase.rowkey import block_rows
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.hbase.wire import FRAME_BYTES, Connection
 from tests.stores.hbase_server import tables
 from tests.stores.own_gateway import own_gateway
 from tests.stores.rows import pairs_of
@@ -50,3 +53,56 @@ def test_an_address_without_them_is_told_what_it_needs(gateway):
     for given in ("", "?transport=framed", "?protocol=compact"):
         with pytest.raises(StoreUnavailable, match=r"the address needs \?transport=framed&protocol=compact"):
             HBaseStore.open(parse_url(f"hbase://{gateway}/any{given}"))
+
+
+@pytest.fixture
+def framed_store(gateway):
+    store = HBaseStore.open(parse_url(f"hbase://{gateway}/{tables().take()}?transport=framed&protocol=compact"))
+    yield store
+    store.close()
+
+
+def test_batches_above_the_size_of_a_frame_are_sent_in_parts(framed_store):
+    described = [Cell(b"%05d" % n, b"q", bytes(1_000), 5) for n in range(3_000)]
+    long_named = [Cell(b"%05d" % n + b"r" * 9_000, b"q" * 1_000, b"v", 5) for n in range(300)]
+
+    framed_store.put("d", described + long_named)
+
+    wanted = [(cell.row, cell.qualifier) for cell in long_named]
+    assert framed_store.get("d", wanted) == long_named
+    assert framed_store.get_rows("d", [row for row, _ in wanted], limit=2) == [[cell] for cell in long_named]
+    framed_store.delete("d", long_named)
+    assert [cell for page in framed_store.scan_cells("d", b"", None, page=500) for cell in page] == described
+
+
+def test_what_is_larger_than_a_frame_is_refused_before_it_is_sent(framed_store, monkeypatch):
+    asked = []
+    write = Connection.write
+    monkeypatch.setattr(Connection, "write", lambda self, calls: asked.append(1) or write(self, calls))
+    large = bytes(FRAME_BYTES)
+
+    for refused in (
+        lambda: framed_store.put("d", [Cell(b"row", b"q", large, 5)]),
+        lambda: framed_store.compare_and_set([Swap(b"row", b"q", None, large)]),
+    ):
+        with pytest.raises(
+            InvalidArgument, match=r"a call of \d+ bytes is too large for framed transport, which takes"
+        ):
+            refused()
+    assert len(asked) == 2
+    framed_store.put("d", [Cell(b"row", b"q", b"small", 5)])
+
+
+def test_a_frame_may_have_as_many_bytes_as_a_gateway_takes(framed_store):
+    # One byte less than a frame, so that the number of its bytes is as long as that of a value that fits.
+    too_large = Cell(b"row", b"q", bytes(FRAME_BYTES - 1), 5)
+    with pytest.raises(InvalidArgument) as refused:
+        framed_store.put("d", [too_large])
+    excess = int(re.search(r"a call of (\d+) bytes", str(refused.value))[1]) - FRAME_BYTES
+    largest = too_large._replace(value=too_large.value[excess:])
+
+    framed_store.put("d", [largest])
+
+    assert framed_store.get("d", [(b"row", b"q")]) == [largest]
+    with pytest.raises(InvalidArgument, match=f"a call of {FRAME_BYTES + 1} bytes"):
+        framed_store.put("d", [largest._replace(value=largest.value + b"x")])

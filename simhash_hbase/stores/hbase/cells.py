@@ -6,6 +6,7 @@ from functools import partial
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase.driver import Driver
 from simhash_hbase.stores.hbase.exchange import Exchange
+from simhash_hbase.stores.hbase.grouping import group_row_keys
 
 __all__ = ["cell_pages", "read_rows"]
 
@@ -40,8 +41,8 @@ def read_rows(
     """
     first = min(limit, REPLY_CELLS // 10)
     at_once = max(1, min(driver.rows_per_get, 10 * REPLY_CELLS // first))
-    groups = [rows[i : i + at_once] for i in range(0, len(rows), at_once)]
-    answers = exchange.hold([partial(driver.get_rows, family, group, first) for group in groups], sockets=4)
+    tasks = [partial(driver.get_rows, family, group, first) for group in group_row_keys(rows, at_once)]
+    answers = exchange.hold(tasks, sockets=4)
     found = dict(zip(rows, (cells for group in answers for cells in group), strict=True))
     for cells in found.values():
         if len(cells) == first < limit:

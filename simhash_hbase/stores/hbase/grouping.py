@@ -1,43 +1,45 @@
 """Many rows and cells, cut into calls of a bounded size."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from simhash_hbase.layout import BLOCK_ROW_BYTES
 from simhash_hbase.rowkey import BlockRows, pack_rows
 from simhash_hbase.stores.base import Cell, Swap
 
-__all__ = ["cut", "group_cells", "group_rows", "latest_writes", "swap_waves"]
+__all__ = ["group_cells", "group_keys", "group_row_keys", "group_rows", "latest_writes", "swap_waves"]
 
 # A server warns above 5,000 rows in one call to one region ("Large batch operation").
 WRITE_ROWS = 4_000
-WRITE_BYTES = 2_000_000
+# A gateway with framed transport closes the connection on a larger frame than it was set to take: 2 MiB by default, and
+# 1 MiB at least.
+CALL_BYTES = 1_000_000
+# What either interface and protocol adds to a cell's row, qualifier and value.
+FRAMING_BYTES = 96
 
 T = TypeVar("T")
 
 
-def cut(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Cut a sequence into parts of one size, the last one shorter."""
-    return [items[i : i + size] for i in range(0, len(items), size)]
-
-
-def group_rows(rows: BlockRows) -> list[Sequence[bytes]]:
+def group_rows(rows: BlockRows) -> list[list[bytes]]:
     """Pack block rows into keys, in groups for one call each."""
     packed = pack_rows(rows)
-    return cut([packed[i : i + BLOCK_ROW_BYTES] for i in range(0, len(packed), BLOCK_ROW_BYTES)], WRITE_ROWS)
+    keys = [packed[i : i + BLOCK_ROW_BYTES] for i in range(0, len(packed), BLOCK_ROW_BYTES)]
+    return group_row_keys(keys, WRITE_ROWS)
+
+
+def group_row_keys(rows: Iterable[bytes], most: int) -> list[list[bytes]]:
+    """Cut row keys into groups for one call each, bounded in rows and in bytes."""
+    return _bounded(rows, len, most)
+
+
+def group_keys(keys: Iterable[tuple[bytes, bytes]], most: int) -> list[list[tuple[bytes, bytes]]]:
+    """Cut rows with qualifiers into groups for one call each, bounded in number and in bytes."""
+    return _bounded(keys, lambda key: len(key[0]) + len(key[1]), most)
 
 
 def group_cells(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Sort cells, and cut them into groups bounded in rows and, roughly, in bytes."""
-    groups: list[list[Cell]] = []
-    room = 0
-    for cell in sorted(cells, key=_row_and_qualifier):
-        if not groups or room < len(cell.value) or len(groups[-1]) >= WRITE_ROWS:
-            groups.append([])
-            room = WRITE_BYTES
-        groups[-1].append(cell)
-        room -= len(cell.value)
-    return groups
+    """Sort cells, and cut them into groups for one call each, bounded in rows and in bytes."""
+    return _bounded(sorted(cells, key=_row_and_qualifier), _cell_bytes, WRITE_ROWS)
 
 
 def latest_writes(cells: Sequence[Cell]) -> list[Cell]:
@@ -56,6 +58,24 @@ def swap_waves(swaps: Sequence[Swap]) -> list[list[int]]:
             waves.append([])
         waves[wave].append(number)
     return waves
+
+
+def _bounded(items: Iterable[T], size: Callable[[T], int], most: int) -> list[list[T]]:
+    """Cut items into groups; one that is too large for a call is a group of its own."""
+    groups: list[list[T]] = []
+    room = 0
+    for item in items:
+        wanted = FRAMING_BYTES + size(item)
+        if not groups or wanted > room or len(groups[-1]) >= most:
+            groups.append([])
+            room = CALL_BYTES
+        groups[-1].append(item)
+        room -= wanted
+    return groups
+
+
+def _cell_bytes(cell: Cell) -> int:
+    return len(cell.row) + len(cell.qualifier) + len(cell.value)
 
 
 def _row_and_qualifier(cell: Cell) -> tuple[bytes, bytes]:

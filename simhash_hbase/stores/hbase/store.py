@@ -15,7 +15,7 @@ from simhash_hbase.stores.base import Cell, PrefixScan, RegionPlace, StoreSize, 
 from simhash_hbase.stores.hbase.cells import cell_pages, read_rows
 from simhash_hbase.stores.hbase.exchange import Task
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.grouping import cut, group_cells, group_rows, latest_writes, swap_waves
+from simhash_hbase.stores.hbase.grouping import group_cells, group_keys, group_rows, latest_writes, swap_waves
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
 from simhash_hbase.stores.hbase.regions import Regions
 from simhash_hbase.stores.hbase.scanning import scan_prefixes
@@ -169,7 +169,7 @@ class HBaseStore:
         """Read single cells; see `Store.get`."""
         check_cell_family(family)
         wanted = sorted(set(keys))
-        groups = cut(wanted, self._driver.rows_per_get)
+        groups = group_keys(wanted, self._driver.rows_per_get)
         answers = self._exchange.hold(
             [partial(self._driver.get, family, group) for group in groups], sockets=READ_SOCKETS
         )

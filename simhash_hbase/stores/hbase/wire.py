@@ -15,16 +15,21 @@ from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TCyBufferedTransport, TCyFramedTransport
 
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.stores.hbase.channel import Channel
 from simhash_hbase.stores.hbase.idl import Interface
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 
-__all__ = ["Answer", "Call", "Channel", "Connection", "UnreadableAnswer", "make_protocol"]
+__all__ = ["Answer", "Call", "Connection", "UnreadableAnswer", "make_protocol"]
 
 # What a gateway answered: one of thriftpy2's generated classes, a list of them, a number, or None.
 Answer: TypeAlias = Any
 
 # Replies of a batch are megabytes; thriftpy2's default of 4 KB would mean as many reads.
 BUFFER_BYTES = 1 << 16
+# A gateway closes the connection on a larger frame, without an answer; none of this package's batches comes near it.
+FRAME_BYTES = 2 << 20
+FRAME_HEADER_BYTES = 4
 
 
 class UnreadableAnswer(Exception):
@@ -40,78 +45,6 @@ class Call(NamedTuple):
     """Its name on the wire."""
     arguments: Mapping[str, object]
     """By name."""
-
-
-class Channel:
-    """A socket with a deadline, in the form that thriftpy2's transports read from and write to.
-
-    Parameters
-    ----------
-    connected : socket.socket
-        Belongs to the channel from now on.
-    """
-
-    def __init__(self, connected: socket.socket) -> None:
-        self._socket = connected
-        self._waiting = bytearray()
-        self._deadline = 0.0
-        self._timeout_s: float | None = None
-
-    def allow(self, timeout_s: float) -> None:
-        """Set a deadline so many seconds from now; a piece that is waited for then may come as late again."""
-        self._deadline = time.monotonic() + timeout_s
-        if timeout_s != self._timeout_s:
-            # Each setting is a call of the system, as dear as sending.
-            self._socket.settimeout(timeout_s)
-            self._timeout_s = timeout_s
-
-    def read(self, size: int) -> bytes:
-        """Read at least one byte before the deadline."""
-        if time.monotonic() >= self._deadline:
-            raise TimeoutError
-        found = self._socket.recv(size)
-        if not found:
-            raise ConnectionAbortedError("the connection was closed before the whole answer came")
-        return found
-
-    def write(self, data: bytes) -> None:
-        """Keep bytes until `push`."""
-        self._waiting += data
-
-    def flush(self) -> None:
-        """Do nothing: thriftpy2 flushes every message, `push` sends many at once."""
-
-    def push(self) -> None:
-        """Send what was written before the deadline."""
-        self._socket.sendall(self._waiting)
-        self._waiting.clear()
-
-    def is_silent_for(self, seconds: float) -> bool:
-        """Wait so long at most, and tell whether still nothing came."""
-        self._socket.settimeout(seconds)
-        try:
-            self._socket.recv(1, socket.MSG_PEEK)
-        except TimeoutError:
-            return True
-        finally:
-            self._socket.settimeout(self._timeout_s)
-        return False
-
-    def is_quiet(self) -> bool:
-        """Tell whether nothing came: neither bytes that nobody asked for nor the end of the connection."""
-        self._socket.setblocking(False)
-        self._timeout_s = None
-        try:
-            self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
 
 
 class Connection:
@@ -141,6 +74,7 @@ class Connection:
         self.broken = False
         self._closed = False
         self._timeout_s = options.timeout_s
+        self._framed = options.transport == "framed"
         connected = socket.create_connection(gateway, timeout=options.connect_timeout_s)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -156,9 +90,15 @@ class Connection:
         ----------
         calls : sequence of Call
             At least one.
+
+        Raises
+        ------
+        InvalidArgument
+            When one is too large for a gateway with framed transport; nothing else can be sent on this connection then.
         """
-        self.broken = True
         for call in calls:
+            self.broken = True
+            before = self._channel.waiting
             self._sequence = (self._sequence + 1) & 0x7FFFFFFF
             self._awaited.append((call, self._sequence))
             arguments = getattr(call.service, f"{call.method}_args")(**call.arguments)
@@ -166,7 +106,8 @@ class Connection:
             arguments.write(self._protocol)
             self._protocol.write_message_end()
             self._transport.flush()
-        self.broken = False
+            self.broken = False
+            self._check_frame(call, self._channel.waiting - before - FRAME_HEADER_BYTES)
 
     def push(self, *, timeout_s: float | None = None) -> None:
         """Send what was written, all at once: each sending wakes the gateway.
@@ -248,6 +189,13 @@ class Connection:
         """Close it, whatever is under way."""
         self._closed = True
         self._channel.close()
+
+    def _check_frame(self, call: Call, size: int) -> None:
+        if self._framed and size > FRAME_BYTES:
+            raise InvalidArgument(
+                f"{call.method} at {self.gateway}: a call of {size} bytes is too large for framed transport, which "
+                f"takes {FRAME_BYTES}; a gateway with buffered transport takes larger ones"
+            )
 
     def _read(self, call: Call, sequence: int) -> Answer:
         name, kind, number = self._protocol.read_message_begin()

@@ -1,0 +1,83 @@
+"""A socket that collects what is to be sent, and waits no longer than until a deadline."""
+
+import socket
+import time
+
+__all__ = ["Channel"]
+
+
+class Channel:
+    """A socket with a deadline, in the form that thriftpy2's transports read from and write to.
+
+    Parameters
+    ----------
+    connected : socket.socket
+        Belongs to the channel from now on.
+    """
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._waiting = bytearray()
+        self._deadline = 0.0
+        self._timeout_s: float | None = None
+
+    def allow(self, timeout_s: float) -> None:
+        """Set a deadline so many seconds from now; a piece that is waited for then may come as late again."""
+        self._deadline = time.monotonic() + timeout_s
+        if timeout_s != self._timeout_s:
+            # Each setting is a call of the system, as dear as sending.
+            self._socket.settimeout(timeout_s)
+            self._timeout_s = timeout_s
+
+    def read(self, size: int) -> bytes:
+        """Read at least one byte before the deadline."""
+        if time.monotonic() >= self._deadline:
+            raise TimeoutError
+        found = self._socket.recv(size)
+        if not found:
+            raise ConnectionAbortedError("the connection was closed before the whole answer came")
+        return found
+
+    def write(self, data: bytes) -> None:
+        """Keep bytes until `push`."""
+        self._waiting += data
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes `push` will send."""
+        return len(self._waiting)
+
+    def flush(self) -> None:
+        """Do nothing: thriftpy2 flushes every message, `push` sends many at once."""
+
+    def push(self) -> None:
+        """Send what was written before the deadline."""
+        self._socket.sendall(self._waiting)
+        self._waiting.clear()
+
+    def is_silent_for(self, seconds: float) -> bool:
+        """Wait so long at most, and tell whether still nothing came."""
+        self._socket.settimeout(seconds)
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except TimeoutError:
+            return True
+        finally:
+            self._socket.settimeout(self._timeout_s)
+        return False
+
+    def is_quiet(self) -> bool:
+        """Tell whether nothing came: neither bytes that nobody asked for nor the end of the connection."""
+        self._socket.setblocking(False)
+        self._timeout_s = None
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

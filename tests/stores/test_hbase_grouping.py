@@ -1,0 +1,106 @@
+"""Many cells become calls that every gateway takes: bounded in rows, and in bytes as they go over the wire."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from thriftpy2.thrift import TMessageType
+from thriftpy2.transport import TMemoryBuffer
+
+from simhash_hbase.blocks import Scheme
+from simhash_hbase.rowkey import block_rows
+from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.hbase import grouping, parse_url
+from simhash_hbase.stores.hbase.thrift1 import Thrift1
+from simhash_hbase.stores.hbase.thrift2 import Thrift2
+from simhash_hbase.stores.hbase.wire import make_protocol
+
+TABLE = "simhash_test"
+OPTIONS = parse_url(f"hbase://one/{TABLE}?transport=framed")
+# What a call has beside its items: its name, the table's, lengths.
+CALL_FRAMING = 200
+TINY = [Cell(b"%d" % n, b"q", b"", 7) for n in range(2_000)]
+MIXED = [Cell(b"%d" % n * 9, b"q" * (n % 50), b"v" * (n * 31 % 3_000), 7) for n in range(2_000)]
+LONG_NAMES = [Cell(b"%0400d" % n, b"q" * 300, b"", 7) for n in range(500)]
+
+
+@pytest.fixture(params=[Thrift1, Thrift2])
+def driver(request):
+    return request.param(TABLE)
+
+
+@pytest.fixture(params=["binary", "compact"])
+def size(request):
+    """Return a function that tells how many bytes a conversation sends at once at first."""
+
+    def measure(conversation):
+        memory = TMemoryBuffer()
+        protocol, transport = make_protocol(memory, replace(OPTIONS, protocol=request.param))
+        for call in next(conversation):
+            protocol.write_message_begin(call.method, TMessageType.CALL, 1)
+            getattr(call.service, f"{call.method}_args")(**call.arguments).write(protocol)
+            protocol.write_message_end()
+            transport.flush()
+        return len(memory.getvalue())
+
+    return measure
+
+
+@pytest.mark.parametrize("cells", [TINY, MIXED, LONG_NAMES], ids=["tiny", "mixed", "long-names"])
+@pytest.mark.parametrize("method", ["put", "delete", "get", "get_rows"])
+def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, method, monkeypatch):
+    monkeypatch.setattr(grouping, "CALL_BYTES", 20_000)
+    keys = [(cell.row, cell.qualifier) for cell in cells]
+    calls = {
+        "put": lambda: [driver.put("d", group) for group in grouping.group_cells(cells)],
+        "delete": lambda: [driver.delete("d", group) for group in grouping.group_cells(cells)],
+        "get": lambda: [driver.get("d", group) for group in grouping.group_keys(keys, 1_000)],
+        "get_rows": lambda: (
+            [driver.get_rows("d", [row], 9) for row, _ in keys]
+            if driver.version == 1
+            else [driver.get_rows("d", rows, 9) for rows in grouping.group_row_keys((row for row, _ in keys), 1_000)]
+        ),
+    }[method]()
+
+    sizes = [size(call) for call in calls]
+
+    assert max(sizes) <= 20_000 + CALL_FRAMING
+    assert len(sizes) > 1
+
+
+def test_groups_hold_everything_once_and_in_order_and_are_not_smaller_than_they_need_be(monkeypatch):
+    monkeypatch.setattr(grouping, "CALL_BYTES", 20_000)
+    groups = grouping.group_cells(MIXED)
+
+    assert [cell for group in groups for cell in group] == sorted(MIXED, key=lambda cell: cell[:2])
+    for group, after in pairwise(groups):
+        held = sum(grouping.FRAMING_BYTES + sum(map(len, cell[:3])) for cell in [*group, after[0]])
+        assert held > 20_000
+
+
+def test_a_group_may_fill_its_bound_exactly(monkeypatch):
+    cells = [Cell(b"%d" % n, b"", bytes(99), 7) for n in range(4)]
+    monkeypatch.setattr(grouping, "CALL_BYTES", 2 * (grouping.FRAMING_BYTES + 100))
+
+    assert [len(group) for group in grouping.group_cells(cells)] == [2, 2]
+    monkeypatch.setattr(grouping, "CALL_BYTES", grouping.CALL_BYTES - 1)
+    assert [len(group) for group in grouping.group_cells(cells)] == [1, 1, 1, 1]
+
+
+def test_what_is_too_large_for_a_call_is_a_call_of_its_own(monkeypatch):
+    monkeypatch.setattr(grouping, "CALL_BYTES", 1_000)
+    cells = [Cell(b"%d" % n, b"", bytes(5_000 if n == 1 else 10), 7) for n in range(3)]
+
+    assert [len(group) for group in grouping.group_cells(cells)] == [1, 1, 1]
+
+
+def test_no_group_has_more_rows_than_it_may():
+    simhashes = np.random.default_rng(1).integers(0, 1 << 64, 900, dtype=np.uint64)
+
+    assert [len(group) for group in grouping.group_rows(block_rows(Scheme(5, 2), simhashes))] == [4_000, 4_000, 1_000]
+    assert [len(group) for group in grouping.group_row_keys([b"r"] * 5, 2)] == [2, 2, 1]
+
+
+def test_the_bound_of_a_call_fits_into_the_smallest_frame_that_a_gateway_can_be_set_to():
+    assert grouping.CALL_BYTES + CALL_FRAMING < 1 << 20

@@ -71,6 +71,7 @@ class FaultyProxy:
         self.refusing = False
         # A request that a gateway is to stand still over.
         self.held = None
+        self.attempts = 0
         self.connections = 0
         self.replies = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -105,6 +106,7 @@ class FaultyProxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            self.attempts += 1
             if self.refusing:
                 client.close()
                 continue

@@ -122,7 +122,7 @@ def test_a_range_of_cells_ends_before_its_stop_also_after_a_full_page(store):
 
 def test_writes_and_reads_are_cut_into_calls(store, monkeypatch):
     monkeypatch.setattr(grouping, "WRITE_ROWS", 7)
-    monkeypatch.setattr(grouping, "WRITE_BYTES", 100)
+    monkeypatch.setattr(grouping, "CALL_BYTES", 500)
     monkeypatch.setattr(store._driver, "rows_per_get", 7, raising=False)
     made = [Cell(b"%02d" % n, b"s", b"v" * n, 7) for n in range(60)]
     rows = rows_of(*((n, n) for n in range(60)))

@@ -19,7 +19,7 @@ _ENOUGH_BYTES = 16
 _PROBE_S = 1.5
 
 
-def ask_version(connection: Connection, options: HBaseOptions) -> int:
+def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool = True) -> int:
     """Ask a gateway which interface it speaks.
 
     Parameters
@@ -28,6 +28,8 @@ def ask_version(connection: Connection, options: HBaseOptions) -> int:
         New.
     options : HBaseOptions
         How long to wait.
+    explain : bool
+        Find out what else is there when there is no answer, which takes seconds.
 
     Returns
     -------
@@ -42,6 +44,8 @@ def ask_version(connection: Connection, options: HBaseOptions) -> int:
     try:
         return _ask(connection, options)
     except SimhashError as error:
+        if not explain:
+            raise StoreUnavailable(str(error)) from error
         found = describe_gateway(connection.gateway, options)
         if not found:
             # It is one: that answer was cut off on its way.

@@ -51,8 +51,8 @@ class Gateways:
         """Close all connections."""
         self._pool.close()
 
-    def _greet(self, connection: Connection) -> None:
-        found = ask_version(connection, self.options)
+    def _greet(self, connection: Connection, options: HBaseOptions, *, known: bool) -> None:
+        found = ask_version(connection, options, explain=not known)
         if self._version is None:
             self._version = found
         if found != self._version:

@@ -68,6 +68,8 @@ class FaultyProxy:
         self.cut_after = None
         # Called with each piece of a reply; True closes its connection instead of passing the piece on.
         self.chaos = None
+        # Bytes of a reply that are passed on; a larger one stays away from there on. None: all.
+        self.largest_reply = None
         self.refusing = False
         # A request that a gateway is to stand still over.
         self.held = None
@@ -121,19 +123,28 @@ class FaultyProxy:
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._pairs.append((client, server))
+            size = _Size()
             for source, sink, is_reply in ((client, server, False), (server, client, True)):
-                threading.Thread(target=self._pass_on, args=(source, sink, is_reply), daemon=True).start()
+                threading.Thread(target=self._pass_on, args=(source, sink, is_reply, size), daemon=True).start()
 
-    def _pass_on(self, source, sink, is_reply):
+    def _pass_on(self, source, sink, is_reply, size):
         with suppress(OSError):
             while piece := source.recv(PIECE):
-                if is_reply and not self._let_pass(piece, source, sink):
-                    break
-                if not is_reply:
+                if is_reply:
+                    size.bytes += len(piece)
+                    self._hold_back(size)
+                    if not self._let_pass(piece, source, sink):
+                        break
+                else:
+                    size.bytes = 0
                     self._ask(piece, sink)
         if self._is_held(source):
             self.held.end()
         _close(source, sink)
+
+    def _hold_back(self, size):
+        while self.largest_reply is not None and size.bytes > self.largest_reply and not self._closed:
+            time.sleep(0.005)
 
     def _ask(self, piece, gateway):
         if self.held is not None and self.held.is_meant(piece):
@@ -162,6 +173,12 @@ class FaultyProxy:
             return self.cut_after > 0
         sink.sendall(piece)
         return True
+
+
+class _Size:
+    """Bytes of the reply to the last request on one connection."""
+
+    bytes = 0
 
 
 class Chaos:

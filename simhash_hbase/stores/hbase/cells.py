@@ -7,8 +7,9 @@ from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase.driver import Driver
 from simhash_hbase.stores.hbase.exchange import Exchange
 from simhash_hbase.stores.hbase.grouping import group_row_keys
+from simhash_hbase.stores.hbase.pace import Pace, paged
 
-__all__ = ["cell_pages", "read_rows"]
+__all__ = ["CellWalk", "read_rows"]
 
 # Cells are some hundred bytes: a reply stays at a few megabytes.
 REPLY_CELLS = 20_000
@@ -50,34 +51,51 @@ def read_rows(
     return found
 
 
-def cell_pages(
-    exchange: Exchange, driver: Driver, family: str, start: bytes, stop: bytes | None, page: int
-) -> Iterator[list[Cell]]:
-    """Read a range of cells in pages; see `Store.scan_cells`."""
-    waiting: list[Cell] = []
-    for cells in _parts(exchange, driver, family, start, stop, min(page, SCAN_ROWS)):
-        waiting += cells
-        whole = len(waiting) - len(waiting) % page
-        for i in range(0, whole, page):
-            yield waiting[i : i + page]
-        del waiting[:whole]
-    if waiting:
-        yield waiting
+class CellWalk:
+    """Reads ranges of cells of one family.
 
+    Parameters
+    ----------
+    exchange : Exchange
+        Makes the calls.
+    driver : Driver
+        Knows their form.
+    family : str
+        ``d`` or ``m``.
+    pace : Pace
+        How much one call asks for.
+    """
 
-def _parts(
-    exchange: Exchange, driver: Driver, family: str, start: bytes, stop: bytes | None, rows: int
-) -> Iterator[list[Cell]]:
-    # For HBase, an empty stop means no stop, and one equal to the start a single row.
-    while stop is None or start < stop:
-        parts = exchange.one(partial(driver.scan_cells, family, start, stop or b"", rows, ROW_PART))
-        yield [cell for part in parts for cell in part]
-        if len(parts) < rows:
-            return
-        last = parts[-1][-1]
-        if len(parts[-1]) == ROW_PART:
-            yield from _tail_parts(exchange, driver, family, last)
-        start = last.row + b"\0"
+    def __init__(self, exchange: Exchange, driver: Driver, family: str, pace: Pace) -> None:
+        self._exchange = exchange
+        self._driver = driver
+        self._family = family
+        self._pace = pace
+
+    def pages(self, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
+        """Read a range in pages; see `Store.scan_cells`."""
+        waiting: list[Cell] = []
+        for cells in self._parts(start, stop, min(page, SCAN_ROWS)):
+            waiting += cells
+            whole = len(waiting) - len(waiting) % page
+            for i in range(0, whole, page):
+                yield waiting[i : i + page]
+            del waiting[:whole]
+        if waiting:
+            yield waiting
+
+    def _parts(self, start: bytes, stop: bytes | None, rows: int) -> Iterator[list[Cell]]:
+        # For HBase, an empty stop means no stop, and one equal to the start a single row.
+        while stop is None or start < stop:
+            ask = partial(self._driver.scan_cells, self._family, start, stop or b"", row_part=ROW_PART)
+            parts, asked = self._exchange.one(partial(paged, self._pace, rows, ask))
+            yield [cell for part in parts for cell in part]
+            if len(parts) < asked:
+                return
+            last = parts[-1][-1]
+            if len(parts[-1]) == ROW_PART:
+                yield from _tail_parts(self._exchange, self._driver, self._family, last, self._pace)
+            start = last.row + b"\0"
 
 
 def _tail(exchange: Exchange, driver: Driver, family: str, last: Cell, limit: int) -> list[Cell]:
@@ -89,12 +107,16 @@ def _tail(exchange: Exchange, driver: Driver, family: str, last: Cell, limit: in
     return found[:limit]
 
 
-def _tail_parts(exchange: Exchange, driver: Driver, family: str, last: Cell) -> Iterator[list[Cell]]:
+def _tail_parts(
+    exchange: Exchange, driver: Driver, family: str, last: Cell, walk: Pace | None = None
+) -> Iterator[list[Cell]]:
     """Read what a row holds after one of its cells."""
+    pace = walk or Pace()
     while True:
-        part = exchange.one(partial(driver.row_tail, family, last.row, last.qualifier, REPLY_CELLS))
+        ask = partial(driver.row_tail, family, last.row, last.qualifier, walk=walk is not None)
+        part, asked = exchange.one(partial(paged, pace, REPLY_CELLS, ask))
         if part:
             yield part
-        if len(part) < REPLY_CELLS:
+        if len(part) < asked:
             return
         last = part[-1]

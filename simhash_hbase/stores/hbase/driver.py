@@ -34,19 +34,31 @@ class Driver(Protocol):
         """How many rows or cells `get` and `get_rows` take."""
 
     def scan_keys(
-        self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None
+        self,
+        start: bytes,
+        stop: bytes,
+        rows: int,
+        prefixes: NDArray[np.uint64] | None = None,
+        *,
+        walk: bool = False,
     ) -> Conversation[list[bytes]]:
         """Read the keys of block rows in ``[start, stop)``, so many at most; an empty stop means all.
 
-        With prefixes, sorted, only rows under these are returned; `start` is then a row of the first of them.
+        With prefixes, sorted, only rows under these are returned; `start` is then a row of the first of them. A walk
+        over everything leaves the servers' cache to what queries read.
         """
 
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:
-        """Read the cells of so many parts of rows at most; a part holds `row_part` cells of one row at most."""
+        """Read the cells of so many parts of rows at most; a part holds `row_part` cells of one row at most.
 
-    def row_tail(self, family: str, row: bytes, after: bytes, limit: int) -> Conversation[list[Cell]]:
+        It is always a walk.
+        """
+
+    def row_tail(
+        self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
+    ) -> Conversation[list[Cell]]:
         """Read the cells of one row whose qualifiers come after one."""
 
     def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from typing import Generic, TypeAlias, TypeVar
 
-from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused
+from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused, StoreTimeout
 from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.pool import Pool
@@ -19,7 +19,7 @@ __all__ = ["Conversation", "Exchange", "Task"]
 T = TypeVar("T")
 
 Conversation: TypeAlias = Generator[Sequence[Call], list[Answer], T]
-"""Yields calls, is sent their answers, and returns what they mean."""
+"""Yields calls, is sent their answers, and returns what they mean. A time-out is raised in it, and must leave it."""
 Task: TypeAlias = Callable[[], Conversation[T]]
 """Starts a conversation, from its beginning each time."""
 
@@ -195,10 +195,11 @@ class _Line(Generic[T]):
         if not self._talking:
             return False
         number, conversation, calls = self._talking.popleft()
-        with translated(calls[0].method, self._connection.gateway, self._table):
-            if self._doubt is not None and self._connection.is_silent_for(DOUBT_S):
-                self._doubt(self._connection.gateway)
-            answers = [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
+        try:
+            answers = self._answers(calls)
+        except StoreTimeout as error:
+            conversation.throw(error)
+            raise
         try:
             calls = conversation.send(answers)
         except StopIteration as finished:
@@ -209,6 +210,12 @@ class _Line(Generic[T]):
             self._write(number, conversation, calls)
             self._push()
         return True
+
+    def _answers(self, calls: Sequence[Call]) -> list[Answer]:
+        with translated(calls[0].method, self._connection.gateway, self._table):
+            if self._doubt is not None and self._connection.is_silent_for(DOUBT_S):
+                self._doubt(self._connection.gateway)
+            return [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
 
     def hang_up(self) -> None:
         """Close the connection."""

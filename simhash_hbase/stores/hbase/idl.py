@@ -1,6 +1,6 @@
 """The Thrift interfaces of HBase's gateways, read from their descriptions when they are first needed.
 
-``thrift2.thrift`` and ``either.thrift`` beside this file are the package's own and hold just the calls it makes. Their
+The files ``….thrift`` beside this one are the package's own and hold just the calls it makes. Their
 methods, fields and numbers are those of HBase's ``hbase.thrift`` (Thrift 2) and ``Hbase.thrift`` (Thrift 1), which are
 what goes over the wire; other names are free. Thrift 1 is described by happybase.
 """
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import thriftpy2
 
-__all__ = ["Interface", "either", "thrift1", "thrift2"]
+__all__ = ["Interface", "either", "thrift1", "thrift2", "walk1"]
 
 # thriftpy2 makes these modules and their classes at run time: a type checker knows nothing of them.
 Interface: TypeAlias = Any
@@ -36,6 +36,12 @@ def thrift1() -> Interface:
     import happybase  # noqa: F401, PLC0415  # only clusters without Thrift 2 pay for its import
 
     return sys.modules["Hbase_thrift"]
+
+
+@cache
+def walk1() -> Interface:
+    """Return the call of Thrift 1 that happybase describes in part."""
+    return _load("walk1")
 
 
 def _load(name: str) -> Interface:

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,8 @@ from simhash_hbase.layout import PREFIX_BYTES
 from simhash_hbase.rowkey import BlockRows, distinct, pack_prefixes, prefix_stop, unpack_rows
 from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.hbase.driver import Driver
-from simhash_hbase.stores.hbase.exchange import Exchange, Task
+from simhash_hbase.stores.hbase.exchange import Conversation, Exchange
+from simhash_hbase.stores.hbase.pace import Pace
 from simhash_hbase.stores.hbase.regions import Regions
 
 __all__ = ["scan_prefixes"]
@@ -31,8 +33,15 @@ WINDOW = 32
 LAST_SIMHASH = b"\xff" * 8
 
 
+class _Page(NamedTuple):
+    keys: list[bytes]
+    # What was asked for: so many rows of so many prefixes.
+    rows: int
+    prefixes: int
+
+
 def scan_prefixes(
-    exchange: Exchange, driver: Driver, prefixes: NDArray[np.uint64], limit: int, regions: Regions
+    exchange: Exchange, driver: Driver, prefixes: NDArray[np.uint64], limit: int, *, regions: Regions, pace: Pace
 ) -> PrefixScan:
     """Find the rows under many prefixes; see `Store.scan`.
 
@@ -48,6 +57,8 @@ def scan_prefixes(
         Rows a prefix at most.
     regions : Regions
         They only group the work: an answer is right whatever they are.
+    pace : Pace
+        How much one page asks for.
 
     Returns
     -------
@@ -57,10 +68,9 @@ def scan_prefixes(
     try:
         if many:
             groups = _by_region(prefixes, regions.starts(), driver.prefixes_per_scan)
-            jobs = [_job_of(group, limit) for group in groups if len(group)]
+            jobs = [_Job(group, limit, pace) for group in groups if len(group)]
         else:
-            keys = pack_prefixes(prefixes)
-            jobs = [_Job(prefixes[i : i + 1], key, key, limit) for i, key in enumerate(keys)]
+            jobs = [_Job(prefixes[i : i + 1], limit, pace) for i in range(len(prefixes))]
         _read(exchange, driver, jobs, many=many)
     except SimhashError:
         regions.forget()
@@ -71,56 +81,56 @@ def scan_prefixes(
 def _read(exchange: Exchange, driver: Driver, jobs: list["_Job"], *, many: bool) -> None:
     sockets, window = (BATCH_SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
     while jobs:
-        asked = [job.next_rows() for job in jobs]
-        tasks = [job.task(driver, rows) for job, rows in zip(jobs, asked, strict=True)]
-        answers = exchange.hold(tasks, sockets=sockets, window=window)
-        jobs = [job for job, keys, rows in zip(jobs, answers, asked, strict=True) if not job.take(keys, rows)]
+        pages = exchange.hold([partial(job.next_page, driver) for job in jobs], sockets=sockets, window=window)
+        jobs = [job for job, page in zip(jobs, pages, strict=True) if not job.take(page)]
 
 
 class _Job:
-    """Sorted prefixes that are read by one scan, page after page."""
+    """Sorted prefixes that are read page after page."""
 
-    def __init__(self, prefixes: NDArray[np.uint64], first: bytes, last: bytes, limit: int) -> None:
+    def __init__(self, prefixes: NDArray[np.uint64], limit: int, pace: Pace) -> None:
         self.packed: list[bytes] = []
         self._prefixes = prefixes
+        self._whole = len(prefixes)
         self._limit = limit
-        self._start, self._stop = first, prefix_stop(last)
+        self._pace = pace
+        [self._start] = pack_prefixes(prefixes[:1])
         # Rows of the first prefix that were read already.
         self._seen = 0
 
-    def next_rows(self) -> int:
-        """Tell how many rows to ask for: for one prefix one above the limit, which shows that there are more."""
-        left = self._limit + 1 - self._seen if len(self._prefixes) == 1 else REPLY_ROWS
-        return min(left, REPLY_ROWS)
+    def next_page(self, driver: Driver) -> Conversation[_Page]:
+        """Read the next page."""
+        wanted = self._prefixes[: self._pace.share(self._whole)]
+        [last] = pack_prefixes(wanted[-1:])
+        alone = len(wanted) == 1
+        # Of one prefix one row above the limit, which shows that there are more.
+        rows = self._pace.share(min(self._limit + 1 - self._seen, REPLY_ROWS) if alone else REPLY_ROWS)
+        with self._pace.watched():
+            keys = yield from driver.scan_keys(self._start, prefix_stop(last), rows, None if alone else wanted)
+        return _Page(keys, rows, len(wanted))
 
-    def task(self, driver: Driver, rows: int) -> Task[list[bytes]]:
-        """Make the next scan."""
-        if len(self._prefixes) == 1:
-            return partial(driver.scan_keys, self._start, self._stop, rows)
-        return partial(driver.scan_keys, self._start, self._stop, rows, self._prefixes)
-
-    def take(self, keys: list[bytes], asked: int) -> bool:
-        """Keep an answer and tell whether it was the last one."""
-        self.packed.append(b"".join(keys))
-        if len(keys) < asked:
-            return True
-        last = keys[-1][:PREFIX_BYTES]
+    def take(self, page: _Page) -> bool:
+        """Keep a page and tell whether it was the last one."""
+        self.packed.append(b"".join(page.keys))
+        if len(page.keys) < page.rows:
+            self._go_on_at(page.prefixes)
+            return not len(self._prefixes)
+        last = page.keys[-1][:PREFIX_BYTES]
         at = int(np.searchsorted(self._prefixes, U64(int.from_bytes(last, "big"))))
-        seen = len(keys) - bisect_left(keys, last) + (self._seen if at == 0 else 0)
-        if seen > self._limit or keys[-1] == last + LAST_SIMHASH:
+        seen = len(page.keys) - bisect_left(page.keys, last) + (self._seen if at == 0 else 0)
+        if seen > self._limit or page.keys[-1] == last + LAST_SIMHASH:
             # What else this prefix holds is not wanted: a hot prefix must not be read to its end. After its last key
             # there is nothing, and HBase refuses a filter with a range of nothing.
-            self._prefixes, self._seen = self._prefixes[at + 1 :], 0
-            self._start = pack_prefixes(self._prefixes[:1])[0] if len(self._prefixes) else b""
+            self._go_on_at(at + 1)
         else:
             self._prefixes, self._seen = self._prefixes[at:], seen
-            self._start = keys[-1] + b"\0"
+            self._start = page.keys[-1] + b"\0"
         return not len(self._prefixes)
 
-
-def _job_of(prefixes: NDArray[np.uint64], limit: int) -> _Job:
-    first, last = pack_prefixes(prefixes[[0, -1]])
-    return _Job(prefixes, first, last, limit)
+    def _go_on_at(self, number: int) -> None:
+        self._prefixes, self._seen = self._prefixes[number:], 0
+        if len(self._prefixes):
+            [self._start] = pack_prefixes(self._prefixes[:1])
 
 
 def _by_region(prefixes: NDArray[np.uint64], region_starts: Sequence[bytes], most: int) -> Iterator[NDArray[np.uint64]]:

@@ -12,11 +12,12 @@ from simhash_hbase.rowkey import BlockRows, pack_prefixes, unpack_rows
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
 from simhash_hbase.stores.base import Cell, PrefixScan, RegionPlace, StoreSize, Swap, Traffic
-from simhash_hbase.stores.hbase.cells import cell_pages, read_rows
+from simhash_hbase.stores.hbase.cells import CellWalk, read_rows
 from simhash_hbase.stores.hbase.exchange import Task
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.grouping import group_cells, group_keys, group_rows, latest_writes, swap_waves
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
+from simhash_hbase.stores.hbase.pace import Pace, paged
 from simhash_hbase.stores.hbase.regions import Regions
 from simhash_hbase.stores.hbase.scanning import scan_prefixes
 from simhash_hbase.stores.hbase.tables import create_table, find_table
@@ -57,6 +58,7 @@ class HBaseStore:
         self._gateways = gateways
         self._driver = gateways.driver
         self._exchange = gateways.exchange
+        self._scan_pace, self._row_pace, self._cell_pace = Pace(), Pace(), Pace()
         self._regions = Regions(lambda: [region.start for region in self.regions()])
         self.shortfalls: tuple[str, ...] = ()
 
@@ -135,7 +137,7 @@ class HBaseStore:
         check_positive("limit", limit)
         if not len(prefixes):
             return PrefixScan(BlockRows.empty(), np.empty(0, np.uint64))
-        return scan_prefixes(self._exchange, self._driver, prefixes, limit, self._regions)
+        return scan_prefixes(self._exchange, self._driver, prefixes, limit, regions=self._regions, pace=self._scan_pace)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read block rows in order, a page at a time; see `Store.scan_range`."""
@@ -193,7 +195,7 @@ class HBaseStore:
         """Read the cells of a family in order, a page at a time; see `Store.scan_cells`."""
         check_cell_family(family)
         check_positive("page", page)
-        return cell_pages(self._exchange, self._driver, family, start, stop, page)
+        return CellWalk(self._exchange, self._driver, family, self._cell_pace).pages(start, stop, page)
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
         """Change cells of family ``d``, each by itself; see `CompareAndSet.compare_and_set`.
@@ -240,10 +242,11 @@ class HBaseStore:
         first = _prefix_key(start)
         last = b"" if stop >= END_OF_PREFIXES else _prefix_key(stop)
         while True:
-            keys = self._exchange.one(partial(self._driver.scan_keys, first, last, page))
+            ask = partial(self._driver.scan_keys, first, last, walk=True)
+            keys, asked = self._exchange.one(partial(paged, self._row_pace, page, ask))
             if keys:
                 yield unpack_rows(b"".join(keys))
-            if len(keys) < page:
+            if len(keys) < asked:
                 return
             first = keys[-1] + b"\0"
 

@@ -14,7 +14,7 @@ from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, RegionPlace, Swap
 from simhash_hbase.stores.hbase.driver import Key, after_qualifier, region_place
 from simhash_hbase.stores.hbase.exchange import Conversation
-from simhash_hbase.stores.hbase.idl import Interface, thrift1
+from simhash_hbase.stores.hbase.idl import Interface, thrift1, walk1
 from simhash_hbase.stores.hbase.wire import Answer, Call
 
 __all__ = ["Thrift1"]
@@ -38,13 +38,20 @@ class Thrift1:
 
     def __init__(self, table: str) -> None:
         self._idl = thrift1()
+        self._walk = walk1()
         self._table = table.encode()
 
     def scan_keys(
-        self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None
+        self,
+        start: bytes,
+        stop: bytes,
+        rows: int,
+        prefixes: NDArray[np.uint64] | None = None,
+        *,
+        walk: bool = False,
     ) -> Conversation[list[bytes]]:
         """See `Driver.scan_keys`; takes one prefix, for which `start` and `stop` say everything."""
-        scan = self._scan(FAMILY_BLOCKS, start, stop, caching=rows)
+        scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
         [found] = yield from self._read_scans([scan], rows)
         return [result.row for result in found]
 
@@ -52,13 +59,16 @@ class Thrift1:
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:
         """See `Driver.scan_cells`."""
-        scan = self._scan(family, start, stop, caching=rows, batchSize=row_part)
+        scan = self._scan(family, start, stop, walk=True, caching=rows, batchSize=row_part)
         [found] = yield from self._read_scans([scan], rows)
         return [_cells(result) for result in found]
 
-    def row_tail(self, family: str, row: bytes, after: bytes, limit: int) -> Conversation[list[Cell]]:
+    def row_tail(
+        self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
+    ) -> Conversation[list[Cell]]:
         """See `Driver.row_tail`."""
-        scan = self._scan(family, row, row + b"\0", caching=1, batchSize=limit, filterString=after_qualifier(after))
+        part = {"batchSize": limit, "filterString": after_qualifier(after)}
+        scan = self._scan(family, row, row + b"\0", walk=walk, caching=1, **part)
         [found] = yield from self._read_scans([scan], 1)
         return [cell for result in found for cell in _cells(result)]
 
@@ -120,9 +130,16 @@ class Thrift1:
     def _call(self, method: str, **arguments: object) -> Call:
         return Call(self._idl.Hbase, method, {"tableName": self._table, **arguments})
 
-    def _scan(self, family: str, start: bytes, stop: bytes, **options: object) -> Call:
-        scan = self._idl.TScan(startRow=start, stopRow=stop or None, columns=[family.encode()], **options)
-        return self._call("scannerOpenWithScan", scan=scan, attributes={})
+    def _scan(self, family: str, start: bytes, stop: bytes, *, walk: bool = False, **options: object) -> Call:
+        scan = self._walk.Scan(
+            startRow=start,
+            stopRow=stop or None,
+            columns=[family.encode()],
+            cacheBlocks=False if walk else None,
+            **options,
+        )
+        arguments = {"tableName": self._table, "scan": scan, "attributes": {}}
+        return Call(self._walk.Walk, "scannerOpenWithScan", arguments)
 
     def _read_scans(self, opens: Sequence[Call], rows: int) -> Conversation[list[list[Answer]]]:
         scanners = yield opens

@@ -38,7 +38,13 @@ class Thrift2:
         self._block_values = [self._idl.ColumnValue(family=FAMILY_BLOCKS.encode(), qualifier=b"", value=b"")]
 
     def scan_keys(
-        self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None
+        self,
+        start: bytes,
+        stop: bytes,
+        rows: int,
+        prefixes: NDArray[np.uint64] | None = None,
+        *,
+        walk: bool = False,
     ) -> Conversation[list[bytes]]:
         """See `Driver.scan_keys`."""
         scan = self._idl.Scan(
@@ -47,6 +53,7 @@ class Thrift2:
             columns=self._block_columns,
             caching=rows,
             limit=rows,
+            cacheBlocks=_caching(walk),
             # Short scans share the open file; long ones get a stream of their own.
             readType=self._idl.ReadType.STREAM if prefixes is not None else self._idl.ReadType.PREAD,
             filterBytes=None if prefixes is None else ranges_filter(start, prefixes),
@@ -65,14 +72,23 @@ class Thrift2:
             columns=[self._idl.Column(family=family.encode())],
             caching=rows,
             batchSize=row_part,
+            cacheBlocks=_caching(walk=True),
         )
         [found] = yield [self._call("getScannerResults", tscan=scan, numRows=rows)]
         return [_cells(result) for result in found]
 
-    def row_tail(self, family: str, row: bytes, after: bytes, limit: int) -> Conversation[list[Cell]]:
+    def row_tail(
+        self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
+    ) -> Conversation[list[Cell]]:
         """See `Driver.row_tail`."""
         columns = [self._idl.Column(family=family.encode())]
-        get = self._idl.Get(row=row, columns=columns, filterString=after_qualifier(after), storeLimit=limit)
+        get = self._idl.Get(
+            row=row,
+            columns=columns,
+            filterString=after_qualifier(after),
+            storeLimit=limit,
+            cacheBlocks=_caching(walk),
+        )
         [[found]] = yield [self._call("getMultiple", tgets=[get])]
         return _cells(found)
 
@@ -153,6 +169,11 @@ class Thrift2:
         [left] = yield [self._call("deleteMultiple", tdeletes=deletes)]
         if left:
             raise StoreUnavailable(f"deleteMultiple: {len(left)} of {len(deletes)} deletes were not done")
+
+
+def _caching(walk: bool) -> bool | None:
+    """Leave it to the server, which caches by default, unless it is a walk."""
+    return False if walk else None
 
 
 def _cells(result: Answer) -> list[Cell]:

@@ -16,6 +16,7 @@ struct Get {
   1: binary row
   2: optional list<Column> columns
   6: optional binary filterString
+  11: optional bool cacheBlocks
   12: optional i32 storeLimit
 }
 struct Put { 1: binary row, 2: list<ColumnValue> columnValues, 3: optional i64 timestamp }
@@ -26,6 +27,7 @@ struct Scan {
   3: optional list<Column> columns
   4: optional i32 caching
   8: optional i32 batchSize
+  12: optional bool cacheBlocks
   14: optional ReadType readType
   15: optional i32 limit
   18: optional binary filterBytes

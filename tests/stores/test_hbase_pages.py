@@ -1,0 +1,239 @@
+"""A page that is not answered in time is asked for in smaller parts, and walks leave the servers' cache alone."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from simhash_hbase.errors import StoreTimeout, StoreUnavailable
+from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase.pace import ANSWERS_TO_GROW, LEAST, Pace
+from simhash_hbase.stores.hbase.wire import Connection
+from tests.stores.faults import FaultyProxy
+from tests.stores.hbase_server import address, hbase_options, tables
+from tests.stores.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
+
+ROWS = 3_000
+CELLS = [Cell(b"%05d" % n, b"q", bytes(30), 7) for n in range(2_000)]
+# Well below what the pages of these tests hold, well above the least page.
+LARGEST_REPLY = 40_000
+
+
+def time_out(pace):
+    with pytest.raises(StoreTimeout), pace.watched():
+        raise StoreTimeout("late")
+
+
+def answer(pace, times=1):
+    for _ in range(times):
+        with pace.watched():
+            pass
+
+
+def test_each_time_out_halves_a_page_down_to_the_least():
+    pace = Pace()
+    shares = []
+    for _ in range(13):
+        time_out(pace)
+        shares.append(pace.share(20_000))
+
+    assert shares[:4] == [10_000, 5_000, 2_500, 1_250]
+    assert shares[-3:] == [19] * 3
+    assert [pace.share(most) for most in (1, LEAST, LEAST + 1, 600)] == [1, LEAST, LEAST, LEAST]
+    answer(pace, 10 * ANSWERS_TO_GROW)
+    assert pace.share(20_000) == 20_000
+
+
+def test_a_page_grows_back_after_some_answers_and_never_above_the_whole():
+    pace = Pace()
+    time_out(pace)
+    time_out(pace)
+
+    answer(pace, ANSWERS_TO_GROW - 1)
+    assert pace.share(20_000) == 5_000
+    answer(pace)
+    assert pace.share(20_000) == 10_000
+    answer(pace, 5 * ANSWERS_TO_GROW)
+    assert pace.share(20_000) == 20_000
+
+
+def test_answers_before_a_time_out_do_not_count_towards_growth():
+    pace = Pace()
+    time_out(pace)
+    answer(pace, ANSWERS_TO_GROW - 1)
+    time_out(pace)
+    answer(pace)
+
+    assert pace.share(20_000) == 5_000
+
+
+def test_other_errors_leave_a_page_as_it_is():
+    pace = Pace()
+    with pytest.raises(StoreUnavailable), pace.watched():
+        raise StoreUnavailable("closed")
+
+    assert pace.share(20_000) == 20_000
+
+
+@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
+def version(request):
+    return request.param
+
+
+@pytest.fixture
+def proxy(version):
+    host, _, port = address(version).rpartition(":")
+    made = FaultyProxy(host, int(port))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(proxy, version):
+    gateway = Gateway("127.0.0.1", proxy.port)
+    options = hbase_options(version, tables().take(), gateways=(gateway,), timeout_s=1.0, deadline_s=120.0)
+    made = HBaseStore.open(options)
+    yield made
+    made.close()
+
+
+def note(store, monkeypatch, method):
+    """Note what a method of the driver is asked for."""
+    asked = []
+    ask = getattr(store._driver, method)
+    monkeypatch.setattr(
+        store._driver, method, lambda *words, **named: asked.append((*words, named)) or ask(*words, **named)
+    )
+    return asked
+
+
+def assert_halved(sizes):
+    """Check that each time-out halved the page, until one was answered."""
+    assert sizes[1] == sizes[0] // 2
+    assert all(after in (before, before // 2) for before, after in pairwise(sizes))
+
+
+@pytest.mark.hbase
+def test_a_walk_over_rows_goes_on_in_smaller_pages(store, proxy, monkeypatch):
+    rows = rows_of(*((n, n) for n in range(ROWS)))
+    store.put_rows(rows, timestamp=1)
+    asked = note(store, monkeypatch, "scan_keys")
+    proxy.largest_reply = LARGEST_REPLY
+
+    assert all_pairs(store, page=ROWS) == pairs_of(rows)
+    assert_halved([rows for _, _, rows, *_ in asked if rows > 1][:3])
+    # What was answered is not read again.
+    answered = [start for start, *_ in asked]
+    assert answered == sorted(answered)
+    # The next walk need not find out again.
+    asked.clear()
+    next(store.scan_range(0, 1 << 40, page=ROWS))
+    assert asked[0][2] < ROWS
+
+
+@pytest.mark.hbase
+def test_a_walk_over_cells_goes_on_in_smaller_pages(store, proxy, monkeypatch):
+    wide = [Cell(b"wide", b"%05d" % n, bytes(30), 7) for n in range(2_000)]
+    store.put("d", CELLS + wide)
+    walked, tails = note(store, monkeypatch, "scan_cells"), note(store, monkeypatch, "row_tail")
+    proxy.largest_reply = LARGEST_REPLY
+
+    assert all_cells(store, page=2_000) == CELLS + wide
+    assert_halved([rows for _, _, _, rows, *_ in walked])
+    assert tails[-1][3] < 20_000
+
+
+@pytest.mark.hbase
+def test_a_hot_prefix_is_read_in_smaller_pages(store, proxy, monkeypatch):
+    rows = rows_of(*((7, n) for n in range(ROWS)))
+    store.put_rows(rows, timestamp=1)
+    asked = note(store, monkeypatch, "scan_keys")
+    proxy.largest_reply = LARGEST_REPLY
+
+    found = store.scan(uint64s(7), limit=20_000)
+
+    assert pairs_of(found.rows) == pairs_of(rows)
+    assert [rows for _, _, rows, *_ in asked][:2] == [20_000, 10_000]
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("version", [pytest.param(2, id="thrift2")], indirect=True)
+@pytest.mark.parametrize("limit", [1, 5, 100])
+def test_a_batch_of_prefixes_goes_on_with_fewer_of_them(store, proxy, monkeypatch, limit):
+    rows = rows_of(*((n, m) for n in range(600) for m in range(5)))
+    store.put_rows(rows, timestamp=1)
+    asked = note(store, monkeypatch, "scan_keys")
+    proxy.largest_reply = LARGEST_REPLY
+
+    found = store.scan(np.arange(600, dtype=np.uint64), limit=limit)
+
+    assert pairs_of(found.rows) == [pair for pair in pairs_of(rows) if pair[1] < limit]
+    assert found.truncated.tolist() == (list(range(600)) if limit < 5 else [])
+    assert [(rows, len(prefixes)) for _, _, rows, prefixes, _ in asked[:2]] == [(20_000, 600), (10_000, 300)]
+    # Those that were answered are not asked for again.
+    starts = [start for start, *_ in asked]
+    assert starts == sorted(starts)
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("version", [pytest.param(2, id="thrift2")], indirect=True)
+def test_the_last_prefix_of_a_batch_has_the_same_limit(store, monkeypatch):
+    store.put_rows(rows_of(*((n, m) for n in range(100) for m in range(5))), timestamp=1)
+    for _ in range(10):
+        time_out(store._scan_pace)
+    asked = note(store, monkeypatch, "scan_keys")
+
+    found = store.scan(np.arange(97, dtype=np.uint64), limit=3)
+
+    assert pairs_of(found.rows) == [(n, m) for n in range(97) for m in range(3)]
+    assert found.truncated.tolist() == list(range(97))
+    # Without others it needs no filter, and not more rows than show that there are too many.
+    *_, rows, prefixes, _ = asked[-1]
+    assert (rows <= 4, prefixes) == (True, None)
+
+
+@pytest.fixture
+def scans(monkeypatch):
+    """Note for each scan or row that is read whether the servers keep what they read: None means they do."""
+    caching = []
+    write = Connection.write
+
+    def noting(self, calls):
+        for call in calls:
+            named = call.arguments
+            for asked in (named.get("tscan"), named.get("scan"), *named.get("tgets", ())):
+                if asked is not None:
+                    caching.append(asked.cacheBlocks)
+        write(self, calls)
+
+    monkeypatch.setattr(Connection, "write", noting)
+    return caching
+
+
+@pytest.mark.hbase
+def test_walks_leave_the_cache_to_queries(store, scans):
+    store.put_rows(rows_of(*((n, n) for n in range(200))), timestamp=1)
+    store.put("d", [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)])
+
+    assert len(all_pairs(store)) == 200
+    assert len(all_cells(store)) == 100
+    assert scans
+    assert set(scans) == {False}
+    scans.clear()
+    store.scan(uint64s(1, 2), limit=5)
+    store.scan(np.arange(100, dtype=np.uint64), limit=5)
+    store.get_rows("d", [b"row"], limit=10)
+    assert scans
+    assert set(scans) == {None}
+
+
+@pytest.mark.hbase
+def test_the_rest_of_a_row_that_a_query_reads_is_kept_in_the_cache(store, scans, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.stores.hbase.cells.REPLY_CELLS", 20)
+    made = [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)]
+    store.put("d", made)
+
+    assert store.get_rows("d", [b"row"], limit=1_000) == [made]
+    assert len(scans) > 2
+    assert set(scans) == {None}

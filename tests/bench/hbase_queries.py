@@ -139,7 +139,7 @@ def _processors(names: Sequence[str], rounds: Sequence[Sequence[_Round]]) -> Tab
 def _batches(one: Ours, two: Ours, java: Java, baseline: float, planted: Planted, sizes: Sizes) -> Table:
     small, middle, large = (max(1, sizes.queries // share) for share in (100, 10, 1))
     plan: list[tuple[str, Callable[..., tuple[float, set[tuple[int, int]]]], int]] = [
-        (f"Java, {IN_FLIGHT} queries in flight", java.batch, small),
+        (f"Java `AsyncConnection`, {IN_FLIGHT} queries in flight", java.batch, small),
         (one.name, one.batch, small),
         (two.name, two.batch, small),
         (two.name, two.batch, middle),

@@ -132,6 +132,17 @@ def test_a_connection_with_bytes_that_nobody_asked_for_is_not_lent(serve):
     connection.close()
 
 
+def test_a_connection_with_an_answer_that_nobody_read_is_not_taken_back(serve):
+    connection = connect(serve(lambda number: [*right(1), *right(2)]))
+    connection.send([Call(either().Either, ASK, {})] * 2)
+
+    assert connection.receive() == 2
+    assert not connection.is_clean()
+    assert connection.receive() == 2
+    assert connection.is_clean()
+    connection.close()
+
+
 def test_a_connection_that_was_idle_for_too_long_is_not_lent(serve):
     connection = connect(serve(right))
     ask(connection)

@@ -41,7 +41,7 @@ class HBaseOptions:
     """
 
     gateways: tuple[Gateway, ...]
-    """Thrift servers of one cluster; a call goes to any of them."""
+    """Thrift servers of one cluster; they share the calls, and one that failed is tried again after some seconds."""
     table: str
     """``table`` or ``namespace:table``."""
     version: int | None = None
@@ -53,7 +53,7 @@ class HBaseOptions:
     connect_timeout_s: float = 3.0
     """Seconds until a gateway must have taken a connection and told what it is."""
     timeout_s: float = 20.0
-    """Seconds until a call must be answered; then its connection is closed."""
+    """Seconds until a call must be answered; then its connection is closed, and a page is asked for in halves."""
     deadline_s: float = 60.0
     """Seconds for which calls that may be repeated are repeated while none is answered. Each answer starts them anew,
     for ten times as long at most from the first failure of a batch on."""

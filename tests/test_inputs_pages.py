@@ -2,12 +2,17 @@
 
 import gzip
 import io
+from random import Random
 
 import pytest
+from lxml.etree import XPath
+from lxml.html import fromstring
 from sites import LAYOUTS, Site
 
 from simhash_hbase.inputs import Document, InputOptions, Page, Reject, extract, read, scan
 from simhash_hbase.inputs.extract import PAGE_BYTES
+from simhash_hbase.inputs.maintext import main_text
+from simhash_hbase.inputs.pagetree import layout_tables
 
 CHINESE = "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"
 TRADITIONAL = "今天的天氣很好，我們和孩子們去公園散步，大家都很高興。"
@@ -207,3 +212,50 @@ def test_standard_input_may_be_a_page(monkeypatch):
     (found,) = read(["-"], InputOptions(format="html"))
 
     assert (found.id, found.text) == ("-", CHINESE)
+
+
+def unclosed(tag, paragraphs):
+    return "<html><body>" + "".join(f"<{tag}><p>{text}</p>" for text in paragraphs)
+
+
+@pytest.mark.parametrize("tag", ["font", "b", "div", "table><td", "span", "article"])
+def test_nothing_behind_unclosed_tags_is_lost(tag):
+    paragraphs = [f"Paragraph {number} says {number * 7919} things." for number in range(900)]
+
+    text = main_text(unclosed(tag, paragraphs)).text
+
+    assert [paragraph for paragraph in paragraphs if paragraph not in text] == []
+
+
+def test_pages_that_differ_behind_unclosed_tags_have_different_texts(tmp_path):
+    same = [f"Paragraph {number} of both pages." for number in range(400)]
+    pages = [unclosed("font", same + [f"{word} {number} here." for number in range(600)]) for word in ("Rain", "Sun")]
+
+    first, second = (read_page(tmp_path, page.encode()).text for page in pages)
+
+    assert "Rain 599" in first
+    assert "Sun 599" in second
+
+
+@pytest.mark.parametrize("tag", ["font", "div", "span", "table", "section", "select"])
+@pytest.mark.parametrize("depth", [2_010, 100_000])
+def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
+    # Faults before it must not hide the one that matters.
+    record = read_page(tmp_path, f"<html><body>{'</i>' * 300}{f'<{tag}>' * depth}words".encode())
+
+    assert isinstance(record, Reject)
+    assert record.reason == "the page is nested more than 2,000 levels deep"
+
+
+def test_the_tables_to_be_opened_are_those_of_the_definition():
+    definition = XPath("//table[.//td//p or .//td//h1 or .//td//h2 or .//td//table]")
+    tags = ["table", "/table", "tr", "/tr", "td", "/td", "th", "/th", "p", "h1", "div", "/div"]
+    chance = Random(7)
+    for _ in range(500):
+        body = "".join(f"<{chance.choice(tags)}>x" for _ in range(40))
+        tree = fromstring(f"<html><body>{body}</body></html>")
+
+        found = list(layout_tables(tree))
+
+        assert len(found) == len(set(found))
+        assert set(found) == set(definition(tree))

@@ -1,6 +1,7 @@
 """Bad input is refused one by one, with its place and bytes, and the rest goes on."""
 
 import base64
+import csv
 import gzip
 import json
 
@@ -233,3 +234,47 @@ def test_rejects_are_written_whole(tmp_path):
     row = json.loads(path.read_text())
     assert (row["file"], row["line"]) == (str(tmp_path / "a.txt"), 2)
     assert base64.b64decode(row["raw_base64"]) == b"\xff\xfe\xfd"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "options", "reason"),
+    [
+        ("a.jsonl", '{"id":"文","text":"ab'.encode() + b'\xff"}', {}, "the bytes are not utf-8: 0xff at byte 23"),
+        ("a.jsonl", '{"id":"文","text":x}'.encode(), {}, "invalid character at character 18"),
+        ("a.jsonl", '{"id":"文","text":x}'.encode("gbk"), {"encoding": "gbk"}, "invalid character at character 18"),
+        ("a.jsonl", '{"id":"文","text":x}'.encode("utf-16"), {}, "invalid character at character 18"),
+        ("a.csv", b'id,text\n1,"x\ny\xff"\n', {}, "the bytes are not utf-8: 0xff at byte 2 of line 3"),
+        ("a.dat", b"\xef\xbb\xbfabc\xff", {"format": "folder"}, "the bytes are not utf-8: 0xff at byte 7"),
+        (
+            "a.txt",
+            "ab\ud800c".encode("utf-16", "surrogatepass"),
+            {},
+            "the bytes are not utf-16-le: half of a surrogate",
+        ),
+    ],
+)
+def test_a_fault_is_where_its_message_says(tmp_path, name, data, options, reason):
+    (got,) = read_bytes(tmp_path, name, data, **options)
+
+    assert reason in got.reason
+
+
+def test_a_number_with_a_point_as_an_id_is_refused_by_its_value(tmp_path):
+    (got,) = read_bytes(tmp_path, "a.jsonl", b'{"id":1.0,"text":"x"}')
+
+    assert got.reason == "the id is neither a string nor an integer but the number 1.0"
+
+
+def test_whatever_a_library_trips_over_costs_the_rest_of_its_file_only(tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("odd\n bytes")
+
+    (tmp_path / "a.csv").write_bytes(b"id,text\n1,x\n")
+    (tmp_path / "b.jsonl").write_bytes(GOOD)
+    monkeypatch.setattr(csv, "reader", broken)
+
+    refused, good = read([str(tmp_path)])
+
+    assert refused.place == (str(tmp_path / "a.csv"), 0)
+    assert refused.reason == "reading stopped, what follows is lost: ZeroDivisionError: odd bytes"
+    assert good.id == "good"

@@ -184,7 +184,7 @@ def test_progress_ends_at_the_total(tmp_path):
         ("no.txt", "does not exist"),
         ("*.none", "no file matches"),
         ("a.odd", "--input-format"),
-        ("a.parquet.gz", "not compressed once more"),
+        ("a.parquet.gz", "decompress it first"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_refused_before_any_reading(tmp_path, name, message):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, read, total_bytes
 
 TEXTS = [f"文 {number}" for number in range(2_500)]
@@ -183,3 +184,42 @@ def test_memory_does_not_grow_with_a_row_group(tmp_path):
 
     assert total_bytes([path]) > 30 << 20
     assert held < 16 << 20
+
+
+def test_a_value_in_an_unknown_time_zone_is_refused_and_the_others_are_read(tmp_path):
+    times = pa.array([datetime.datetime(2026, 1, 1), None]).cast(pa.timestamp("us", "Mars/Phobos"))
+    path = write(tmp_path / "a.parquet", {"text": ["a", "b"], "time": times})
+
+    refused, read_one = read([path], InputOptions(metadata_fields=("time",)))
+
+    assert refused.place.line == 1
+    assert "Mars/Phobos" in refused.reason
+    assert read_one.text == "b"
+
+
+def test_text_in_columns_of_bytes_is_read(tmp_path):
+    texts = pa.array(["一二".encode(), b"\xff"], pa.binary())
+    path = write(tmp_path / "a.parquet", {"text": texts, "id": pa.array([b"k1", b"k2"], pa.large_binary())})
+
+    one, refused = read([path])
+
+    assert (one.id, one.text) == ("k1", "一二")
+    assert refused.reason == "the column 'text': the bytes are not utf-8: 0xff at byte 1"
+
+
+def test_text_in_columns_of_bytes_is_read_in_the_encoding_that_is_named(tmp_path):
+    path = write(tmp_path / "a.parquet", {"text": pa.array(["一二".encode("gb18030")], pa.binary())})
+
+    (one,) = read([path], InputOptions(encoding="gb18030"))
+
+    assert one.text == "一二"
+
+
+@pytest.mark.parametrize(("name", "reason"), [("-", "from standard input"), ("a.parquet.gz", "decompress it first")])
+def test_parquet_that_cannot_be_sought_in_is_refused_by_its_reason(tmp_path, name, reason):
+    if name != "-":
+        (tmp_path / name).write_bytes(b"")
+        name = str(tmp_path / name)
+
+    with pytest.raises(InvalidInput, match=reason):
+        read([name], InputOptions(format="parquet"))

@@ -36,6 +36,8 @@ IN_GZIP = {
     "no answer": lambda r: repack(r, rb"HTTP/1.1 200", b"HTTQ/1.1 200"),
 }
 PLAIN = {
+    "a length of 20 digits": lambda r: re.sub(rb"Content-Length: \d", b"Content-Length: " + b"9" * 20, r, count=1),
+    "a length of 5,000 digits": lambda r: re.sub(rb"Content-Length: \d", b"Content-Length: " + b"9" * 5000, r, count=1),
     "a flipped byte": lambda r: r[: middle(r)] + bytes([r[middle(r)] ^ 0x55]) + r[middle(r) + 1 :],
     "missing bytes": lambda r: r[: middle(r)] + r[middle(r) + 40 :],
     "inserted bytes": lambda r: r[: middle(r)] + b"\xee" * 40 + r[middle(r) :],

@@ -117,6 +117,7 @@ class _Lines:
         self.start = 0
         self.fault: str | None = None
         self._codec = stream.codec
+        self._encoding = stream.encoding
         self._original = stream.original
         self._limit = options.max_record_bytes
         self._pieces: list[bytes] = []
@@ -147,12 +148,12 @@ class _Lines:
         if fault is not None:
             self.fault = fault
             raise _Stop
-        return self._text(line) + "\n"
+        return self._text(line, number) + "\n"
 
-    def _text(self, line: bytes) -> str:
+    def _text(self, line: bytes, number: int) -> str:
         try:
             return line.decode(self._codec)
         except UnicodeError as error:
             # The row goes on to its closing quote, so that the rows after it stay whole.
-            self.fault = self.fault or undecodable(error, self._codec)
+            self.fault = self.fault or undecodable(error, self._encoding, line=number)
             return line.decode(self._codec, "replace")

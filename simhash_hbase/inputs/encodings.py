@@ -84,7 +84,7 @@ def byte_order_mark(head: bytes) -> tuple[str, int] | None:
     return None
 
 
-def undecodable(error: UnicodeError, codec: str) -> str:
+def undecodable(error: UnicodeError, codec: str, *, before: int = 0, line: int | None = None) -> str:
     r"""Return the reason to refuse bytes that do not decode.
 
     Parameters
@@ -92,7 +92,11 @@ def undecodable(error: UnicodeError, codec: str) -> str:
     error : UnicodeError
         What the codec raised.
     codec : str
-        Its name.
+        What the bytes should have been; those of `WIDE` come here as UTF-8, so that their positions are unknown.
+    before : int
+        Bytes in front of those that were decoded, such as a byte order mark.
+    line : int, optional
+        The line that the position is in, where a record has several.
 
     Returns
     -------
@@ -107,8 +111,9 @@ def undecodable(error: UnicodeError, codec: str) -> str:
     ...     undecodable(error, "utf-8")
     'the bytes are not utf-8: 0xff at byte 3'
     """
-    if isinstance(error, UnicodeDecodeError) and error.start < len(error.object):
-        where = f": 0x{error.object[error.start]:02x} at byte {error.start + 1}"
-    else:
-        where = ""
-    return f"the bytes are not {codec}{where}"
+    if codec in WIDE:
+        return f"the bytes are not {codec}: half of a surrogate pair"
+    if not isinstance(error, UnicodeDecodeError) or error.start >= len(error.object):
+        return f"the bytes are not {codec}"
+    where = f"0x{error.object[error.start]:02x} at byte {before + error.start + 1}"
+    return f"the bytes are not {codec}: {where}" + (f" of line {line}" if line else "")

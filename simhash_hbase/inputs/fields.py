@@ -81,7 +81,7 @@ class Builder:
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
-            raise InvalidInput(f"the id is neither a string nor an integer but {_json_type(value)}")
+            raise InvalidInput(f"the id is neither a string nor an integer but {_shown(value)}")
         if not value:
             raise InvalidInput("the id is empty")
         if len(value) * 4 > MAX_ID_BYTES and len(value.encode()) > MAX_ID_BYTES:
@@ -160,6 +160,11 @@ def _feature(pair: object) -> Feature:
     if not math.isfinite(number):
         raise InvalidInput("a feature's weight is not finite")
     return feature, number
+
+
+def _shown(value: object) -> str:
+    """Name the type, and a number itself: tables make 1.0 of the id 1 where another row has none."""
+    return f"the number {value!r}" if isinstance(value, float) else _json_type(value)
 
 
 def _json_type(value: object) -> str:

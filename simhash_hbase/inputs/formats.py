@@ -81,9 +81,16 @@ def format_of(source: Source, options: InputOptions) -> str:
     name = options.format or _by_name(source)
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:
         raise InvalidInput(f"{source.name}: a text or a page has no field {options.source_field!r}")
-    if name == "parquet" and (source.path is None or source.compression is not None):
-        raise InvalidInput(f"{source.name}: Parquet is read from a file that is not compressed once more")
+    if name == "parquet":
+        _check_parquet(source)
     return name
+
+
+def _check_parquet(source: Source) -> None:
+    if source.name == STDIN:
+        raise InvalidInput("Parquet cannot be read from standard input, its description is at its end: name a file")
+    if source.compression is not None:
+        raise InvalidInput(f"{source.name}: Parquet in a compressed file is not read: decompress it first")
 
 
 def _by_name(source: Source) -> str:

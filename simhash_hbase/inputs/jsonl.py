@@ -12,9 +12,10 @@ from simhash_hbase.inputs.lines import batches
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
 from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress, open_stream
+from simhash_hbase.inputs.streams import Progress, Stream, open_stream
 
 _ARRAY = re.compile(rb"\s*(\[\s*(\{.*)?|\{\s*)", re.DOTALL)
+_POSITION = re.compile(r" \(byte (\d+)\)$")
 _NOT_LINES = (
     "the file holds one JSON value over many lines or an array; one object a line is read, "
     "which jq -c '.[]' makes of an array"
@@ -47,7 +48,7 @@ def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Ite
     if isinstance(stream, str):
         yield Reject(Place(source.name, 0), stream, b"")
         return
-    decode = _Decoder(stream.codec)
+    decode = _Decoder(stream)
     build = Builder(options).build
     original = stream.original
     seen = False
@@ -71,8 +72,9 @@ def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Ite
 
 
 class _Decoder:
-    def __init__(self, codec: str) -> None:
-        self._codec = codec
+    def __init__(self, stream: Stream) -> None:
+        self._codec = stream.codec
+        self._encoding = stream.encoding
         self._decode = msgspec.json.Decoder(dict[str, object]).decode
 
     def __call__(self, line: bytes) -> dict[str, object] | str:
@@ -80,19 +82,37 @@ class _Decoder:
         try:
             return self._decode(line if self._codec == UTF8 else line.decode(self._codec))
         except UnicodeError as error:
-            return undecodable(error, self._codec)
+            return self._undecodable(line, error)
         except msgspec.DecodeError as error:
             return self._fault(line, error)
         except RecursionError:
             return "the line is nested too deeply"
 
+    def _undecodable(self, line: bytes, error: UnicodeError) -> str:
+        """Decode the line as a whole: msgspec counts from the beginning of the string."""
+        try:
+            line.decode(self._codec)
+        except UnicodeError as found:
+            error = found
+        return undecodable(error, self._encoding)
+
     def _fault(self, line: bytes, error: msgspec.DecodeError) -> str:
         text = str(error)
         if text.startswith("Expected `object`"):
             return "the line is not a JSON object"
-        if _python_reads(line.decode(self._codec, "replace")):
+        decoded = line.decode(self._codec, "replace")
+        if _python_reads(decoded):
             return "the line has half of a surrogate pair, NaN or an infinite number"
-        return f"the line is broken JSON: {text}"
+        return f"the line is broken JSON: {_with_character(text, decoded)}"
+
+
+def _with_character(text: str, line: str) -> str:
+    """Write the position, which msgspec counts from 0 in bytes of UTF-8, as an editor shows it in any encoding."""
+    found = _POSITION.search(text)
+    if found is None:
+        return text
+    before = line.encode("utf-8", "replace")[: int(found[1])].decode("utf-8", "ignore")
+    return f"{text[: found.start()]} at character {len(before) + 1}"
 
 
 def _python_reads(line: str) -> bool:

@@ -1,10 +1,11 @@
 """Parquet: a document a row, read in batches of row groups, of the columns that are needed only."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from simhash_hbase.errors import MissingExtra
+from simhash_hbase.errors import InvalidInput, MissingExtra
+from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
 from simhash_hbase.inputs.fields import Builder
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
@@ -22,7 +23,19 @@ __all__ = ["batches", "described", "open_parquet", "pa", "pq", "read_parquet"]
 _BATCH_BYTES = 4 << 20
 _MAX_BATCH_ROWS = 1_000
 
+# A time zone that is unknown is a KeyError, by pytz and by zoneinfo; a dictionary without the entry an IndexError.
+_NO_VALUE = (
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+    pa.ArrowException,
+)
+
 Row = dict[str, object]
+Build = Callable[[Row, Place, bytes], Record]
 
 
 def open_parquet(path: str) -> pq.ParquetFile:
@@ -113,7 +126,7 @@ def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOpt
                     if isinstance(values, str):
                         yield Reject(place, values, b""), 1
                     else:
-                        yield build(_plain(values, options), place, _encoded(values)), 1
+                        yield _record(values, place, options, build), 1
         except (pa.ArrowException, OSError) as error:
             reason = f"rows {row + 1} to {stop} cannot be read: {described(error)}"
             yield Reject(Place(name, row + 1), reason, b""), stop - row
@@ -124,7 +137,7 @@ def _values(batch: pa.RecordBatch) -> Iterator[Row | str]:
     """Yield each row, or why it has no values."""
     try:
         yield from batch.to_pylist()
-    except (UnicodeDecodeError, ValueError, OverflowError):
+    except _NO_VALUE:
         for at in range(len(batch)):
             yield _value(batch, at)
 
@@ -136,8 +149,29 @@ def _value(batch: pa.RecordBatch, at: int) -> Row | str:
             row[name] = column[at].as_py()
         except UnicodeDecodeError:
             return f"the column {name!r} is not utf-8"
-        except (ValueError, OverflowError) as error:
-            return f"the column {name!r} has no value that Python knows: {described(error)}"
+        except _NO_VALUE as error:
+            return f"the column {name!r} has no value that Python knows: {type(error).__name__}: {described(error)}"
+    return row
+
+
+def _record(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
+    raw = _encoded(values)
+    try:
+        return build(_decoded(_plain(values, options), options), place, raw)
+    except InvalidInput as error:
+        return Reject(place, str(error), raw)
+
+
+def _decoded(row: Row, options: InputOptions) -> Row:
+    """Read bytes as text where text is wanted: Hive, Impala and old Spark mark no column as a string."""
+    codec = UTF8 if options.encoding == AUTO else checked_codec(options.encoding)
+    for name in (options.id_field, options.source_field):
+        value = row.get(name)
+        if isinstance(value, bytes):
+            try:
+                row[name] = value.decode(codec)
+            except UnicodeError as error:
+                raise InvalidInput(f"the column {name!r}: {undecodable(error, codec)}") from error
     return row
 
 

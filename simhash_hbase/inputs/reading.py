@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from simhash_hbase.errors import InvalidInput
+from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.inputs.extract import extracted
 from simhash_hbase.inputs.formats import format_of, reader_of
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
 from simhash_hbase.inputs.sources import Source, expand, files, shown
 from simhash_hbase.inputs.streams import Progress
+
+_SHOWN = 200
+"""Characters of what a library says."""
 
 
 def read(
@@ -112,4 +115,19 @@ def _scan_one(source: Source, options: InputOptions, progress: Progress) -> Iter
     except InvalidInput as error:
         yield Reject(Place(source.name, 0), str(error), b"", source.id)
         return
-    yield from reader(source, options, progress)
+    yield from _guarded(reader(source, options, progress), source)
+
+
+def _guarded(records: Iterator[Scanned], source: Source) -> Iterator[Scanned]:
+    """Yield the records; whatever a library makes of damage that nobody thought of costs the rest of its file only."""
+    last = 0
+    try:
+        for record in records:
+            last = record.place.line
+            yield record
+    except (SimhashError, MemoryError):
+        raise
+    except Exception as error:
+        where = f" after record {last}" if last else ""
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:_SHOWN]
+        yield Reject(Place(source.name, 0), f"reading stopped{where}, what follows is lost: {what}", b"", source.id)

@@ -9,7 +9,7 @@ from simhash_hbase.inputs.lines import batches
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Document, Place, Record, Reject
 from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress, open_stream
+from simhash_hbase.inputs.streams import Progress, Stream, open_stream
 
 
 def read_text_lines(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
@@ -40,14 +40,14 @@ def read_text_lines(source: Source, options: InputOptions, progress: Progress) -
             if batch.fault is not None:
                 yield Reject(place, batch.fault, raw)
             elif line and not line.isspace():
-                yield _document(line, stream.codec, place, raw if options.keep_raw else None, raw)
+                yield _document(line, stream, place, raw if options.keep_raw else None, raw)
 
 
-def _document(line: bytes, codec: str, place: Place, kept: bytes | None, raw: bytes) -> Record:
+def _document(line: bytes, stream: Stream, place: Place, kept: bytes | None, raw: bytes) -> Record:
     try:
-        text = checked_text(line.decode(codec), "the line")
+        text = checked_text(line.decode(stream.codec), "the line")
     except UnicodeError as error:
-        return Reject(place, undecodable(error, codec), raw)
+        return Reject(place, undecodable(error, stream.encoding), raw)
     except InvalidInput as error:
         return Reject(place, str(error), raw, str(place))
     return Document(str(place), text, None, None, None, place, kept)

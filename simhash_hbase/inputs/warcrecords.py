@@ -27,6 +27,8 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _MAX_HEAD_BYTES = 64 << 10
 _KEPT_BYTES = 64 << 10
+# No file is as long, and neither Python nor the system takes any number.
+_LENGTH_DIGITS = 15
 _PARSER = StatusAndHeadersParser([], verify=False)
 _DIGESTS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "md5": hashlib.md5}
 
@@ -181,6 +183,9 @@ class _Splitter:
         length = headers.get_header("Content-Length") or ""
         if not (length.isascii() and length.isdigit()):
             raise _Wrong("it does not say how long it is", head)
+        length = length.lstrip("0") or "0"
+        if len(length) > _LENGTH_DIGITS:
+            raise _Wrong(f"its length has {len(length):,} digits", head)
         return int(length)
 
     def _check_block(self, head: int, end: int) -> None:

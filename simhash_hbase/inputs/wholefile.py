@@ -49,7 +49,7 @@ def _document(data: bytes, stream: Stream, source: Source, raw: bytes, keep: boo
     try:
         text = checked_text(data.decode(stream.codec), "the file")
     except UnicodeError as error:
-        return Reject(place, undecodable(error, stream.encoding), raw, source.id)
+        return Reject(place, undecodable(error, stream.encoding, before=len(stream.mark)), raw, source.id)
     except InvalidInput as error:
         return Reject(place, str(error), raw, source.id)
     return Document(source.id, text, None, None, None, place, raw if keep else None)

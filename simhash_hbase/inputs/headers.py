@@ -60,7 +60,7 @@ def headers(named: Sequence[str], options: InputOptions) -> Iterator[Beginning]:
                 name = format_of(source, options)
             except InvalidInput:
                 continue
-            if not source.has_name:
+            if not source.has_name or source.fault is not None:
                 continue
             if name not in LINES:
                 yield Beginning(source.name, source.path, source.id, name)

@@ -91,7 +91,9 @@ def scan(
 def _formats(paths: list[str], options: InputOptions) -> set[str]:
     """Find the formats of all files, of those in folders as far as they are known."""
     found = set()
-    for source in (source for path in paths for source in files(path, options.stdin) if source.has_name):
+    for source in (source for path in paths for source in files(path, options.stdin)):
+        if not source.has_name or source.fault is not None:
+            continue
         try:
             found.add(format_of(source, options))
         except InvalidInput:
@@ -109,6 +111,9 @@ def _scan(paths: list[str], options: InputOptions, progress: Progress) -> Iterat
 def _scan_one(source: Source, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
     if not source.has_name:
         yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
+        return
+    if source.fault is not None:
+        yield Reject(Place(source.name, 0), source.fault, b"")
         return
     try:
         reader = reader_of(format_of(source, options))

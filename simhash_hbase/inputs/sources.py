@@ -1,50 +1,14 @@
-"""What the caller named, as files: folders walked, patterns expanded, formats known by name."""
+"""What the caller named: checked, patterns expanded, listed."""
 
 import glob
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs.folders import STDIN, Source, files, shown
 
-STDIN = "-"
-_COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One file, or standard input."""
-
-    name: str
-    """As named, or found below the folder that was."""
-    path: str | None
-    """Where to open it; None is standard input itself."""
-    id: str
-    """The id of a file that is one document."""
-    in_folder: bool = False
-    """Whether a folder was named, not the file."""
-
-    @property
-    def has_name(self) -> bool:
-        """Whether the name can be part of an id and of a message: on the disk it may be any bytes."""
-        return self.name == shown(self.name)
-
-    @property
-    def compression(self) -> str | None:
-        """``"gz"``, ``"zst"`` or None, by the name."""
-        return _COMPRESSIONS.get(os.path.splitext(self.name)[1].lower())
-
-    @property
-    def suffix(self) -> str:
-        """Lower-case suffix of the name before compression, with its dot, or empty."""
-        base = os.path.splitext(self.name)[0] if self.compression else self.name
-        return os.path.splitext(base)[1].lower()
-
-
-def shown(path: str) -> str:
-    r"""Write a path so that it can be printed: bytes that are not UTF-8 as ``\xff``."""
-    return os.fsencode(path).decode(errors="backslashreplace")
+__all__ = ["STDIN", "Source", "expand", "files", "shown", "source_files", "source_folders", "total_bytes"]
 
 
 def expand(named: Sequence[str]) -> list[str]:
@@ -79,45 +43,14 @@ def _matches(name: str) -> list[str]:
         if not os.access(name, os.R_OK):
             raise InvalidInput(f"{name} cannot be read: permission denied")
         return [name]
+    if os.path.islink(name):
+        raise InvalidInput(f"{name} is a symbolic link that leads nowhere")
     if not glob.has_magic(name):
         raise InvalidInput(f"{name} does not exist")
     found = sorted(glob.glob(name, recursive=True))
     if not found:
         raise InvalidInput(f"no file matches the pattern {name}")
     return found
-
-
-def files(path: str, stdin: str | None = None) -> Iterator[Source]:
-    """Yield the file, or the files below the folder, sorted, hidden ones left out.
-
-    Parameters
-    ----------
-    path : str
-        One of what `expand` returns.
-    stdin : str, optional
-        A copy of standard input to open instead.
-
-    Yields
-    ------
-    Source
-        Links to folders are not followed, so a walk ends.
-    """
-    if path == STDIN:
-        yield Source(STDIN, stdin, STDIN)
-    elif os.path.isdir(path):
-        yield from _below(path, "")
-    else:
-        yield Source(path, path, path)
-
-
-def _below(folder: str, relative: str) -> Iterator[Source]:
-    with os.scandir(folder) as entries:
-        found = sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
-    for entry in found:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _below(entry.path, f"{relative}{entry.name}/")
-        elif entry.is_file():
-            yield Source(entry.path, entry.path, relative + entry.name, in_folder=True)
 
 
 def source_folders(named: Sequence[str]) -> list[str]:
@@ -161,8 +94,7 @@ def source_files(named: Sequence[str]) -> Iterator[tuple[str, int, int]]:
     """
     for path in expand(named):
         for source in files(path):
-            if source.path is not None:
-                status = os.stat(source.path)
+            if source.path is not None and (status := _status(source.path)) is not None:
                 yield source.path, status.st_size, status.st_mtime_ns
 
 
@@ -189,8 +121,16 @@ def total_bytes(named: Sequence[str]) -> int | None:
         for source in files(path):
             if source.path is None:
                 return None
-            status = os.stat(source.path)
-            if not stat.S_ISREG(status.st_mode):
+            status = _status(source.path)
+            if status is not None and not stat.S_ISREG(status.st_mode) and source.fault is None:
                 return None
-            total += status.st_size
+            total += status.st_size if status is not None else 0
     return total
+
+
+def _status(path: str) -> os.stat_result | None:
+    """Return what the system knows of a file; None of one that reading will refuse."""
+    try:
+        return os.stat(path)
+    except OSError:
+        return None

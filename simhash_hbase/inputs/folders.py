@@ -1,0 +1,118 @@
+"""One file that is read, and the files below a folder, what cannot be read among them."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["STDIN", "Source", "files", "shown"]
+
+STDIN = "-"
+_COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file, or standard input."""
+
+    name: str
+    """As named, or found below the folder that was."""
+    path: str | None
+    """Where to open it; None is standard input itself."""
+    id: str
+    """The id of a file that is one document."""
+    in_folder: bool = False
+    """Whether a folder was named, not the file."""
+    fault: str | None = None
+    """Why it cannot be read, where that is known before it is opened."""
+
+    @property
+    def has_name(self) -> bool:
+        """Whether the name can be part of an id and of a message: on the disk it may be any bytes."""
+        return self.name == shown(self.name)
+
+    @property
+    def compression(self) -> str | None:
+        """``"gz"``, ``"zst"`` or None, by the name."""
+        return _COMPRESSIONS.get(os.path.splitext(self.name)[1].lower())
+
+    @property
+    def suffix(self) -> str:
+        """Lower-case suffix of the name before compression, with its dot, or empty."""
+        base = os.path.splitext(self.name)[0] if self.compression else self.name
+        return os.path.splitext(base)[1].lower()
+
+
+def shown(path: str) -> str:
+    r"""Write a path so that it can be printed: bytes that are not UTF-8 as ``\xff``."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def files(path: str, stdin: str | None = None) -> Iterator[Source]:
+    """Yield the file, or the files below the folder, sorted, hidden ones left out.
+
+    Parameters
+    ----------
+    path : str
+        One of what `expand` returns.
+    stdin : str, optional
+        A copy of standard input to open instead.
+
+    Yields
+    ------
+    Source
+        Links to folders are not followed, so a walk ends. What cannot be read, such as a folder of somebody else's
+        or a link that leads nowhere, has a fault.
+    """
+    if path == STDIN:
+        yield Source(STDIN, stdin, STDIN)
+    elif os.path.isdir(path):
+        yield from _below(path)
+    else:
+        yield Source(path, path, path, fault=_fault(path))
+
+
+def _below(folder: str) -> Iterator[Source]:
+    # A stack, as folders may be nested more deeply than Python calls.
+    waiting = [_entries(folder, "")]
+    while waiting:
+        found = next(waiting[-1], None)
+        if found is None:
+            waiting.pop()
+        elif isinstance(found, Source):
+            yield found
+        else:
+            waiting.append(_entries(*found))
+
+
+def _entries(folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
+    """Yield the files of a folder, and the folders in it with their names relative to the first one, sorted."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
+    except OSError as error:
+        yield Source(folder, folder, relative, in_folder=True, fault=f"the folder cannot be read: {_said(error)}")
+        return
+    for entry in found:
+        name = relative + entry.name
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                yield entry.path, f"{name}/"
+            elif entry.is_file():
+                yield Source(entry.path, entry.path, name, in_folder=True)
+            elif entry.is_symlink() and (fault := _fault(entry.path)):
+                yield Source(entry.path, entry.path, name, in_folder=True, fault=fault)
+        except OSError:
+            yield Source(entry.path, entry.path, name, in_folder=True, fault=_fault(entry.path))
+
+
+def _fault(path: str) -> str | None:
+    try:
+        os.stat(path)
+    except OSError as error:
+        what = "the symbolic link leads nowhere" if os.path.islink(path) else "it cannot be read"
+        return f"{what}: {_said(error)}"
+    return None
+
+
+def _said(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

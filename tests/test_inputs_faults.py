@@ -278,3 +278,19 @@ def test_whatever_a_library_trips_over_costs_the_rest_of_its_file_only(tmp_path,
     assert refused.place == (str(tmp_path / "a.csv"), 0)
     assert refused.reason == "reading stopped, what follows is lost: ZeroDivisionError: odd bytes"
     assert good.id == "good"
+
+
+@pytest.mark.parametrize(
+    ("record", "listed"),
+    [
+        ("{}", "none"),
+        ('{"a":1,"' + "b" * 100 + '":2}', "a, " + "b" * 40 + "…"),
+        (json.dumps(dict.fromkeys(map(str, range(15)))), ", ".join(map(str, range(12))) + " and 3 more"),
+    ],
+)
+@pytest.mark.parametrize(("given", "option"), [("simhash_field", "--simhash-field"), ("features_field", "--features-")])
+def test_the_fields_of_a_record_without_the_one_are_listed_in_bounds(tmp_path, record, listed, given, option):
+    first, second = read_bytes(tmp_path, "a.jsonl", f"{record}\n{record}".encode(), **{given: "x"})
+
+    assert first.reason.startswith(f"the field 'x' is missing; it has {listed}: name the right one with {option}")
+    assert second.reason == "the field 'x' is missing"

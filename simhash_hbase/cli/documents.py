@@ -9,12 +9,13 @@ from typing import Any, Self
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.output import Output
+from simhash_hbase.cli.refusals import Refusals
 from simhash_hbase.inputs import InputOptions, Reject, Scanned, scan, total_bytes, write_rejects
 from simhash_hbase.inputs import Progress as InputProgress
 from simhash_hbase.pipeline import Chunk, analyse
 from simhash_hbase.workers import processors
 
-__all__ = ["Documents", "input_settings", "take_input", "tell_passed_over", "tell_refusal"]
+__all__ = ["Documents", "input_settings", "take_input", "tell_passed_over"]
 
 INPUT_OPTIONS = (
     "input_format",
@@ -25,17 +26,7 @@ INPUT_OPTIONS = (
     "features_field",
     "metadata_fields",
 )
-# Beyond this many, refused records are counted and kept with --rejects, not printed.
-SHOWN_REJECTS = 20
 SHOWN_KINDS = 8
-
-
-def tell_refusal(output: Output, reject: Reject, number: int) -> None:
-    """Report a refused record, the first ones each and of the others that there are more."""
-    if number <= SHOWN_REJECTS:
-        output.warn(f"{reject.place}: refused: {reject.reason}")
-    elif number == SHOWN_REJECTS + 1:
-        output.warn("more refused records follow; --rejects FILE keeps them all")
 
 
 def tell_passed_over(output: Output, progress: InputProgress) -> None:
@@ -103,6 +94,7 @@ class Documents:
         self._stack = ExitStack()
         self._path = given["rejects"]
         self._rejects: Callable[[Reject], None] | None = None
+        self._told = Refusals(output)
         self._skipped = 0
 
     def __enter__(self) -> Self:
@@ -144,6 +136,7 @@ class Documents:
                     self.refuse(reject)
                 yield chunk
                 meter.show(self.read, self._consumed.bytes_read)
+        self._told.finish()
         tell_passed_over(self._output, self._consumed)
 
     def refuse(self, reject: Reject) -> None:
@@ -151,4 +144,4 @@ class Documents:
         self.refused += 1
         if self._rejects is not None:
             self._rejects(reject)
-        tell_refusal(self._output, reject, self.refused)
+        self._told.tell(reject)

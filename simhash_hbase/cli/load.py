@@ -13,10 +13,11 @@ from simhash_hbase.bulk import HFileWriter, Loaded, Spool, StoreWriter, Writer, 
 from simhash_hbase.bulk.java import TREE, Tools, find_tools
 from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, local_configuration, staging_folder
 from simhash_hbase.cli.destinations import check_destinations
-from simhash_hbase.cli.documents import input_settings, take_input, tell_passed_over, tell_refusal
+from simhash_hbase.cli.documents import input_settings, take_input, tell_passed_over
 from simhash_hbase.cli.help import Command, Option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.output import Output
+from simhash_hbase.cli.refusals import Refusals
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.index import Index
@@ -87,20 +88,22 @@ class _Refusals:
     def __init__(self, keep: Callable[[Reject], None] | None, output: Output) -> None:
         self.count = 0
         self._keep = keep
-        self._output = output
+        self.told = Refusals(output)
 
     def add(self, reject: Reject) -> None:
         self.count += 1
         if self._keep is not None:
             self._keep(reject)
-        tell_refusal(self._output, reject, self.count)
+        self.told.tell(reject)
 
 
 @contextmanager
 def _refusals(path: str | None, output: Output) -> Iterator[_Refusals]:
     with ExitStack() as stack:
         keep = stack.enter_context(write_rejects(path)) if path else None
-        yield _Refusals(keep, output)
+        refused = _Refusals(keep, output)
+        yield refused
+        refused.told.finish()
 
 
 def _begin(index: Index, spool: Spool, **options: bool) -> None:

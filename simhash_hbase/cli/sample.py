@@ -35,7 +35,7 @@ def texts_of(sources: Sequence[str], settings: InputOptions, output: Output) -> 
         At the end, when there was none.
     """
     sample: Reservoir[str] = Reservoir(limit=LEARN_FROM)
-    refused = 0
+    refused, first = 0, ""
     consumed = Progress()
     with output.meter("learn the idf", total_bytes(sources)) as meter:
         for scanned in scan(sources, settings, consumed):
@@ -43,10 +43,13 @@ def texts_of(sources: Sequence[str], settings: InputOptions, output: Output) -> 
             if not isinstance(scanned, Reject) and (at := sample.add("")) is not None:
                 record = extracted(scanned)
                 sample.items[at] = "" if isinstance(record, Reject) else record.text or ""
-            refused += isinstance(record, Reject)
+            if isinstance(record, Reject):
+                refused += 1
+                first = first or f"{record.place}: {record.reason}"
             meter.show(sample.seen, consumed.bytes_read)
-    if refused:
-        output.warn(f"{refused:,} records of the sample were refused")
     if not any(sample.items):
-        raise InvalidInput("there is no document to learn the idf from")
+        raise InvalidInput("there is no document to learn the idf from" + (first and f": {first}"))
+    if refused:
+        records = "record of the sample was" if refused == 1 else "records of the sample were"
+        output.warn(f"{refused:,} {records} refused, the first: {first}")
     yield from filter(None, sample.items)

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 
 from simhash_hbase.inputs.encodings import undecodable
-from simhash_hbase.inputs.fields import Builder
+from simhash_hbase.inputs.fields import Builder, listed, name_the_field
 from simhash_hbase.inputs.lines import batches
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
@@ -63,7 +63,7 @@ def _read(source: Source, options: InputOptions, progress: Progress, delimiter: 
     lines = _Lines(source, stream, options)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
-    build = Builder(options).build
+    build = Builder(options, advise=True).build
     while (row := _next_row(rows, lines)) is not None:
         place, raw = Place(source.name, lines.start), lines.taken()
         if header is None and isinstance(row, list):
@@ -87,7 +87,7 @@ def _read(source: Source, options: InputOptions, progress: Progress, delimiter: 
 def _header_fault(header: list[str], options: InputOptions) -> str | None:
     needed = options.source_field
     if needed not in header:
-        return f"the header row has no column {needed!r}"
+        return f"the header row has no column {needed!r}; it has {listed(header)}: {name_the_field(options)}"
     for name in (options.id_field, needed, *options.metadata_fields):
         if header.count(name) > 1:
             return f"the header row has the column {name!r} twice"

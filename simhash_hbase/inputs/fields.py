@@ -1,7 +1,7 @@
 """From the fields of one record to a document, or to the reason why not."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -15,6 +15,8 @@ from simhash_hbase.inputs.simhashes import parse_simhash
 _PAIR = 2
 _INTEGER_FEATURES = 1 << 64
 _MISSING = object()
+_SHOWN_NAMES = 12
+_SHOWN_CHARACTERS = 40
 
 
 class Builder:
@@ -24,14 +26,17 @@ class Builder:
     ----------
     options : InputOptions
         Which fields are what.
+    advise : bool
+        Whether the first record without the field is refused with what to do, for users of the command line.
     """
 
-    def __init__(self, options: InputOptions) -> None:
+    def __init__(self, options: InputOptions, *, advise: bool = False) -> None:
         self._options = options
         self._id = options.id_field
         self._source = options.source_field
         self._metadata = options.metadata_fields
         self._keep_raw = options.keep_raw
+        self._advice = f"; it has {{}}: {name_the_field(options)}" if advise else None
         self._kind: Literal["text", "simhash", "features"] = "text"
         if options.simhash_field is not None:
             self._kind = "simhash"
@@ -60,7 +65,7 @@ class Builder:
             document_id = known = self._id_of(record, place)
             value = record.get(self._source, _MISSING)
             if value is _MISSING:
-                return Reject(place, f"the field {self._source!r} is missing", raw, known)
+                return Reject(place, self._missing(record), raw, known)
             text = simhash = features = None
             if self._kind == "text":
                 text = checked_text(value, f"the field {self._source!r}")
@@ -73,6 +78,10 @@ class Builder:
             return Reject(place, str(error), raw, known)
         kept = raw if self._keep_raw else None
         return Document(document_id, text, simhash, features, metadata, place, kept)
+
+    def _missing(self, record: Mapping[str, object]) -> str:
+        advice, self._advice = self._advice, None
+        return f"the field {self._source!r} is missing" + (advice.format(listed(record)) if advice else "")
 
     def _id_of(self, record: Mapping[str, object], place: Place) -> str:
         value = record.get(self._id, _MISSING)
@@ -94,6 +103,19 @@ class Builder:
         if problem:
             raise InvalidInput(f"the metadata {problem}")
         return found or None
+
+
+def listed(names: Iterable[str]) -> str:
+    """Write the names of the fields of a record for a message."""
+    found = [name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…" for name in names]
+    rest = f" and {len(found) - _SHOWN_NAMES:,} more" if len(found) > _SHOWN_NAMES else ""
+    return (", ".join(found[:_SHOWN_NAMES]) or "none") + rest
+
+
+def name_the_field(options: InputOptions) -> str:
+    """Tell a user of the command line how to name the field that the fingerprint comes from."""
+    name = "text" if options.source_field == options.text_field else "simhash" if options.simhash_field else "features"
+    return f"name the right one with --{name}-field"
 
 
 def checked_text(value: object, what: str) -> str:

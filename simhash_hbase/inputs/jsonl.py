@@ -49,7 +49,7 @@ def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Ite
         yield Reject(Place(source.name, 0), stream, b"")
         return
     decode = _Decoder(stream)
-    build = Builder(options).build
+    build = Builder(options, advise=True).build
     original = stream.original
     seen = False
     for batch in batches(stream, options.max_record_bytes):

@@ -6,7 +6,7 @@ import msgspec
 
 from simhash_hbase.errors import InvalidInput, MissingExtra
 from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
-from simhash_hbase.inputs.fields import Builder
+from simhash_hbase.inputs.fields import Builder, listed, name_the_field
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
 from simhash_hbase.inputs.sources import Source
@@ -104,7 +104,7 @@ def read_parquet(source: Source, options: InputOptions, progress: Progress) -> I
 def _columns(names: list[str], options: InputOptions) -> list[str] | str:
     """Return which columns to read, or why none can be."""
     if options.source_field not in names:
-        return f"the file has no column {options.source_field!r}; it has {', '.join(names)}"
+        return f"the file has no column {options.source_field!r}; it has {listed(names)}: {name_the_field(options)}"
     wanted = dict.fromkeys((options.id_field, options.source_field, *options.metadata_fields))
     for name in wanted:
         if names.count(name) > 1:

@@ -97,3 +97,48 @@ def test_what_is_told_of_others_names_moves_no_cursor(cli, empty, tmp_path):
     for told in (refused.err, missing.err):
         assert "\x1b" not in told
         assert "\\x1b]0;title\\x07b.jsonl" in told
+
+
+ADVICE = "it has id, title, body: name the right one with --text-field"
+
+
+def test_a_corpus_without_the_field_is_refused_with_the_fields_it_has_and_in_few_lines(cli, empty, tmp_path):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": i, "title": "t", "body": text(i)} for i in range(50)])
+
+    added = cli("add", empty, file)
+
+    refused = [line for line in added.err.splitlines() if "refused" in line]
+    assert added.code == 3
+    assert refused[0] == f"{file}:1: refused: the field 'text' is missing; {ADVICE}"
+    assert refused[3] == "47 more records were refused: 47 × the field 'text' is missing; --rejects FILE keeps them all"
+    assert len([line for line in refused if "is missing" in line]) == 4
+
+
+@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_a_table_without_the_column_is_refused_with_the_columns_it_has(cli, empty, tmp_path, name, mark):
+    file = tmp_path / name
+    file.write_text("\n".join([mark.join(("id", "title", "body")), mark.join("123")]))
+
+    added = cli("add", empty, file)
+
+    assert f"{file}: refused: the header row has no column 'text'; {ADVICE}" in added.err
+
+
+def test_what_nothing_can_be_learned_from_says_why(cli, tmp_path):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": i, "title": "t", "body": text(i)} for i in range(3)])
+
+    created = cli("dedup", f"file:{tmp_path / 'i'}", "--create", file)
+
+    assert created.code == 1
+    assert f"{file}:1: the field 'text' is missing; {ADVICE}" in created.err
+
+
+def test_records_that_are_refused_for_many_reasons_are_counted_by_reason(cli, empty, tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join('{"id":"","text":"x"}\n[]\n{"text":null}\n' for _ in range(30)))
+
+    added = cli("add", empty, file)
+
+    assert added.err.count(": refused: ") == 9
+    for reason in ("the id is empty", "the line is not a JSON object", "the field 'text' is not a string but null"):
+        assert f"27 × {reason}" in added.err

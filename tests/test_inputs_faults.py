@@ -294,3 +294,61 @@ def test_the_fields_of_a_record_without_the_one_are_listed_in_bounds(tmp_path, r
 
     assert first.reason.startswith(f"the field 'x' is missing; it has {listed}: name the right one with {option}")
     assert second.reason == "the field 'x' is missing"
+
+
+LONG = "文" * 400_000
+
+
+def compressed(name, data):
+    for suffix, compress in ((".gz", gzip.compress), (".zst", zstandard.compress)):
+        if name.endswith(suffix):
+            return compress(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("a.jsonl", '{"text":"%s"}\n'),
+        ("a.jsonl.gz", '{"text":"%s"}\n'),
+        ("a.jsonl.zst", '{"text":"%s"}\n'),
+        ("a.csv", 'text\n"%s"\n'),
+        ("a.tsv", "text\n%s\n"),
+        ("a.txt", "%s\n"),
+        ("a.html", "<html><body><p>%s</p><p>x</p></body></html>"),
+    ],
+)
+def test_a_text_above_the_limit_is_refused_and_may_be_allowed(tmp_path, name, record):
+    data = compressed(name, (record % LONG).encode())
+
+    (refused,) = read_bytes(tmp_path, name, data, max_document_bytes=1_199_999)
+    (good,) = read_bytes(tmp_path, name, data, max_document_bytes=1_200_010)
+
+    assert refused.reason == "the text is longer than 1,199,999 bytes; --max-document-bytes raises the limit"
+    assert LONG in good.text
+
+
+def test_a_whole_file_above_the_limit_is_refused(tmp_path):
+    (refused,) = read_bytes(tmp_path, "a.dat", LONG.encode(), format="folder", max_document_bytes=1_199_999)
+
+    assert "the text is longer than 1,199,999 bytes" in refused.reason
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.txt", "a.csv", "a.dat"])
+def test_a_record_far_above_the_limit_is_not_held(tmp_path, name):
+    options = {"format": "folder"} if name == "a.dat" else {}
+    data = (b"text\n" if name == "a.csv" else b"") + b"x" * 5_000
+
+    (refused,) = read_bytes(tmp_path, name, data, max_document_bytes=1_000, block_bytes=100, **options)
+
+    assert "is longer than 4,000 bytes; " in refused.reason
+    assert "--max-document-bytes raises the limit" in refused.reason
+    assert len(refused.raw) <= 4_200
+
+
+def test_features_above_the_limit_are_refused(tmp_path):
+    line = json.dumps({"f": [["feature", 1]] * 100}).encode()
+
+    (refused,) = read_bytes(tmp_path, "a.jsonl", line, features_field="f", max_document_bytes=1_000)
+
+    assert refused.reason.startswith("the record with its features is longer than 1,000 bytes")

@@ -25,6 +25,7 @@ INPUT_OPTIONS = (
     "simhash_field",
     "features_field",
     "metadata_fields",
+    "max_document_bytes",
 )
 SHOWN_KINDS = 8
 

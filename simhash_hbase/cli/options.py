@@ -10,7 +10,7 @@ from simhash_hbase.blocks import Scheme
 from simhash_hbase.cli.help import Option
 from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.inputs import FORMATS
+from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS
 from simhash_hbase.schema import COMPRESSIONS
 
 __all__ = [
@@ -84,6 +84,10 @@ _encoding = _input("--encoding", metavar="CODEC", default="utf-8", show_default=
 _text_field = _input("--text-field", metavar="FIELD", default="text", show_default=True, help="Field with the text.")
 
 
+_max_document_bytes = _input("--max-document-bytes", type=click.IntRange(1), metavar="BYTES", default=DOCUMENT_BYTES,
+                             show_default="8 MB", help="Refuse a longer text.")  # fmt: skip
+
+
 def input_options(function: F) -> F:
     """Add how documents are read, refused and spread over processes."""
     return _all(
@@ -96,6 +100,7 @@ def input_options(function: F) -> F:
                help="Field with your own [[feature, weight], …], read instead of a text."),
         _input("--metadata-field", "metadata_fields", metavar="FIELD", multiple=True,
                help="Field to keep with the document, 1 KB in all. Repeatable."),
+        _max_document_bytes,
         _input("--rejects", type=click.Path(dir_okay=False), help="Keep what was refused in this file."),
         _input("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
                help="Processes that fingerprint."),
@@ -108,7 +113,7 @@ learn_option = _profile("--learn-from", metavar="FILE", multiple=True, shell_com
 
 def sample_options(function: F) -> F:
     """Add ``--learn-from`` and how its files are read, for a command that reads no other documents."""
-    return _all(learn_option, _input_format, _encoding, _text_field)(function)
+    return _all(learn_option, _input_format, _encoding, _text_field, _max_document_bytes)(function)
 
 
 def profile_options(function: F) -> F:

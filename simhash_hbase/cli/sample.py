@@ -18,9 +18,8 @@ def sample_texts(options: dict[str, Any], output: Output) -> Iterator[str] | Non
     sources = options["learn_from"]
     if not sources:
         return None
-    settings = InputOptions(
-        format=options["input_format"], encoding=options["encoding"], text_field=options["text_field"]
-    )
+    names = ("encoding", "text_field", "max_document_bytes")
+    settings = InputOptions(format=options["input_format"], **{name: options[name] for name in names})
     return texts_of(sources, settings, output)
 
 

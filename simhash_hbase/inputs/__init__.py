@@ -2,7 +2,7 @@
 
 from simhash_hbase.inputs.extract import extract
 from simhash_hbase.inputs.headers import LINES, Beginning, headers
-from simhash_hbase.inputs.options import FORMATS, InputOptions
+from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, InputOptions
 from simhash_hbase.inputs.reading import read, scan
 from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
 from simhash_hbase.inputs.rejects import write_rejects
@@ -11,6 +11,7 @@ from simhash_hbase.inputs.sources import source_files, source_folders, total_byt
 from simhash_hbase.inputs.streams import Progress
 
 __all__ = [
+    "DOCUMENT_BYTES",
     "FORMATS",
     "LINES",
     "Beginning",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from simhash_hbase.inputs.encodings import undecodable
 from simhash_hbase.inputs.fields import Builder, listed, name_the_field
 from simhash_hbase.inputs.lines import batches
-from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Progress, Stream, open_stream
@@ -59,7 +59,7 @@ def _read(source: Source, options: InputOptions, progress: Progress, delimiter: 
         return
     # The limit is the csv module's only one and global; it is never lowered, so other readers
     # in the process merely accept longer fields.
-    csv.field_size_limit(max(csv.field_size_limit(), options.max_record_bytes))
+    csv.field_size_limit(max(csv.field_size_limit(), options.record_bytes))
     lines = _Lines(source, stream, options)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
@@ -119,12 +119,12 @@ class _Lines:
         self._codec = stream.codec
         self._encoding = stream.encoding
         self._original = stream.original
-        self._limit = options.max_record_bytes
+        self._limit = options.record_bytes
         self._pieces: list[bytes] = []
         self._held = 0
         self._numbered = (
             (number, line, batch.fault)
-            for batch in batches(stream, options.max_record_bytes)
+            for batch in batches(stream, options.record_bytes)
             for number, line in enumerate(batch.lines, batch.first)
         )
 
@@ -144,7 +144,9 @@ class _Lines:
         self._pieces.append(line)
         self._held += len(line) + 1
         if self._held > self._limit + 1:
-            fault = fault or (f"the row is longer than {self._limit} bytes, perhaps a quote is not closed")
+            fault = fault or (
+                f"the row is longer than {self._limit:,} bytes; perhaps a quote is not closed, else {RAISE}"
+            )
         if fault is not None:
             self.fault = fault
             raise _Stop

@@ -32,7 +32,7 @@ def extract(page: Page) -> Record:
     """
     try:
         text, metadata = _of_html(page) if page.html else (_decoded(page), page.metadata)
-        checked_text(text, "the page")
+        checked_text(text, "the page", page.options.max_document_bytes)
     except InvalidInput as error:
         return Reject(page.place, str(error), page.content if page.raw is None else page.raw, page.id)
     return Document(page.id, text, None, None, _chosen(page, metadata), page.place, page.raw)

@@ -8,7 +8,7 @@ import msgspec
 
 from simhash_hbase.entries import MAX_ID_BYTES, metadata_problem
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.options import DOCUMENT_BYTES, RAISE, InputOptions
 from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
 from simhash_hbase.inputs.simhashes import parse_simhash
 
@@ -16,6 +16,8 @@ _PAIR = 2
 _INTEGER_FEATURES = 1 << 64
 _MISSING = object()
 _SHOWN_NAMES = 12
+_CHARACTER_BYTES = 4
+_PIECE = 1 << 16
 _SHOWN_CHARACTERS = 40
 
 
@@ -34,6 +36,7 @@ class Builder:
         self._options = options
         self._id = options.id_field
         self._source = options.source_field
+        self._max_bytes = options.max_document_bytes
         self._metadata = options.metadata_fields
         self._keep_raw = options.keep_raw
         self._advice = f"; it has {{}}: {name_the_field(options)}" if advise else None
@@ -68,10 +71,11 @@ class Builder:
                 return Reject(place, self._missing(record), raw, known)
             text = simhash = features = None
             if self._kind == "text":
-                text = checked_text(value, f"the field {self._source!r}")
+                text = checked_text(value, f"the field {self._source!r}", self._max_bytes)
             elif self._kind == "simhash":
                 simhash = _simhash(value)
             else:
+                check_length(len(raw), self._max_bytes, "the record with its features")
                 features = _features(value)
             metadata = self._metadata_of(record) if self._metadata else None
         except (InvalidInput, InvalidArgument) as error:
@@ -118,7 +122,7 @@ def name_the_field(options: InputOptions) -> str:
     return f"name the right one with --{name}-field"
 
 
-def checked_text(value: object, what: str) -> str:
+def checked_text(value: object, what: str, max_bytes: int = DOCUMENT_BYTES) -> str:
     """Return the text of a document.
 
     Parameters
@@ -127,6 +131,8 @@ def checked_text(value: object, what: str) -> str:
         What the input has.
     what : str
         Its name in a message.
+    max_bytes : int
+        As UTF-8.
 
     Returns
     -------
@@ -136,15 +142,29 @@ def checked_text(value: object, what: str) -> str:
     Raises
     ------
     InvalidInput
-        When it is no string, has nothing but blanks, or has NUL characters.
+        When it is no string, has nothing but blanks, has NUL characters, or is too long.
     """
     if not isinstance(value, str):
         raise InvalidInput(f"{what} is not a string but {_json_type(value)}")
+    if len(value) * _CHARACTER_BYTES > max_bytes:
+        check_length(max(len(value), _utf8_bytes(value)), max_bytes, "the text")
     if not value or value.isspace():
         raise InvalidInput("the text is empty")
     if "\0" in value:
         raise InvalidInput("the text has a NUL character, so it is not text")
     return value
+
+
+def check_length(length: int, max_bytes: int, what: str) -> None:
+    """Raise `InvalidInput` when a document is too long."""
+    if length > max_bytes:
+        raise InvalidInput(f"{what} is longer than {max_bytes:,} bytes; {RAISE}")
+
+
+def _utf8_bytes(text: str) -> int:
+    """Count bytes by pieces: a copy of a long text would be as long."""
+    pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+    return sum(len(piece.encode("utf-8", "surrogatepass")) for piece in pieces)
 
 
 def _simhash(value: object) -> int:

@@ -31,7 +31,7 @@ def read_html(source: Source, options: InputOptions, progress: Progress) -> Iter
     """
     place = Place(source.name, 0)
     stream = open_bytes(source, options, progress)
-    limit = min(PAGE_BYTES, options.max_record_bytes)
+    limit = min(PAGE_BYTES, options.record_bytes)
     content, whole = take_all(stream.blocks, limit)
     if not whole:
         yield Reject(place, f"the page is longer than {limit} bytes; only its beginning is kept", content, source.id)

@@ -52,7 +52,7 @@ def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Ite
     build = Builder(options, advise=True).build
     original = stream.original
     seen = False
-    for batch in batches(stream, options.max_record_bytes):
+    for batch in batches(stream, options.record_bytes):
         for number, line in enumerate(batch.lines, batch.first):
             place = Place(source.name, number)
             if batch.fault is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from simhash_hbase.inputs.options import RAISE
 from simhash_hbase.inputs.streams import Stream
 
 
@@ -92,5 +93,5 @@ class _Splitter:
         yield Batch(first + start, lines[start:] if start else lines)
 
     def _too_long(self, line: bytes, number: int) -> Batch:
-        reason = f"the line is longer than {self._max_bytes} bytes; only its beginning is kept"
+        reason = f"the line is longer than {self._max_bytes:,} bytes; {RAISE}; only its beginning is kept"
         return Batch(number, [line[: self._max_bytes]], reason)

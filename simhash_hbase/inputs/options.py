@@ -7,6 +7,11 @@ from simhash_hbase.inputs.encodings import AUTO, checked_codec
 
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 """Names that ``InputOptions.format`` takes."""
+DOCUMENT_BYTES = 8 << 20
+"""A text that is longer is refused unless told otherwise: the longest novels of the West have 4 to 7 MB."""
+RAISE = "--max-document-bytes raises the limit"
+"""What to do about a document that is too long, for users of the command line."""
+_RECORD = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +49,12 @@ class InputOptions:
     """A file to read wherever ``"-"`` is named, for a caller who has copied standard input to read it twice."""
     keep_raw: bool = False
     """Whether documents carry the input's own bytes."""
-    max_record_bytes: int = 64 << 20
-    """A longer line, CSV record or file of a folder is refused."""
+    max_document_bytes: int = DOCUMENT_BYTES
+    """A longer text, in bytes of UTF-8, is refused: its analysis takes many times as much memory. So is a longer record
+    with features. Pages have a lower limit of their own."""
+    max_record_bytes: int | None = None
+    """A longer line, CSV record or file of a folder is refused; None is four times ``max_document_bytes``, as a record
+    has other fields, and JSON may write six bytes for a character."""
     block_bytes: int = 1 << 20
     """How much is read and decompressed at a time."""
 
@@ -55,8 +64,8 @@ class InputOptions:
         if self.encoding != AUTO:
             checked_codec(self.encoding)
         self._check_fields()
-        if self.max_record_bytes < 1 or self.block_bytes < 1:
-            raise InvalidArgument("max_record_bytes and block_bytes must be at least 1")
+        if min(self.max_document_bytes, self.record_bytes, self.block_bytes) < 1:
+            raise InvalidArgument("max_document_bytes, max_record_bytes and block_bytes must be at least 1")
 
     def _check_fields(self) -> None:
         if self.simhash_field is not None and self.features_field is not None:
@@ -67,6 +76,11 @@ class InputOptions:
             raise InvalidArgument("a field's name must not be empty")
         if self.id_field == self.source_field:
             raise InvalidArgument(f"field {self.id_field!r} cannot be both the id and what is fingerprinted")
+
+    @property
+    def record_bytes(self) -> int:
+        """The limit of a record."""
+        return _RECORD * self.max_document_bytes if self.max_record_bytes is None else self.max_record_bytes
 
     @property
     def source_field(self) -> str:

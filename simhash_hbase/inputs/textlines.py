@@ -33,21 +33,21 @@ def read_text_lines(source: Source, options: InputOptions, progress: Progress) -
     if isinstance(stream, str):
         yield Reject(Place(source.name, 0), stream, b"")
         return
-    for batch in batches(stream, options.max_record_bytes):
+    for batch in batches(stream, options.record_bytes):
         for number, line in enumerate(batch.lines, batch.first):
             place = Place(source.name, number)
-            raw = stream.original(line)
             if batch.fault is not None:
-                yield Reject(place, batch.fault, raw)
+                yield Reject(place, batch.fault, stream.original(line))
             elif line and not line.isspace():
-                yield _document(line, stream, place, raw if options.keep_raw else None, raw)
+                yield _document(line, stream, place, options)
 
 
-def _document(line: bytes, stream: Stream, place: Place, kept: bytes | None, raw: bytes) -> Record:
+def _document(line: bytes, stream: Stream, place: Place, options: InputOptions) -> Record:
+    raw = stream.original(line)
     try:
-        text = checked_text(line.decode(stream.codec), "the line")
+        text = checked_text(line.decode(stream.codec), "the line", options.max_document_bytes)
     except UnicodeError as error:
         return Reject(place, undecodable(error, stream.encoding), raw)
     except InvalidInput as error:
         return Reject(place, str(error), raw, str(place))
-    return Document(str(place), text, None, None, None, place, kept)
+    return Document(str(place), text, None, None, None, place, raw if options.keep_raw else None)

@@ -55,7 +55,7 @@ def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iter
     if the text is the same.
     """
     stream = open_chunks(source, options, progress)
-    limit = min(PAGE_BYTES + _HTTP_HEAD_BYTES, options.max_record_bytes)
+    limit = min(PAGE_BYTES + _HTTP_HEAD_BYTES, options.record_bytes)
     found = pieces(stream.blocks, options.block_bytes, named_gzip=source.compression == "gz")
     record = None
     for record in warc_records(found, limit):

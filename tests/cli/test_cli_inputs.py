@@ -1,5 +1,6 @@
 """From files of every kind to documents."""
 
+import gzip
 import json
 
 import pytest
@@ -142,3 +143,15 @@ def test_records_that_are_refused_for_many_reasons_are_counted_by_reason(cli, em
     assert added.err.count(": refused: ") == 9
     for reason in ("the id is empty", "the line is not a JSON object", "the field 'text' is not a string but null"):
         assert f"27 × {reason}" in added.err
+
+
+def test_a_text_above_eight_megabytes_is_refused_unless_it_is_allowed(cli, tmp_path):
+    file = tmp_path / "a.jsonl.gz"
+    file.write_bytes(gzip.compress(json.dumps({"id": "long", "text": "word " * (2 << 20)}).encode()))
+
+    refused = cli("fingerprint", file)
+    allowed = cli("fingerprint", file, "--max-document-bytes", str(12 << 20))
+
+    assert refused.code == 3
+    assert "the text is longer than 8,388,608 bytes; --max-document-bytes raises the limit" in refused.err
+    assert [record["id"] for record in allowed.records] == ["long"]

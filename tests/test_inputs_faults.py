@@ -4,11 +4,12 @@ import base64
 import csv
 import gzip
 import json
+import os
 
 import pytest
 import zstandard
 
-from simhash_hbase.inputs import Document, InputOptions, Reject, read, write_rejects
+from simhash_hbase.inputs import Document, InputOptions, Place, Reject, read, write_rejects
 
 GOOD = b'{"id":"good","text":"x"}'
 
@@ -352,3 +353,34 @@ def test_features_above_the_limit_are_refused(tmp_path):
     (refused,) = read_bytes(tmp_path, "a.jsonl", line, features_field="f", max_document_bytes=1_000)
 
     assert refused.reason.startswith("the record with its features is longer than 1,000 bytes")
+
+
+def test_a_quote_that_is_not_closed_is_named_with_the_lines_that_it_takes(tmp_path):
+    good, refused = read_bytes(tmp_path, "a.csv", b'id,text\n1,x\n2,"open\n' + b"3,row\n" * 2_000)
+
+    assert (good.id, refused.place.line) == ("1", 3)
+    assert refused.reason == "a quote is not closed, so that the row takes all lines to the last, 2,001 in all"
+
+
+def test_line_ends_of_old_macs_are_named(tmp_path):
+    (refused,) = read_bytes(tmp_path, "a.csv", b"id,text\r1,x\r")
+
+    assert refused.reason.endswith(r"a carriage return without a line feed: make line ends \n or \r\n")
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.txt"])
+def test_a_wide_file_without_a_mark_is_refused_with_the_option_that_reads_it(tmp_path, codec, name):
+    data = {"a.jsonl": '{"id":"a","text":"x"}\n', "a.csv": "id,text\na,x\n", "a.txt": "x\n"}[name].encode(codec)
+
+    (refused,) = read_bytes(tmp_path, name, data)
+    (good,) = read_bytes(tmp_path, name, data, encoding=codec)
+
+    assert refused.reason.endswith(f"give --encoding {codec}")
+    assert good.text == "x"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no device that is always full")
+def test_a_full_disk_is_named_by_the_file_of_the_rejects():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"), write_rejects("/dev/full") as write:
+        write(Reject(Place("a", 1), "no", b""))

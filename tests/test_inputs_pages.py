@@ -259,3 +259,8 @@ def test_the_tables_to_be_opened_are_those_of_the_definition():
 
         assert len(found) == len(set(found))
         assert set(found) == set(definition(tree))
+
+
+@pytest.mark.parametrize("label", ["utf-16", "UTF-16LE", "utf-16be", "utf-32"])
+def test_a_page_that_says_it_is_wide_in_ascii_is_not(tmp_path, label):
+    assert read_page(tmp_path, page(CHINESE, f"<meta charset={label}>").encode()).text == CHINESE

@@ -16,7 +16,7 @@ from simhash_hbase.bulk.parts import Part, read_part, write_part
 from simhash_hbase.bulk.seen import DIGEST, SeenIds
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
-from simhash_hbase.inputs import Document, Page, Reject, Scanned
+from simhash_hbase.inputs import Document, Page, Reject, Scanned, repeated_id
 from simhash_hbase.pipeline import Chunk, analyse
 from simhash_hbase.profile import Profile
 from simhash_hbase.rowkey import id_digest
@@ -198,7 +198,7 @@ def _part(group: list[Chunk], seen: SeenIds) -> Part:
 
 
 def _repeated(document: Document) -> Reject:
-    reason = f"the id {document.id!r} came before in this input"
+    reason = repeated_id(document.id, document.place)
     return Reject(document.place, reason, document.raw or b"", document.id)
 
 

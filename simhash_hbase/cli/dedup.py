@@ -44,7 +44,7 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import IndexMissing, InvalidArgument
 from simhash_hbase.greedy import Decision
 from simhash_hbase.index import Index
-from simhash_hbase.inputs import Document, Place, Reject
+from simhash_hbase.inputs import Document, Place, Reject, repeated_id
 from simhash_hbase.pipeline import Chunk
 from simhash_hbase.report import Corpus
 from simhash_hbase.results import decision_record
@@ -235,7 +235,7 @@ class _Run:
         for at, document in enumerate(documents):
             digest = id_digest(document.id)
             if digest in self._seen:
-                reason = f"the id {document.id!r} came before in this input"
+                reason = repeated_id(document.id, document.place)
                 self._documents.refuse(Reject(document.place, reason, document.raw or b"", document.id))
                 self._documents.read -= 1
             else:

@@ -5,7 +5,7 @@ from simhash_hbase.inputs.headers import LINES, Beginning, headers
 from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, InputOptions
 from simhash_hbase.inputs.reading import read, scan
 from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
-from simhash_hbase.inputs.rejects import write_rejects
+from simhash_hbase.inputs.rejects import repeated_id, write_rejects
 from simhash_hbase.inputs.simhashes import parse_simhash
 from simhash_hbase.inputs.sources import source_files, source_folders, total_bytes
 from simhash_hbase.inputs.streams import Progress
@@ -28,6 +28,7 @@ __all__ = [
     "headers",
     "parse_simhash",
     "read",
+    "repeated_id",
     "scan",
     "source_files",
     "source_folders",

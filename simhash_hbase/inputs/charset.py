@@ -63,7 +63,7 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
         return to_unicode(content[skip:], codec)
     if content.count(0) > _NUL_SHARE * len(content):
         raise InvalidInput("the page is binary: it has too many NUL bytes")
-    declared = (http_content_type_encoding(content_type), html_body_declared_encoding(content) if html else None)
+    declared = (http_content_type_encoding(content_type), _declared_inside(content) if html else None)
     for codec in _codecs(*declared, UTF8 if encoding == AUTO else encoding):
         text = to_unicode(content, codec)
         if _plausible(text):
@@ -71,6 +71,12 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
     else:
         text = to_unicode(content, detect(_MARKUP.sub(b" ", content)[:_SAMPLE_BYTES]))
     return text.replace("\0", _REPLACEMENT)
+
+
+def _declared_inside(content: bytes) -> str | None:
+    """Return what a page says of itself; one that could be read so far is not in UTF-16, by the Standard in UTF-8."""
+    label: str | None = html_body_declared_encoding(content)
+    return UTF8 if label is not None and label.lower().startswith(("utf-16", "utf-32")) else label
 
 
 def _codecs(*labels: str | None) -> Iterator[str]:

@@ -100,7 +100,7 @@ def _next_row(rows: Iterator[list[str]], lines: "_Lines") -> list[str] | str | N
     try:
         row = next(rows, None)
     except csv.Error as error:
-        return lines.fault or f"the row is broken CSV: {error}"
+        return lines.fault or lines.said(error)
     except _Stop:
         return lines.fault
     return row if lines.fault is None else lines.fault
@@ -130,6 +130,15 @@ class _Lines:
 
     def begin(self) -> None:
         self._pieces, self._held, self.fault = [], 0, None
+
+    def said(self, error: csv.Error) -> str:
+        """Say what is wrong with a row, without advice to programmers."""
+        text = str(error)
+        if "unexpected end of data" in text:
+            return f"a quote is not closed, so that the row takes all lines to the last, {len(self._pieces):,} in all"
+        if "new-line character" in text:
+            return "the row has a carriage return without a line feed: make line ends \\n or \\r\\n"
+        return f"the row is broken CSV: {text}"
 
     def taken(self) -> bytes:
         return self._original(b"\n".join(self._pieces))

@@ -1,12 +1,21 @@
 """Rejects, kept whole as JSON lines."""
 
 import base64
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import msgspec
 
-from simhash_hbase.inputs.records import Reject
+from simhash_hbase.inputs.records import Place, Reject
+
+
+def repeated_id(document_id: str, place: Place) -> str:
+    """Return the reason to refuse a document whose id came before; for files of two folders with the way out."""
+    reason = f"the id {document_id!r} came before in this input"
+    if place.line or not place.file.endswith(f"{os.sep}{document_id}"):
+        return reason
+    return f"{reason}; the id of a file is its path below the folder that is named: name a folder above all of them"
 
 
 @contextmanager
@@ -37,18 +46,31 @@ def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], No
     {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
     """
     encode = msgspec.json.Encoder().encode
-    with open(path, "r+b" if keep else "wb") as file:
-        for _ in range(keep):
-            file.readline()
-        if keep:
-            file.truncate(file.tell())
+    fault: OSError | None = None
 
-        def write(reject: Reject) -> None:
+    def write(reject: Reject) -> None:
+        nonlocal fault
+        try:
             file.write(encode(_as_json(reject)) + b"\n")
             # A checkpoint may count on it at once.
             file.flush()
+        except OSError as error:
+            # Of a full disk the system says neither the file nor the folder.
+            fault = OSError(error.errno, error.strerror, path)
+            raise fault from error
 
-        yield write
+    try:
+        with open(path, "r+b" if keep else "wb") as file:
+            for _ in range(keep):
+                file.readline()
+            if keep:
+                file.truncate(file.tell())
+            yield write
+    except OSError:
+        # What could not be written is tried again when the file is closed.
+        if fault is not None:
+            raise fault from None
+        raise
 
 
 def _as_json(reject: Reject) -> dict[str, object]:

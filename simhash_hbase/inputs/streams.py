@@ -27,6 +27,7 @@ SAMPLE_BYTES = 64 << 10
 """How much of a file ``auto`` looks at."""
 _BINARY_BYTES = 512
 _NUL_SHARE = 0.05
+_BINARY = "the file looks binary: it has NUL bytes at its beginning"
 _DECOMPRESSORS = {"gz": gunzip, "zst": unzstd}
 
 
@@ -130,7 +131,7 @@ def open_stream(source: Source, options: InputOptions, progress: Progress) -> St
     mark = byte_order_mark(head)
     stream.encoding, skip = mark or (_codec(options, head), 0)
     if stream.encoding not in WIDE and _looks_binary(head[:_BINARY_BYTES], stream.encoding):
-        return "the file looks binary: it has NUL bytes at its beginning"
+        return _BINARY + _wide_without_mark(head[:_BINARY_BYTES])
     stream.mark = head[:skip]
     stream.blocks = chain((head[skip:],), blocks)
     stream.codec = stream.encoding
@@ -154,6 +155,14 @@ def _looks_binary(head: bytes, codec: str) -> bool:
     except UnicodeDecodeError:
         return nuls > 0
     return False
+
+
+def _wide_without_mark(head: bytes) -> str:
+    """Name the option for a file that is half zeros, as ASCII is in UTF-16."""
+    for codec, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
+        if zeros.count(0) > len(zeros) // 2 and not others.count(0):
+            return f"; if it is {codec} without a byte order mark, give --encoding {codec}"
+    return ""
 
 
 def _take(blocks: Iterator[bytes], wanted: int) -> bytes:

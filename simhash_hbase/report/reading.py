@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Record, Reject, Scanned, scan
+from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Record, Reject, Scanned, repeated_id, scan
 from simhash_hbase.inputs.extract import extracted
 from simhash_hbase.pipeline import analyse
 from simhash_hbase.report.duplicates import Decided, read_decisions
@@ -173,7 +173,7 @@ def _rejected(record: Document | Page, analysis: Analysis) -> Reject:
     [chunk] = analyse([record], analysis)
     if chunk.rejects:
         return chunk.rejects[0]
-    return Reject(record.place, f"the id {record.id!r} came before in this input", b"", record.id)
+    return Reject(record.place, repeated_id(record.id, record.place), b"", record.id)
 
 
 def text_of(database: sqlite3.Connection, name: str) -> Text | None:

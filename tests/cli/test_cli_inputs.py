@@ -155,3 +155,16 @@ def test_a_text_above_eight_megabytes_is_refused_unless_it_is_allowed(cli, tmp_p
     assert refused.code == 3
     assert "the text is longer than 8,388,608 bytes; --max-document-bytes raises the limit" in refused.err
     assert [record["id"] for record in allowed.records] == ["long"]
+
+
+def test_files_of_two_folders_with_one_name_are_refused_with_the_way_out(cli, tmp_path):
+    for number, folder in enumerate(("a", "b")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text(text(number))
+    url = f"file:{tmp_path / 'i'}"
+
+    apart = cli("dedup", url, "--create", tmp_path / "a", tmp_path / "b")
+
+    assert apart.code == 3
+    assert f"{tmp_path / 'b' / 'x.txt'}: refused: the id 'x.txt' came before in this input; " in apart.err
+    assert "name a folder above all of them" in apart.err

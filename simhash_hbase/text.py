@@ -5,19 +5,22 @@ letter, number or mark (``str.isalnum``, or a category that begins with M; the v
 U+FE00-U+FE0F count as nothing). So blanks, punctuation, symbols and control characters go.
 """
 
+import sys
 import unicodedata
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["code_points", "normalize", "to_text"]
+from simhash_hbase.marks import PIECE, bounded_marks, joining, pieces
+
+__all__ = ["bounded_marks", "code_points", "normalize", "to_text"]
 
 _TABLE_SIZE = 0x20000
 _SLOW = 0xFFFFFFFF
 """Marks a code point whose form depends on its neighbours, or is more than one character."""
-_HANGUL_VOWELS_AND_FINALS = frozenset(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
 _CAPITAL_SIGMA = "Σ"
+_UNKNOWN = 2
 
 
 def _kept(character: str) -> bool:
@@ -26,25 +29,29 @@ def _kept(character: str) -> bool:
     return unicodedata.category(character)[0] == "M" and not "\ufe00" <= character <= "\ufe0f"
 
 
-def _slowly(text: str) -> str:
-    return "".join(filter(_kept, unicodedata.normalize("NFKC", text).lower()))
-
-
 @cache
-def _joining() -> frozenset[str]:
-    """Find the characters that NFKC may join with one before them."""
-    seconds = set(_HANGUL_VOWELS_AND_FINALS)
-    for number in range(_TABLE_SIZE):
-        parts = unicodedata.decomposition(chr(number)).split()
-        if len(parts) == 2 and not parts[0].startswith("<"):  # noqa: PLR2004
-            seconds.add(chr(int(parts[1], 16)))
-    return frozenset(seconds)
+def _states() -> NDArray[np.uint8]:
+    """Hold for each code point whether it is kept, once that was asked for."""
+    return np.full(sys.maxunicode + 1, _UNKNOWN, np.uint8)
+
+
+def _slowly(piece: str) -> NDArray[np.uint32]:
+    points = _decode(unicodedata.normalize("NFKC", bounded_marks(piece)).lower())
+    states = _states()
+    found = states[points]
+    if points.size and int(found.max()) == _UNKNOWN:
+        # Threads that fill in the same place write the same there.
+        for number in set(points[found == _UNKNOWN].tolist()):
+            states[number] = _kept(chr(number))
+        found = states[points]
+    kept: NDArray[np.uint32] = points[found != 0]
+    return kept
 
 
 @cache
 def _table() -> NDArray[np.uint32]:
     """Give for each code point its normalised one, 0 for nothing, or `_SLOW`."""
-    seconds = _joining()
+    seconds = joining()
     table = np.zeros(_TABLE_SIZE, np.uint32)
     for number in range(_TABLE_SIZE):
         character = chr(number)
@@ -73,14 +80,20 @@ def code_points(text: str) -> NDArray[np.uint32]:
     ndarray of uint32
         One number a character that is left.
     """
-    points = _decode(text)
+    if len(text) <= PIECE:
+        return _piece_points(text)
+    return np.concatenate([_piece_points(piece) for piece in pieces(text)])
+
+
+def _piece_points(piece: str) -> NDArray[np.uint32]:
+    points = _decode(piece)
     # Most texts are one look-up a character; the others cost about ten times as much.
     if points.size and int(points.max()) < _TABLE_SIZE:
         mapped = _table()[points]
         if int(mapped.max()) != _SLOW:
             kept: NDArray[np.uint32] = mapped[mapped != 0]
             return kept
-    return _decode(_slowly(text))
+    return _slowly(piece)
 
 
 def _decode(text: str) -> NDArray[np.uint32]:

@@ -1,0 +1,137 @@
+"""Normal forms of hostile texts: bounded runs of marks, bounded pieces, and nothing else changes."""
+
+import re
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simhash_hbase import marks, text
+from simhash_hbase.marks import MAX_MARKS, bounded_marks, joining, normal_form, pieces
+from simhash_hbase.text import normalize
+
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+SOME_MARKS = "\u0301\u0315\u0327\u05b0\u3099\uff9e\u0f73\U0001d165"
+
+
+def longest_run(string):
+    longest = run = 0
+    for character in string:
+        run = run + 1 if character in marks.marks() else 0
+        longest = max(longest, run)
+    return longest
+
+
+@pytest.fixture
+def normalised(monkeypatch):
+    """Keeps what is handed to Python's normalisation, whose time is the square of a run."""
+    seen = []
+    plain = unicodedata.normalize
+
+    def noting(form, string):
+        seen.append(string)
+        return plain(form, string)
+
+    monkeypatch.setattr(marks.unicodedata, "normalize", noting)
+    return seen
+
+
+def test_the_marks_are_all_characters_that_become_marks_alone():
+    found = {
+        character
+        for character in map(chr, range(sys.maxunicode + 1))
+        if all(map(unicodedata.combining, unicodedata.normalize("NFKD", character)))
+    }
+
+    assert marks.marks() == found
+
+
+@pytest.mark.parametrize("mark", SOME_MARKS)
+@pytest.mark.parametrize("count", [0, 1, 29, 30])
+def test_a_run_of_at_most_thirty_marks_stays_as_it_is(mark, count):
+    string = "中e" + mark * count + "x"
+
+    assert bounded_marks(string) is string
+    assert [normal_form(form, string) for form in FORMS] == [unicodedata.normalize(form, string) for form in FORMS]
+
+
+@pytest.mark.parametrize("count", [31, 60, 61, 90, 91, 1000])
+def test_a_longer_run_is_joined_by_a_joiner_after_each_thirty(count):
+    cut = bounded_marks("e" + "\u0315" * count + "x")
+
+    runs = re.findall("\u0315+", cut)
+    assert [len(run) for run in runs] == [MAX_MARKS] * (count // MAX_MARKS) + [count % MAX_MARKS] * (
+        count % MAX_MARKS > 0
+    )
+    assert cut.replace("\u034f", "") == "e" + "\u0315" * count + "x"
+
+
+def test_marks_of_all_kinds_make_one_run():
+    assert len(bounded_marks("e" + SOME_MARKS * 8)) == 1 + 8 * len(SOME_MARKS) + 2
+
+
+@given(st.text("a中" + SOME_MARKS, max_size=300))
+@settings(max_examples=200)
+def test_what_was_cut_is_not_cut_again_and_no_form_of_it_has_a_long_run(string):
+    once = bounded_marks(string * 3)
+
+    assert bounded_marks(once) == once
+    assert longest_run(once) <= MAX_MARKS
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=300)
+def test_texts_without_long_runs_get_their_normal_forms(string):
+    for form in FORMS:
+        assert normal_form(form, string) == unicodedata.normalize(form, bounded_marks(string))
+
+
+@pytest.mark.parametrize("string", ["a" + "\u0315" * 100_000 + "\u0327" * 100_000, "ｶ" + "ﾞ\u0301" * 100_000])
+def test_python_normalises_no_long_run_and_no_long_text(string, normalised):
+    normalize("中 " + string)
+    normal_form("NFC", "中 " + string)
+
+    assert len(normalised) > 2
+    assert max(map(len, normalised)) < 80_000
+    assert max(map(longest_run, normalised)) <= MAX_MARKS
+
+
+PATTERNS = [
+    "ｶﾞ한글\u1112\u1161\u11ab ΑΣ e\u0301 ½ ",
+    "天地玄黄宇宙洪荒e\u0301\U00020000",
+    "αΣ αΣ'α",
+    "Σ' ",
+    "\u1100\u1161\u11a8",
+    "e\u0301\u0327",
+    "ﬁ½㎡",
+    "a",
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("shift", range(4))
+def test_pieces_normalise_as_the_whole_does(pattern, shift, monkeypatch):
+    monkeypatch.setattr(marks, "PIECE", 50)
+    monkeypatch.setattr(text, "PIECE", 50)
+    string = "x" * shift + pattern * 60
+
+    lowered = unicodedata.normalize("NFKC", string).lower()
+    assert len(list(pieces(string))) > 1
+    assert "".join(pieces(string)) == string
+    assert all(normal_form(form, string) == unicodedata.normalize(form, string) for form in FORMS)
+    assert normalize(string) == "".join(filter(text._kept, lowered))
+
+
+@pytest.mark.parametrize("string", ["\u1161" * 30_000, "\u0301" * 30_000, "Σ" * 30_000])
+def test_a_text_without_a_place_to_cut_is_cut_all_the_same(string, monkeypatch):
+    monkeypatch.setattr(marks, "PIECE", 1000)
+
+    assert max(map(len, pieces(string))) <= 1000 + 4096
+    assert "".join(pieces(string)) == string
+
+
+def test_no_cut_is_made_before_a_character_that_joins():
+    assert {"\u0301", "\u1161", "\u11a8", "\u09be", "\uff9e", "\u0f73"} <= joining()
+    assert not {"a", "中", "가", "é", "\u1100"} & joining()

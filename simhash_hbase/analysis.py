@@ -20,7 +20,7 @@ from simhash_hbase.analyzers import (
 )
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
-from simhash_hbase.fingerprint import Fingerprinter, fingerprint
+from simhash_hbase.fingerprint import Fingerprinter, count_features, fingerprint
 from simhash_hbase.idf import IdfTable, Reservoir
 from simhash_hbase.profile import Profile
 from simhash_hbase.sketch import sketches_and_digests, text_digests
@@ -185,7 +185,7 @@ class Analysis:
                 kept.append(at)
             except (EmptyDocument, InvalidArgument) as error:
                 refused[at] = str(error)
-        counts = np.array([len({name for name, _ in features[at]}) for at in kept], dtype=np.int32)
+        counts = np.array([count_features(features[at]) for at in kept], dtype=np.int32)
         entries = self.fingerprints([ids[at] for at in kept], simhashes, metadata and [metadata[at] for at in kept])
         return Analysed(replace(entries.entries, features=counts), kept, refused)
 

@@ -1,10 +1,12 @@
 """From features to 64-bit SimHash fingerprints (Charikar 2002; Manku, Jain, Das Sarma 2007).
 
 A weight counts as the integer rint(weight x 65536), so that no sum depends on the order of the
-features. Bit i is 1 when the features whose hash has bit i outweigh the others; a tie gives 0.
+features: the unit of a weight is 1/65,536. Bit i is 1 when the features whose hash has bit i outweigh the others; a tie
+gives 0. Where no bit is decided, there is no fingerprint: the weights are 0, round to it, or cancel each other.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from math import isfinite, sqrt
 
 import numpy as np
@@ -15,7 +17,20 @@ from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
 from simhash_hbase.hashes import check_hash, hash_features
 from simhash_hbase.wordsums import MAX_TOTAL, MAX_WEIGHT, SCALE, WordSums
 
-__all__ = ["SCALE", "Feature", "Fingerprinter", "bit_sums", "cosine", "fingerprint", "hash_signs"]
+__all__ = [
+    "SCALE",
+    "Feature",
+    "Fingerprinter",
+    "bit_sums",
+    "cosine",
+    "count_features",
+    "fingerprint",
+    "hash_signs",
+]
+
+NO_WEIGHT = (
+    "the weights of the features are 0, cancel each other or are below 1/131,072, so the document has no fingerprint"
+)
 
 Feature = str | int | tuple[str | int, float]
 """A feature, which weighs 1, or a pair of feature and weight."""
@@ -43,7 +58,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
     Parameters
     ----------
     features : iterable of str, int or (feature, weight)
-        Plain features weigh 1; repeated ones add up; weights may be 0 or negative.
+        Plain features weigh 1; repeated ones add up; weights may be 0 or negative, their unit is 1/65,536.
     hash : str
         One of `simhash_hbase.hashes.HASHES`; with ``none`` the features are 64-bit integers.
     seed : int
@@ -57,7 +72,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
     Raises
     ------
     EmptyDocument
-        There is no feature.
+        There is no feature, or the weights are 0, round to 0 or cancel each other.
     InvalidArgument
         A weight is not finite or absurdly large, or a feature does not suit the hash.
     InvalidProfile
@@ -75,7 +90,29 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
     if sum(map(abs, weights)) >= MAX_TOTAL:
         raise InvalidArgument("The weights of one document add up to more than 64 bits hold.")
     sums: NDArray[np.int64] = np.array(weights, np.int64) @ hash_signs(names, hash=hash, seed=seed)
+    if not sums.any():
+        raise EmptyDocument(NO_WEIGHT)
     return sums
+
+
+def count_features(features: Iterable[Feature]) -> int:
+    """Count the distinct features whose weights, added up, are not 0.
+
+    Parameters
+    ----------
+    features : iterable of str, int or (feature, weight)
+        As for `bit_sums`.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> count_features([("x", 3), ("x", -3), ("y", 1), ("y", 2), ("z", 1e-6)])
+    1
+    """
+    return sum(weight != 0 for weight in _summed(features).values())
 
 
 def hash_signs(features: Sequence[str | int], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
@@ -103,7 +140,7 @@ def fingerprint(features: Iterable[Feature], *, hash: str = "murmur3", seed: int
     Parameters
     ----------
     features : iterable of str, int or (feature, weight)
-        Plain features weigh 1; repeated ones add up; weights may be 0 or negative.
+        Plain features weigh 1; repeated ones add up; weights may be 0 or negative, their unit is 1/65,536.
     hash : str
         One of `simhash_hbase.hashes.HASHES`; with ``none`` the features are 64-bit integers.
     seed : int
@@ -117,7 +154,7 @@ def fingerprint(features: Iterable[Feature], *, hash: str = "murmur3", seed: int
     Raises
     ------
     EmptyDocument
-        There is no feature.
+        There is no feature, or the weights are 0, round to 0 or cancel each other.
     InvalidArgument
         A weight is not finite or absurdly large, or a feature does not suit the hash.
     InvalidProfile
@@ -264,7 +301,7 @@ class Fingerprinter:
         simhashes : ndarray of uint64
             One a document; 0 for one without features.
         features : ndarray of int32
-            How many features each document has.
+            How many features of each document count; 0 means that it has no fingerprint.
 
         Raises
         ------
@@ -272,10 +309,12 @@ class Fingerprinter:
             A weight is not finite or absurdly large, or a feature does not suit the hash.
         """
         simhashes = np.zeros(len(documents), np.uint64)
+        counts = np.zeros(len(documents), np.int32)
         for number, features in enumerate(documents):
-            if features:
+            with suppress(EmptyDocument):
                 simhashes[number] = fingerprint(features, hash=self.hash, seed=self.seed)
-        return simhashes, np.array([len(features) for features in documents], np.int32)
+                counts[number] = count_features(features)
+        return simhashes, counts
 
 
 def _rebuilt(analyzer: Analyzer, hash: str, seed: int) -> Fingerprinter:

@@ -134,7 +134,7 @@ class WordSums:
         simhashes : ndarray of uint64
             One a text; 0 for a text without features.
         features : ndarray of int32
-            How many features each text has.
+            How many features of each text count; 0 means that it has no fingerprint.
         """
         features = np.zeros(len(texts), np.int32)
         bits = np.zeros((len(texts), 64), np.bool_)
@@ -208,8 +208,9 @@ class WordSums:
         if top is not None and len(rows) > top:
             kept = self._heaviest(rows, weights, top)
             rows, weights = rows[kept], weights[kept]
-        _set_bits(np.unpackbits(self._bytes[rows], axis=1), weights, bits)
-        return len(rows)
+        integers = np.rint(weights * SCALE)
+        decided = _set_bits(np.unpackbits(self._bytes[rows], axis=1), integers, bits)
+        return int(np.count_nonzero(integers)) if decided else 0
 
     def _heaviest(self, rows: NDArray[np.int64], weights: NDArray[np.float64], top: int) -> NDArray[np.int64]:
         """Choose the heaviest features; of those that tie at the edge the first by the word."""
@@ -223,14 +224,15 @@ class WordSums:
         return np.concatenate([above, tied])
 
 
-def _set_bits(hashes: NDArray[np.uint8], weights: NDArray[np.float64], bits: NDArray[np.bool_]) -> None:
-    """Let the features vote, by floats as long as these hold the integers exactly."""
-    integers = np.rint(weights * SCALE)
-    total = float(integers.sum())
+def _set_bits(hashes: NDArray[np.uint8], weights: NDArray[np.float64], bits: NDArray[np.bool_]) -> bool:
+    """Let the features vote, by floats as long as these hold the integers exactly; tell whether a bit was decided."""
+    total = float(weights.sum())
     if total < _MAX_EXACT:
-        np.greater(2 * (integers @ hashes.astype(np.float64)), total, out=bits)
-        return
-    if total >= MAX_TOTAL or weights.max() > MAX_WEIGHT:
+        votes = 2 * (weights @ hashes.astype(np.float64)) - total
+        np.greater(votes, 0, out=bits)
+        return bool(votes.any())
+    if total >= MAX_TOTAL or weights.max() > MAX_WEIGHT * SCALE:
         raise InvalidArgument("The weights of one document are too large to be added up.")
-    signs = 2 * hashes.astype(np.int64) - 1
-    np.greater(integers.astype(np.int64) @ signs, 0, out=bits)
+    sums = weights.astype(np.int64) @ (2 * hashes.astype(np.int64) - 1)
+    np.greater(sums, 0, out=bits)
+    return bool(sums.any())

@@ -16,6 +16,17 @@ def test_a_bad_feature_refuses_its_document_and_no_other():
     assert all(done.refused.values())
 
 
+def test_features_without_weight_refuse_their_document_and_are_not_counted():
+    analysis = Analysis(Profile.resolve(analyzer="weighted"))
+    documents = [[("apple", 0)], [("x", 3), ("x", -3)], [("x", 1e-6)], [("x", 1), ("y", 0)]]
+
+    done = analysis.features(["a", "b", "c", "d"], documents)
+
+    assert (done.entries.ids, done.kept, sorted(done.refused)) == (["d"], [3], [0, 1, 2])
+    assert done.entries.features.tolist() == [1]
+    assert all("weights" in reason for reason in done.refused.values())
+
+
 def test_a_document_without_features_is_refused_at_its_place():
     analysis = Analysis(Profile.resolve(analyzer="shingle"))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from simhash_hbase import wordsums
 from simhash_hbase.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer, word_tokens
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
-from simhash_hbase.fingerprint import SCALE, Fingerprinter, bit_sums, cosine, fingerprint
+from simhash_hbase.fingerprint import SCALE, Fingerprinter, bit_sums, cosine, count_features, fingerprint
 from simhash_hbase.idf import IdfTable
 
 LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
@@ -103,7 +103,7 @@ def test_a_tie_gives_zero_bits():
 
 def test_negative_weights_vote_against():
     assert fingerprint([(0b01, -1.0)], hash="none") == 0xFFFFFFFFFFFFFFFE
-    assert fingerprint([(0b01, 0.0)], hash="none") == 0
+    assert fingerprint([(0b01, 0.0), (0b10, 1.0)], hash="none") == 0b10
 
 
 def test_jenkins_equals_the_readme_of_yanyiwu_simhash():
@@ -116,8 +116,10 @@ def test_jenkins_equals_the_readme_of_yanyiwu_simhash():
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-100, 100)), min_size=1), st.randoms())
 def test_the_order_of_features_changes_nothing(features, chance):
     turned = chance.sample(features, len(features))
+    fingerprinter = Fingerprinter(WeightedAnalyzer())
 
-    assert fingerprint(features) == fingerprint(turned)
+    one, other = (fingerprinter.fingerprint_features_many([each]) for each in (features, turned))
+    assert [*map(list, one)] == [*map(list, other)]
 
 
 def test_plain_features_add_up():
@@ -138,6 +140,70 @@ def test_weights_that_add_up_to_too_much_are_refused():
 def test_no_feature_is_an_empty_document():
     with pytest.raises(EmptyDocument, match="no feature"):
         fingerprint([])
+
+
+NO_WEIGHT = [
+    [("apple", 0)],
+    [("apple", 0.0), ("pear", -0.0)],
+    [("x", 3), ("x", -3)],
+    [("x", 0.5), "y", ("x", -0.5), ("y", -1)],
+    [("x", 1e-6)],
+    [("x", 1 / 131_072), ("y", -1 / 131_072)],
+]
+
+
+@pytest.mark.parametrize("features", NO_WEIGHT)
+def test_weights_that_decide_no_bit_are_an_empty_document(features):
+    with pytest.raises(EmptyDocument, match="weights of the features"):
+        fingerprint(features)
+
+    assert count_features(features) == 0
+    simhashes, counts = Fingerprinter(WeightedAnalyzer()).fingerprint_features_many([features, [("x", 1)]])
+    assert (simhashes[0], counts.tolist()) == (0, [0, 1])
+
+
+def test_hashes_that_cancel_each_other_in_every_bit_are_an_empty_document():
+    with pytest.raises(EmptyDocument):
+        fingerprint([0, 2**64 - 1], hash="none")
+
+
+@pytest.mark.parametrize("weight", [1 / 131_071, -1 / 131_071, 1 / 65_536])
+def test_the_unit_of_a_weight_is_one_65536th(weight):
+    assert np.abs(bit_sums([("x", weight)])).tolist() == [1] * 64
+
+
+def test_a_fingerprint_of_0_is_one_where_every_bit_was_decided():
+    assert fingerprint([0], hash="none") == 0
+    assert Fingerprinter(WeightedAnalyzer(), hash="none").fingerprint_features_many([[0]])[1].tolist() == [1]
+
+
+def test_features_without_weight_are_not_counted():
+    assert count_features([("x", 3), ("x", -3), ("y", 1), ("y", 2), ("z", 0), "w"]) == 2
+
+
+class Weights:
+    """An idf of the test's own."""
+
+    def __init__(self, **weights):
+        self._weights = weights
+
+    def weight(self, word):
+        return self._weights.get(word, 0.0)
+
+    def digest(self):
+        return ""
+
+
+@pytest.mark.parametrize("weights", [{}, {"apple": 1e-6}, {"apple": 1.0}, {"apple": 1.0, "pear": 1e-6}])
+def test_the_fast_way_leaves_out_words_without_weight(weights):
+    analyzer = LearnedAnalyzer(idf=Weights(**weights))
+    texts = ["apple pear", "pear plum", "apple " * 9, "apple " * 3]
+    expected = [[(name, weight) for name, weight in analyzer.features(text) if weight > 1 / 131_072] for text in texts]
+
+    simhashes, counts = fast(Fingerprinter(analyzer), texts)
+
+    assert counts == [len(features) for features in expected]
+    assert simhashes == [fingerprint(features) if features else 0 for features in expected]
 
 
 @pytest.mark.parametrize("text", ["", " \n", "。，！", "的"])

@@ -38,7 +38,7 @@ _CONTENTS: dict[str, Schema] = {
             "minItems": 2,
             "maxItems": 2,
         },
-        "description": "Features of the caller's own with their weights.",
+        "description": "Features of the caller's own with their weights, in units of 1/65,536; not all of them 0.",
     },
 }
 _COMPARED: Schema = {**_CONTENTS["text"], "maxLength": LONGEST_COMPARED}

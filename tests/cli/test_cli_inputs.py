@@ -26,6 +26,20 @@ def test_own_features_are_read_from_their_field(cli, tmp_path):
     assert [m["id"] for m in cli("query", url, "--id", "0").record["matches"]] == ["1"]
 
 
+def test_features_whose_weights_decide_nothing_are_refused_and_are_no_duplicates(cli, tmp_path):
+    file = tmp_path / "features.jsonl"
+    weightless = [[["apple", 0]], [["whale", 0]], [["x", 3], ["x", -3]], [["x", 1e-6]]]
+    lines = [{"id": i, "levels": pairs} for i, pairs in enumerate([*weightless, [["blue", 5]]])]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    url = f"file:{tmp_path / 'a'}"
+
+    done = cli("dedup", url, file, "--create", "--analyzer", "weighted", "--features-field", "levels", "--verbose")
+
+    assert [record["id"] for record in done.records] == ["4"]
+    assert [f"{file}:{line}" in done.stderr for line in range(1, 6)] == [True] * 4 + [False]
+    assert done.stderr.count("the weights of the features are 0") == 4
+
+
 def test_metadata_fields_are_kept_with_the_document(cli, empty, tmp_path):
     record = {"id": "a", "text": text(1), "url": "https://example.org/汉", "level": 3, "other": "no"}
     file = write_jsonl(tmp_path / "a.jsonl", [record])

@@ -1,10 +1,11 @@
-"""jieba itself: loaded when first needed, without its messages, and the files that it ships.
+"""jieba itself: loaded when first needed, and the files that it ships.
 
 Only jieba's default dictionary is supported, in a tokenizer of this package's own: words added to
-``jieba.dt`` by others change nothing here.
+``jieba.dt`` by others change nothing here. The tokenizer is filled from ``dict.txt`` on every start. jieba's own
+loading takes a file of fixed name in the system's temporary folder instead, where any user can leave one with other
+words; reading that file is not even faster.
 """
 
-import logging
 import threading
 import warnings
 from functools import cache
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["dictionary_digest", "jieba_cut", "jieba_file", "jieba_model", "jieba_tokenizer"]
+__all__ = ["dictionary_bytes", "dictionary_digest", "jieba_cut", "jieba_file", "jieba_model", "jieba_tokenizer"]
 
 
 @cache
@@ -32,14 +33,29 @@ _loading = threading.Lock()
 @cache
 def _loaded_tokenizer() -> Any:  # noqa: ANN401 - jieba has no types
     tokenizer = _jieba().Tokenizer()
-    logger = logging.getLogger("jieba")
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        tokenizer.initialize()
-    finally:
-        logger.setLevel(level)
+    tokenizer.FREQ, tokenizer.total = _dictionary(tokenizer)
+    # jieba reads its dictionary, through the temporary folder, only where this is not said.
+    tokenizer.initialized = True
     return tokenizer
+
+
+def _dictionary(tokenizer: Any) -> tuple[dict[str, int], int]:  # noqa: ANN401 - jieba has no types
+    """Read the words with their frequencies, and the beginnings of words with 0."""
+    text = dictionary_bytes().decode()
+    # A line is word, frequency and part of speech; no word holds a blank.
+    fields = text.split()
+    if len(fields) != 3 * text.count("\n"):
+        with jieba_file("dict.txt").open("rb") as file:
+            pairs: tuple[dict[str, int], int] = tokenizer.gen_pfdict(file)
+        return pairs
+    words, numbers = fields[::3], list(map(int, fields[1::3]))
+    frequencies = dict(zip(words, numbers, strict=True))
+    for word in words:
+        for stop in range(len(word) - 1, 0, -1):
+            if word[:stop] in frequencies:
+                break
+            frequencies[word[:stop]] = 0
+    return frequencies, sum(numbers)
 
 
 def jieba_tokenizer() -> Any:  # noqa: ANN401 - jieba has no types
@@ -70,6 +86,17 @@ def jieba_file(*names: str) -> Path:
     return Path(str(_jieba().__file__)).parent.joinpath(*names)
 
 
+def dictionary_bytes() -> bytes:
+    """Read jieba's dictionary.
+
+    Returns
+    -------
+    bytes
+        The content of ``dict.txt``.
+    """
+    return jieba_file("dict.txt").read_bytes()
+
+
 @cache
 def dictionary_digest() -> str:
     """Digest jieba's dictionary, to notice when another version cuts differently.
@@ -79,7 +106,7 @@ def dictionary_digest() -> str:
     str
         BLAKE2b, 16 bytes, of ``dict.txt``, in hexadecimal digits.
     """
-    return blake2b(jieba_file("dict.txt").read_bytes(), digest_size=16).hexdigest()
+    return blake2b(dictionary_bytes(), digest_size=16).hexdigest()
 
 
 def jieba_cut(text: str) -> list[str]:

@@ -1,7 +1,5 @@
 """The fast segmenter against jieba."""
 
-import logging
-
 import pytest
 from corpora import sample
 from hypothesis import given, settings
@@ -178,15 +176,6 @@ def test_words_added_to_jieba_change_nothing():
     jieba.add_word("蓝瘦香菇")
 
     assert cut("蓝瘦香菇") == plain("蓝瘦香菇") == before
-
-
-def test_loading_the_dictionary_leaves_the_log_level_alone(capfd):
-    logger = logging.getLogger("jieba")
-    level = logger.level
-    dictionary._loaded_tokenizer.__wrapped__()
-
-    assert logger.level == level
-    assert "prefix dict" not in capfd.readouterr().err
 
 
 def test_the_dictionary_digest_is_that_of_jieba_0_42_1():

@@ -33,11 +33,11 @@ def test_features_whose_weights_decide_nothing_are_refused_and_are_no_duplicates
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     url = f"file:{tmp_path / 'a'}"
 
-    done = cli("dedup", url, file, "--create", "--analyzer", "weighted", "--features-field", "levels", "--verbose")
+    done = cli("dedup", url, file, "--create", "--analyzer", "weighted", "--features-field", "levels")
 
     assert [record["id"] for record in done.records] == ["4"]
-    assert [f"{file}:{line}" in done.stderr for line in range(1, 6)] == [True] * 4 + [False]
-    assert done.stderr.count("the weights of the features are 0") == 4
+    assert [f"{file}:{line}" in done.err for line in range(1, 6)] == [True] * 4 + [False]
+    assert done.err.count("the weights of the features are 0") == 4
 
 
 def test_metadata_fields_are_kept_with_the_document(cli, empty, tmp_path):

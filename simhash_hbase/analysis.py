@@ -19,9 +19,10 @@ from simhash_hbase.analyzers import (
     word_set,
 )
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
-from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
 from simhash_hbase.fingerprint import Fingerprinter, count_features, fingerprint
 from simhash_hbase.idf import IdfTable, Reservoir
+from simhash_hbase.probe import installed_versions, probe_digest
 from simhash_hbase.profile import Profile
 from simhash_hbase.sketch import sketches_and_digests, text_digests
 
@@ -125,6 +126,30 @@ class Analysis:
         self.profile = profile
         self.analyzer = make_analyzer(profile, idf)
         self._fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed)
+        self._probed = profile.probe is None
+
+    def probed_profile(self) -> Profile:
+        """Give the profile with the probe of this machine, for a new index.
+
+        Returns
+        -------
+        Profile
+            The same where texts are not analysed.
+        """
+        if self.profile.analyzer == "weighted":
+            return self.profile
+        return self.profile.replace(probe=probe_digest(self._fingerprinter), versions=self._versions())
+
+    def _versions(self) -> dict[str, str]:
+        return installed_versions(self.profile.segmenter)
+
+    def _check_machine(self) -> None:
+        """Refuse to analyse texts otherwise than where the index was made."""
+        if self._probed:
+            return
+        if probe_digest(self._fingerprinter) != self.profile.probe:
+            raise ProfileMismatch(_told_versions(self.profile.versions or {}, self._versions()))
+        self._probed = True
 
     def texts(
         self, ids: Sequence[str], texts: Sequence[str], metadata: Sequence[Metadata | None] | None = None
@@ -146,9 +171,12 @@ class Analysis:
         ------
         InvalidProfile
             When the analyzer takes features, not texts.
+        ProfileMismatch
+            When this machine makes other fingerprints than the one where the index was made.
         """
         if self.profile.analyzer == "weighted":
             raise InvalidProfile("analyzer weighted takes features, not texts: name their field (--features-field)")
+        self._check_machine()
         simhashes, features = self._fingerprinter.fingerprint_many(texts)
         kept = np.flatnonzero(features).tolist()
         few = [texts[i] for i in kept]
@@ -196,3 +224,18 @@ class Analysis:
         bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
         entries = bare if metadata is None else replace(bare, metadata=metadata)
         return Analysed(entries, list(range(len(ids))), {})
+
+
+def _told_versions(made_with: dict[str, str], here: dict[str, str]) -> str:
+    differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
+    if not differing:
+        return (
+            "this machine makes other fingerprints than the index holds, with the same versions of all libraries: "
+            "install simhash-hbase and its dependencies anew"
+        )
+    before = ", ".join(f"{name} {made_with[name]}" for name in differing)
+    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
+    return (
+        f"this machine makes other fingerprints than the index holds: it was made with {before}, here is {now}; "
+        "install those versions, or make the index anew"
+    )

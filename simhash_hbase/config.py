@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from simhash_hbase.analysis import learn_idf
+from simhash_hbase.analysis import Analysis, learn_idf
 from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, MissingExtra, SimhashError
-from simhash_hbase.idf import IdfTable
+from simhash_hbase.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index import Index
 from simhash_hbase.ownrows import read_profile
 from simhash_hbase.profile import Profile
@@ -219,6 +219,7 @@ def create_index(
         When there is one with another profile.
     """
     profile, idf = resolve_profile(learn_from, **options)
+    profile = Analysis(profile, idf).probed_profile()
     try:
         store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)
     except IndexExists:
@@ -273,13 +274,16 @@ def _with_machine(profile: Profile) -> Profile:
     segmenter = profile.segmenter or ("fast" if fast_available() else "jieba")
     if segmenter == "fast" and not fast_available():
         raise MissingExtra("segmenter fast needs rjieba: pip install rjieba, or --segmenter jieba")
-    return profile.replace(segmenter=segmenter, dictionary=dictionary_digest())
+    weights = jieba_idf_digest() if profile.analyzer == "jieba" else None
+    return profile.replace(segmenter=segmenter, dictionary=dictionary_digest(), jieba_idf=weights)
 
 
 def _check_machine(profile: Profile) -> None:
     """Refuse an index whose fingerprints this machine would not make alike."""
     if profile.dictionary is not None:
         profile.check_same(profile.replace(dictionary=dictionary_digest()))
+    if profile.jieba_idf is not None:
+        profile.check_same(profile.replace(jieba_idf=jieba_idf_digest()))
     if profile.segmenter == "fast" and not fast_available():
         raise MissingExtra("the index was made with segmenter fast, which needs rjieba: pip install rjieba")
 

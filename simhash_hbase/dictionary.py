@@ -10,9 +10,12 @@ import threading
 import warnings
 from functools import cache
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from simhash_hbase.errors import MissingExtra
 
 __all__ = ["dictionary_bytes", "dictionary_digest", "jieba_cut", "jieba_file", "jieba_model", "jieba_tokenizer"]
 
@@ -83,7 +86,11 @@ def jieba_file(*names: str) -> Path:
     Path
         Where the file lies.
     """
-    return Path(str(_jieba().__file__)).parent.joinpath(*names)
+    # Found, not imported: an index is opened for its digests, and jieba takes a tenth of a second to load.
+    found = find_spec("jieba")
+    if found is None or found.origin is None:
+        raise MissingExtra("jieba is not installed: pip install jieba")
+    return Path(found.origin).parent.joinpath(*names)
 
 
 def dictionary_bytes() -> bytes:

@@ -15,7 +15,7 @@ import msgspec
 from simhash_hbase.dictionary import jieba_file
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 
-__all__ = ["Idf", "IdfTable", "JiebaIdf", "Reservoir", "jieba_idf"]
+__all__ = ["Idf", "IdfTable", "JiebaIdf", "Reservoir", "jieba_idf", "jieba_idf_digest"]
 
 SAMPLE_LIMIT = 100_000
 """Documents that a reservoir keeps at most."""
@@ -159,7 +159,7 @@ class IdfTable:
         str
             BLAKE2b, 16 bytes, in hexadecimal digits.
         """
-        return blake2b(self._canonical, digest_size=_DIGEST_BYTES).hexdigest()
+        return _digest(self._canonical)
 
     @cached_property
     def _canonical(self) -> bytes:
@@ -219,12 +219,31 @@ def jieba_idf() -> JiebaIdf:
     >>> round(jieba_idf().median, 3)
     11.955
     """
-    content = jieba_file("analyse", "idf.txt").read_bytes()
+    content = _jieba_idf_bytes()
     pairs = (line.split(" ") for line in content.decode().splitlines())
     weights = {word: float(weight) for word, weight in pairs}
     median = sorted(weights.values())[len(weights) // 2]
-    digest = blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
-    return JiebaIdf(weights=weights, median=median, content_digest=digest)
+    return JiebaIdf(weights=weights, median=median, content_digest=_digest(content))
+
+
+@cache
+def jieba_idf_digest() -> str:
+    """Digest the table that jieba ships, without reading what is in it.
+
+    Returns
+    -------
+    str
+        BLAKE2b, 16 bytes, of ``idf.txt``, in hexadecimal digits.
+    """
+    return _digest(_jieba_idf_bytes())
+
+
+def _jieba_idf_bytes() -> bytes:
+    return jieba_file("analyse", "idf.txt").read_bytes()
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 class Reservoir(Generic[T]):

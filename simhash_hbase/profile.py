@@ -16,6 +16,9 @@ DEFAULT_TOP = 200
 DEFAULT_SHINGLE = 4
 MS_A_DAY = 86_400_000
 
+TAKEN_FROM_MACHINE = ("jieba_idf", "probe")
+"""Fields that an index made by an earlier version does not have."""
+
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -78,6 +81,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Digest of the idf table."""
     idf_documents: int | None = None
     """Documents that a learned table was counted over."""
+    jieba_idf: str | None = None
+    """Digest of the idf table that jieba ships, for analyzer ``jieba``; an index of an earlier version has none."""
+    probe: str | None = None
+    """Digest of what built-in texts become (see `simhash_hbase.probe`); None: not known, so not compared."""
+    versions: dict[str, str] | None = None
+    """What was installed where the probe was made; told where another probe is found, never compared by itself."""
     hash: Literal["murmur3", "times33", "jenkins", "md5", "none"] = "murmur3"
     """How a feature becomes 64 bits."""
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
@@ -212,7 +221,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             It names every field that differs, with both values.
         """
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
-        differing = [name for name in mine if mine[name] != theirs[name]]
+        known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
+        differing = [name for name in known if mine[name] != theirs[name] and name != "versions"]
         if differing:
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)

@@ -32,8 +32,7 @@ def test_the_dictionary_is_the_one_that_jieba_reads():
     with jieba_file("dict.txt").open("rb") as file:
         frequencies, total = tokenizer.gen_pfdict(file)
 
-    assert tokenizer.FREQ == frequencies
-    assert tokenizer.total == total
+    assert (frequencies, total) == (tokenizer.FREQ, tokenizer.total)
 
 
 def test_a_dictionary_of_another_shape_is_read_by_jieba(tmp_path, monkeypatch):

@@ -1,0 +1,142 @@
+"""An index is used only where texts become what they became when it was made."""
+
+import pickle
+
+import msgspec
+import pytest
+
+from simhash_hbase import analysis as analysis_module
+from simhash_hbase import config, create_index, fastsegment, probe
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.analyzers import LearnedAnalyzer, ShingleAnalyzer
+from simhash_hbase.config import open_index
+from simhash_hbase.errors import ProfileMismatch
+from simhash_hbase.fingerprint import Fingerprinter
+from simhash_hbase.idf import IdfTable
+from simhash_hbase.probe import probe_digest
+from simhash_hbase.profile import Profile
+
+SAMPLE = ["我们都是中国人", "我们 are here", "они тоже здесь"]
+
+
+@pytest.fixture(params=["jieba", "learned", "shingle"])
+def index(request):
+    options = {"learn_from": SAMPLE} if request.param == "learned" else {"analyzer": request.param}
+    with create_index("memory:", **options) as made:
+        yield made
+
+
+def again(index):
+    """Analyse as another process would that opens the index."""
+    return pickle.loads(pickle.dumps(Analysis(index.profile, getattr(index.analysis.analyzer, "idf", None))))
+
+
+def test_what_was_made_here_is_analysed_here(index):
+    assert len(index.profile.probe) == 32
+    assert again(index).texts(["a"], ["一个文本 with words"]).kept == [0]
+
+
+@pytest.fixture
+def changed_rjieba(monkeypatch):
+    """An rjieba that cuts one word of its dictionary in two."""
+    plain = fastsegment._rjieba_cut()
+
+    def cut(text):
+        tokens = plain(text)
+        return [part for token in tokens for part in (("拖拉", "机") if token == "拖拉机" else (token,))]
+
+    monkeypatch.setattr(fastsegment.fast_segmenter(), "_cut_han", cut)
+    monkeypatch.setattr(analysis_module, "installed_versions", lambda _segmenter: {"jieba": "0.42.1", "rjieba": "9.9"})
+
+
+@pytest.mark.parametrize("options", [{"analyzer": "jieba"}, {"learn_from": SAMPLE}])
+def test_another_segmentation_is_refused_with_both_versions(options, request):
+    with create_index("memory:", **options) as index:
+        request.getfixturevalue("changed_rjieba")
+        with pytest.raises(ProfileMismatch, match="make the index anew") as raised:
+            again(index).texts(["a"], ["文本"])
+
+        sentence = str(raised.value)
+        assert "rjieba 9.9" in sentence
+        assert f"rjieba {index.profile.versions['rjieba']}" in sentence
+        assert " jieba " not in sentence
+
+
+def test_other_files_of_the_same_versions_are_refused_too(request, monkeypatch):
+    with create_index("memory:", analyzer="jieba") as index:
+        request.getfixturevalue("changed_rjieba")
+        monkeypatch.setattr(analysis_module, "installed_versions", lambda _segmenter: index.profile.versions)
+
+        with pytest.raises(ProfileMismatch, match="same versions"):
+            again(index).texts(["a"], ["文本"])
+
+
+def test_an_index_of_another_segmentation_still_answers_without_texts(request):
+    with create_index("memory:", analyzer="jieba") as index:
+        index.add("a", "我们都是中国人，我们爱中国")
+        request.getfixturevalue("changed_rjieba")
+
+        found = again(index).fingerprints(["b"], [7])
+        assert found.kept == [0]
+        assert index.get("a").id == "a"
+
+
+def test_other_versions_that_make_the_same_are_taken(index, monkeypatch):
+    monkeypatch.setattr(analysis_module, "installed_versions", lambda _segmenter: {"jieba": "9"})
+
+    assert again(index).texts(["a"], ["一个文本 with words"]).kept == [0]
+
+
+def test_the_profile_of_an_earlier_version_is_read_and_not_probed(request):
+    old = {name: value for name, value in msgspec.structs.asdict(Profile.resolve(analyzer="jieba")).items()}
+    for name in ("jieba_idf", "probe", "versions"):
+        del old[name]
+    profile = Profile.decode(msgspec.json.encode(old))
+    request.getfixturevalue("changed_rjieba")
+
+    assert Analysis(profile).texts(["a"], ["一个文本 with words"]).kept == [0]
+    profile.check_same(profile.replace(probe="0" * 32, jieba_idf="0" * 32, versions={"jieba": "9"}))
+
+
+def test_an_index_that_is_there_is_taken_with_other_versions_of_the_same_effect(tmp_path, monkeypatch):
+    url = f"file:{tmp_path / 'a.index'}"
+    create_index(url, analyzer="jieba").close()
+    monkeypatch.setattr(analysis_module, "installed_versions", lambda _segmenter: {"jieba": "9"})
+
+    create_index(url, analyzer="jieba", if_not_exists=True).close()
+
+
+def test_another_idf_of_jieba_is_refused_when_the_index_is_opened(tmp_path, monkeypatch):
+    url = f"file:{tmp_path / 'a.index'}"
+    create_index(url, analyzer="jieba").close()
+    monkeypatch.setattr(config, "jieba_idf_digest", lambda: "0" * 32)
+
+    with pytest.raises(ProfileMismatch, match="jieba_idf"):
+        open_index(url)
+
+
+def test_features_of_the_callers_own_are_not_probed():
+    with create_index("memory:", analyzer="weighted") as index:
+        assert (index.profile.probe, index.profile.versions) == (None, None)
+
+
+def digest(analyzer=None, **options):
+    return probe_digest(Fingerprinter(analyzer or ShingleAnalyzer(), **options))
+
+
+def test_a_probe_differs_where_anything_that_counts_differs(monkeypatch):
+    tables = [IdfTable(documents=9, frequencies={"我": count}) for count in (2, 3)]
+    digests = [digest(), digest(ShingleAnalyzer(size=5)), digest(ShingleAnalyzer(binary=True)), digest(seed=1)]
+    digests += [digest(hash="md5"), *(digest(LearnedAnalyzer(idf=table)) for table in tables)]
+    monkeypatch.setattr(probe, "_TEXTS", probe._TEXTS[:-1])
+    digests.append(digest())
+
+    assert len(set(digests)) == len(digests)
+
+
+def test_a_probe_sees_the_sketches(monkeypatch):
+    before = digest()
+    plain = probe.sketches_and_digests
+    monkeypatch.setattr(probe, "sketches_and_digests", lambda texts: (plain(texts)[0] ^ 1, plain(texts)[1]))
+
+    assert digest() != before

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simhash_hbase.analyzers import (
     Analyzer,
@@ -24,7 +23,7 @@ from simhash_hbase.fingerprint import Fingerprinter, count_features, fingerprint
 from simhash_hbase.idf import IdfTable, Reservoir
 from simhash_hbase.probe import installed_versions, probe_digest
 from simhash_hbase.profile import Profile
-from simhash_hbase.sketch import sketches_and_digests, text_digests
+from simhash_hbase.sketch import Sketched, sketches_and_digests, text_digests
 
 __all__ = ["Analysed", "Analysis", "learn_idf", "make_analyzer"]
 
@@ -180,26 +179,28 @@ class Analysis:
         simhashes, features = self._fingerprinter.fingerprint_many(texts)
         kept = np.flatnonzero(features).tolist()
         few = [texts[i] for i in kept]
-        sketches, digests = self._sketches(few)
+        sketched = self._sketched(few)
         return Analysed(
             Entries(
                 ids=[ids[i] for i in kept],
                 simhashes=simhashes[kept],
-                sketches=sketches,
-                sketched=np.full(len(kept), self.profile.sketch is not None),
+                sketches=sketched.sketches,
+                sketched=sketched.telling,
                 features=features[kept],
                 lengths=np.fromiter(map(len, few), np.int32, len(few)),
-                digests=digests,
+                digests=sketched.digests,
                 metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
             ),
             kept,
             dict.fromkeys(np.flatnonzero(features == 0).tolist(), NO_FEATURE),
         )
 
-    def _sketches(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], list[bytes]]:
+    def _sketched(self, texts: Sequence[str]) -> Sketched:
         if self.profile.sketch is None:
-            return np.zeros((len(texts), SKETCH_WORDS), np.uint64), text_digests(texts)
-        return sketches_and_digests(texts)
+            none = np.zeros((len(texts), SKETCH_WORDS), np.uint64)
+            return Sketched(none, text_digests(texts), np.zeros(len(texts), np.bool_))
+        sketched = sketches_and_digests(texts)
+        return sketched._replace(sketches=np.where(sketched.telling[:, None], sketched.sketches, np.uint64(0)))
 
     def features(
         self, ids: Sequence[str], features: Sequence[Features], metadata: Sequence[Metadata | None] | None = None

@@ -94,11 +94,12 @@ def make_answers(
     """
     answers = []
     complete = rule.match == "distance" and rule.distance <= profile.distance
-    columns = zip(entries.ids, entries.digests, entries.features.tolist(), neighbours.truncated.tolist(), strict=True)
-    for (name, digest, features, truncated), hits in zip(columns, neighbours.hits, strict=True):
+    sizes = map(profile.is_short, entries.features.tolist(), entries.lengths.tolist())
+    columns = zip(entries.ids, entries.digests, sizes, neighbours.truncated.tolist(), strict=True)
+    for (name, digest, short, truncated), hits in zip(columns, neighbours.hits, strict=True):
         matches = _sorted(hits, name, digest)
         cut = truncated or (limit is not None and len(matches) > limit)
-        answers.append(Answer(matches[:limit], cut, complete and not cut, 0 < features < profile.short))
+        answers.append(Answer(matches[:limit], cut, complete and not cut, short))
     return answers
 
 

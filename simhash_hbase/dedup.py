@@ -97,7 +97,7 @@ class Deduplicator:
         self._mark_removed(entries, decisions, decided, oldest)
         repeated = [d.id for at, d in enumerate(decisions) if at not in decided]
         named = [d.of for d in decisions if d.of is not None]
-        told = [with_short(d, entries, at, self._profile.short) for at, d in enumerate(decisions)]
+        told = [with_short(d, entries, at, self._profile) for at, d in enumerate(decisions)]
         return Plan(told, batch.entries, batch.outcomes, list(dict.fromkeys([*repeated, *named])), sorted(expired))
 
     def _compare(self, batch: Batch, oldest: int) -> set[str]:

@@ -7,7 +7,6 @@ gives 0. Where no bit is decided, there is no fingerprint: the weights are 0, ro
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from math import isfinite, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 from simhash_hbase.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
 from simhash_hbase.hashes import check_hash, hash_features
-from simhash_hbase.wordsums import MAX_TOTAL, MAX_WEIGHT, SCALE, WordSums
+from simhash_hbase.weights import MAX_TOTAL, SCALE, Feature, cosine, count_features, integer_weights
+from simhash_hbase.wordsums import WordSums
 
 __all__ = [
     "SCALE",
@@ -31,25 +31,6 @@ __all__ = [
 NO_WEIGHT = (
     "the weights of the features are 0, cancel each other or are below 1/131,072, so the document has no fingerprint"
 )
-
-Feature = str | int | tuple[str | int, float]
-"""A feature, which weighs 1, or a pair of feature and weight."""
-
-
-def _integer_weight(weight: float) -> int:
-    if not isfinite(weight) or abs(weight) > MAX_WEIGHT:
-        raise InvalidArgument(f"A weight is a finite number of at most {MAX_WEIGHT:.0e}, not {weight}.")
-    return round(weight * SCALE)
-
-
-def _pairs(features: Iterable[Feature]) -> tuple[list[str | int], list[int]]:
-    names: list[str | int] = []
-    weights: list[int] = []
-    for feature in features:
-        name, weight = feature if isinstance(feature, tuple) else (feature, 1)
-        names.append(name)
-        weights.append(_integer_weight(weight))
-    return names, weights
 
 
 def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
@@ -83,7 +64,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
     >>> (bit_sums([(0b01, 2), (0b11, 1)], hash="none")[-2:] // SCALE).tolist()
     [-1, 3]
     """
-    names, weights = _pairs(features)
+    names, weights = integer_weights(features)
     if not names:
         check_hash(hash, seed)
         raise EmptyDocument("The text leaves no feature, so it has no fingerprint.")
@@ -93,26 +74,6 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
     if not sums.any():
         raise EmptyDocument(NO_WEIGHT)
     return sums
-
-
-def count_features(features: Iterable[Feature]) -> int:
-    """Count the distinct features whose weights, added up, are not 0.
-
-    Parameters
-    ----------
-    features : iterable of str, int or (feature, weight)
-        As for `bit_sums`.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> count_features([("x", 3), ("x", -3), ("y", 1), ("y", 2), ("z", 1e-6)])
-    1
-    """
-    return sum(weight != 0 for weight in _summed(features).values())
 
 
 def hash_signs(features: Sequence[str | int], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
@@ -169,37 +130,6 @@ def fingerprint(features: Iterable[Feature], *, hash: str = "murmur3", seed: int
     """
     bits = np.packbits(bit_sums(features, hash=hash, seed=seed) > 0)
     return int.from_bytes(bits.tobytes(), "big")
-
-
-def cosine(a: Iterable[Feature], b: Iterable[Feature]) -> float:
-    """Compute the cosine of two documents' weights.
-
-    Parameters
-    ----------
-    a, b : iterable of str, int or (feature, weight)
-        Plain features weigh 1; repeated ones add up.
-
-    Returns
-    -------
-    float
-        1 for equal directions, 0 where nothing is shared or a side weighs nothing.
-
-    Examples
-    --------
-    >>> round(cosine("我 喜欢 看 电视".split(), "我 喜欢 看 电影".split()), 3)
-    0.75
-    """
-    first, second = _summed(a), _summed(b)
-    dot = sum(weight * second.get(name, 0) for name, weight in first.items())
-    norms = sum(w * w for w in first.values()) * sum(w * w for w in second.values())
-    return dot / sqrt(norms) if norms else 0.0
-
-
-def _summed(features: Iterable[Feature]) -> dict[str | int, int]:
-    sums: dict[str | int, int] = {}
-    for name, weight in zip(*_pairs(features), strict=True):
-        sums[name] = sums.get(name, 0) + weight
-    return sums
 
 
 class Fingerprinter:

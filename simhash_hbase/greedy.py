@@ -176,8 +176,8 @@ def with_original(decision: Decision, simhash: int, original: int | None) -> Dec
     return decision
 
 
-def with_short(decision: Decision, entries: Entries, at: int, limit: int) -> Decision:
-    """Say of a decision whether the text was short: below `limit` features."""
-    if not 0 < int(entries.features[at]) < limit:
+def with_short(decision: Decision, entries: Entries, at: int, profile: Profile) -> Decision:
+    """Say of a decision whether the text was short, as the profile says."""
+    if not profile.is_short(int(entries.features[at]), int(entries.lengths[at])):
         return decision
     return replace(decision, short=True)

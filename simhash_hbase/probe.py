@@ -79,13 +79,13 @@ def probe_digest(fingerprinter: Fingerprinter) -> str:
     """
     texts = [*_TEXTS, *_dictionary_text(fingerprinter)]
     simhashes, counts = fingerprinter.fingerprint_many(texts)
-    sketches, digests = sketches_and_digests(texts)
+    sketched = sketches_and_digests(texts)
     features = [
         # Weights as they count: the last bit of a logarithm is not the same on every platform.
         [(name, round(weight * SCALE)) for name, weight in fingerprinter.analyzer.features(text)]
         for text in texts
     ]
-    found = (features, simhashes.tolist(), counts.tolist(), sketches.tolist(), digests)
+    found = (features, simhashes.tolist(), counts.tolist(), sketched.sketches.tolist(), sketched.digests)
     return blake2b(msgspec.msgpack.encode(found), digest_size=_DIGEST_BYTES).hexdigest()
 
 

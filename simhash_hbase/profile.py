@@ -104,7 +104,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     sketch: int | None = 1
     """Version of the sketch that is kept with a document; None: none is kept."""
     short: Annotated[int, msgspec.Meta(ge=0)] = 30
-    """Below so many features an answer says that the text is short."""
+    """Below so many features an answer says that the text is short; 0: never."""
+    short_characters: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Below so many characters, too; 0: never."""
     max_rows_per_prefix: Positive = 10_000
     """Block rows of one prefix that a query reads at most; more is said as ``truncated``."""
     max_members: Positive = 1_000
@@ -189,6 +191,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def ttl_ms(self) -> int | None:
         """Milliseconds after which an unseen document expires, or None."""
         return None if self.ttl_days is None else round(self.ttl_days * MS_A_DAY)
+
+    def is_short(self, features: int, characters: int) -> bool:
+        """Say whether a text is so short that near copies may be missed; 0 stands for what is not known."""
+        return 0 < features < self.short or 0 < characters < self.short_characters
 
     def oldest(self, now: int) -> int:
         """Say since when a document must have been seen to count at time `now`, both in ms since 1970."""

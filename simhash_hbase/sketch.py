@@ -7,18 +7,20 @@ that the lowest bit. An empty bin takes the value of the first filled one in an 
 J + (1 - J) / 2. Integers modulo 2**64 only: a sketch is the same on every platform.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.text import code_points, normalize, to_text
+from simhash_hbase.text import normalize, point_pieces, to_text
 
 __all__ = [
     "SKETCH_VERSION",
     "SKETCH_WORDS",
+    "Sketched",
     "jaccard",
     "normalize",
     "similarity",
@@ -37,8 +39,8 @@ _BIN_SHIFT = np.uint64(64 - 9)
 _SHINGLE = 5
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _DIGEST_BYTES = 16
-_BATCH_POINTS = 1 << 15
-"""Characters hashed together: enough to hide numpy's cost a call, few enough for the cache."""
+_BATCH = 64
+"""Texts whose empty bins are filled together: enough to hide numpy's cost a call, few enough for the cache."""
 
 # Odd constants with well mixed bits: the golden ratio, and those of splitmix64 (Steele 2014).
 _M1 = np.uint64(0x9E3779B97F4A7C15)
@@ -81,16 +83,6 @@ def _shingle_hashes(points: NDArray[np.uint32]) -> NDArray[np.uint64]:
     return _mix(values)
 
 
-def _minima(batch: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint64]:
-    """Give for each text the smallest hash of each bin, `_EMPTY` where there is none."""
-    minima = np.full((len(batch), _BINS), _EMPTY)
-    for row, points in zip(minima, batch, strict=True):
-        if len(points):
-            hashes = _shingle_hashes(points)
-            np.minimum.at(row, (hashes >> _BIN_SHIFT).astype(np.intp), hashes)
-    return minima
-
-
 def _densify(minima: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Fill empty bins, except in rows where all are empty."""
     filled = minima != _EMPTY
@@ -105,31 +97,46 @@ def _densify(minima: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return minima
 
 
-def _sketches(batch: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint64]:
-    minima = _densify(_minima(batch))
-    bits = ((minima & np.uint64(1)) != 0) & (minima != _EMPTY)
+def _sketches(minima: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    filled = _densify(minima)
+    bits = ((filled & np.uint64(1)) != 0) & (filled != _EMPTY)
     return np.packbits(bits, axis=1).view(">u8").astype(np.uint64)
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[NDArray[np.uint32]]]:
-    batch: list[NDArray[np.uint32]] = []
+def _read(text: str, minima: NDArray[np.uint64]) -> tuple[bytes, int]:
+    """Put the smallest hash of each bin into a row of `_EMPTY`; give digest and characters of the normalised text."""
+    digest = blake2b(digest_size=_DIGEST_BYTES)
     size = 0
-    for text in texts:
-        points = code_points(text)
-        batch.append(points)
-        size += len(points) + _BINS
-        if size >= _BATCH_POINTS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    before = np.empty(0, np.uint32)
+    for piece in point_pieces(text):
+        digest.update(to_text(piece).encode())
+        size += len(piece)
+        # Shingles reach over the borders of pieces.
+        points = np.concatenate([before, piece]) if len(before) else piece
+        if len(points) >= _SHINGLE:
+            _keep_smallest(minima, _shingle_hashes(points))
+        before = points[1 - _SHINGLE :]
+    if 0 < size < _SHINGLE:
+        _keep_smallest(minima, _shingle_hashes(before))
+    return digest.digest(), size
 
 
-def _digest(points: NDArray[np.uint32]) -> bytes:
-    return blake2b(to_text(points).encode(), digest_size=_DIGEST_BYTES).digest()
+def _keep_smallest(minima: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> None:
+    np.minimum.at(minima, (hashes >> _BIN_SHIFT).astype(np.intp), hashes)
 
 
-def sketches_and_digests(texts: Sequence[str]) -> tuple[NDArray[np.uint64], list[bytes]]:
+class Sketched(NamedTuple):
+    """What is kept of texts, a row a text."""
+
+    sketches: NDArray[np.uint64]
+    """Shape (texts, 8); see `sketch_many`."""
+    digests: list[bytes]
+    """See `text_digests`."""
+    telling: NDArray[np.bool_]
+    """Whether a sketch says anything: that of one shingle alone, a text of at most five characters, does not."""
+
+
+def sketches_and_digests(texts: Sequence[str]) -> Sketched:
     """Sketch and digest texts, normalising each once.
 
     Parameters
@@ -139,17 +146,20 @@ def sketches_and_digests(texts: Sequence[str]) -> tuple[NDArray[np.uint64], list
 
     Returns
     -------
-    sketches : ndarray of uint64, shape (texts, 8)
-        As `sketch_many` gives them.
-    digests : list of bytes
-        As `text_digests` gives them.
+    Sketched
     """
-    sketches = [np.empty((0, SKETCH_WORDS), np.uint64)]
+    sketches = np.empty((len(texts), SKETCH_WORDS), np.uint64)
     digests: list[bytes] = []
-    for batch in _batches(texts):
-        sketches.append(_sketches(batch))
-        digests.extend(map(_digest, batch))
-    return np.concatenate(sketches), digests
+    sizes: list[int] = []
+    for start in range(0, len(texts), _BATCH):
+        few = texts[start : start + _BATCH]
+        minima = np.full((len(few), _BINS), _EMPTY)
+        for text, row in zip(few, minima, strict=True):
+            digest, size = _read(text, row)
+            digests.append(digest)
+            sizes.append(size)
+        sketches[start : start + len(few)] = _sketches(minima)
+    return Sketched(sketches, digests, np.array(sizes, np.int64) > _SHINGLE)
 
 
 def sketch_many(texts: Sequence[str]) -> NDArray[np.uint64]:
@@ -170,9 +180,7 @@ def sketch_many(texts: Sequence[str]) -> NDArray[np.uint64]:
     >>> sketch_many(["天地玄黄", "天地玄黄!"]).shape
     (2, 8)
     """
-    sketches = [np.empty((0, SKETCH_WORDS), np.uint64)]
-    sketches.extend(map(_sketches, _batches(texts)))
-    return np.concatenate(sketches)
+    return sketches_and_digests(texts).sketches
 
 
 def text_digests(texts: Sequence[str]) -> list[bytes]:
@@ -193,7 +201,14 @@ def text_digests(texts: Sequence[str]) -> list[bytes]:
     >>> text_digests(["A b"]) == text_digests(["ab."])
     True
     """
-    return [_digest(code_points(text)) for text in texts]
+    return [_digest(text) for text in texts]
+
+
+def _digest(text: str) -> bytes:
+    digest = blake2b(digest_size=_DIGEST_BYTES)
+    for piece in point_pieces(text):
+        digest.update(to_text(piece).encode())
+    return digest.digest()
 
 
 def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -7,14 +7,15 @@ U+FE00-U+FE0F count as nothing). So blanks, punctuation, symbols and control cha
 
 import sys
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.marks import PIECE, bounded_marks, joining, pieces
+from simhash_hbase.marks import bounded_marks, joining, pieces
 
-__all__ = ["bounded_marks", "code_points", "normalize", "to_text"]
+__all__ = ["bounded_marks", "code_points", "normalize", "point_pieces", "to_text"]
 
 _TABLE_SIZE = 0x20000
 _SLOW = 0xFFFFFFFF
@@ -80,9 +81,24 @@ def code_points(text: str) -> NDArray[np.uint32]:
     ndarray of uint32
         One number a character that is left.
     """
-    if len(text) <= PIECE:
-        return _piece_points(text)
-    return np.concatenate([_piece_points(piece) for piece in pieces(text)])
+    found = list(point_pieces(text))
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def point_pieces(text: str) -> Iterator[NDArray[np.uint32]]:
+    """Give the code points of the normalised text, a piece at a time: a long text is never held as numbers whole.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Yields
+    ------
+    ndarray of uint32
+        At least one piece; together they are what `code_points` gives.
+    """
+    return map(_piece_points, pieces(text))
 
 
 def _piece_points(piece: str) -> NDArray[np.uint32]:
@@ -119,7 +135,7 @@ def normalize(text: str) -> str:
     >>> normalize("Ｐython is “sexy”！")
     'pythonissexy'
     """
-    return to_text(code_points(text))
+    return "".join(map(to_text, point_pieces(text)))
 
 
 def to_text(points: NDArray[np.uint32]) -> str:

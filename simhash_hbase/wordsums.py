@@ -15,15 +15,9 @@ from simhash_hbase.analyzers import CountingAnalyzer
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.hashes import hash_features
 from simhash_hbase.segment import cut_run
+from simhash_hbase.weights import MAX_TOTAL, MAX_WEIGHT, SCALE
 
-__all__ = ["MAX_TOTAL", "MAX_WEIGHT", "SCALE", "WordSums"]
-
-SCALE = 65536
-"""Integer units of a weight of 1."""
-MAX_WEIGHT = 1e9
-"""No feature weighs more: a larger weight is a mistake."""
-MAX_TOTAL = 1 << 62
-"""All weights of a document together stay below it, in integer units."""
+__all__ = ["WordSums"]
 
 # A row takes some 300 bytes with its word and the dictionaries that lead to it: 80 MB in all.
 _MAX_ROWS = 1 << 18

@@ -2,8 +2,10 @@
 
 import pytest
 
+from simhash_hbase import create_index
 from simhash_hbase.analysis import Analysis, learn_idf
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.explain import Side, compare
 from simhash_hbase.profile import Profile
 
 
@@ -44,3 +46,25 @@ def test_a_sample_is_the_same_for_the_same_stream():
     texts = [f"第{number}个文件说的是不同的事情" for number in range(50)]
 
     assert learn_idf(texts, limit=10).digest() == learn_idf(iter(texts), limit=10).digest()
+
+
+def test_a_text_of_at_most_five_characters_has_no_sketch():
+    analysis = Analysis(Profile.resolve(analyzer="shingle"))
+
+    entries = analysis.texts(["a", "b", "c"], ["天地玄黄宇", "天 地，玄黄宇宙洪荒日月盈昃", "abc"]).entries
+
+    assert entries.sketched.tolist() == [False, True, False]
+    assert entries.sketches.any(axis=1).tolist() == [False, True, False]
+    assert all(entries.digests)
+
+
+def test_texts_of_one_shingle_have_no_similarity_and_are_judged_by_distance():
+    with create_index("memory:", analyzer="shingle") as index:
+        for name, text in (("same", "天地玄黄"), ("other", "日月盈昃"), ("long", "天地玄黄宇宙洪荒")):
+            index.add(name, text)
+
+        answer = index.query("天地玄黄!")
+        assert [(m.id, m.similarity, m.exact) for m in answer.matches] == [("same", None, True)]
+        sides = [Side.of_text(name, text, index.analysis) for name, text in (("a", "天地玄黄"), ("b", "天地玄黄宇宙"))]
+        assert compare(*sides, index.profile)["similarity"] is None
+        assert index.claim("new", "天地玄黄").similarity is None

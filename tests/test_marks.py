@@ -114,7 +114,6 @@ PATTERNS = [
 @pytest.mark.parametrize("shift", range(4))
 def test_pieces_normalise_as_the_whole_does(pattern, shift, monkeypatch):
     monkeypatch.setattr(marks, "PIECE", 50)
-    monkeypatch.setattr(text, "PIECE", 50)
     string = "x" * shift + pattern * 60
 
     lowered = unicodedata.normalize("NFKC", string).lower()

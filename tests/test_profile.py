@@ -124,6 +124,21 @@ def test_the_rule_of_an_index_follows_its_profile():
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
 
 
+@pytest.mark.parametrize(
+    ("options", "short"),
+    [
+        ({}, [True, False, True, False, False]),
+        ({"short": 0, "short_characters": 300}, [True, True, False, False, False]),
+        ({"short": 30, "short_characters": 300}, [True, True, True, False, False]),
+        ({"short": 0}, [False] * 5),
+    ],
+)
+def test_a_text_is_short_by_features_by_characters_or_by_either(options, short):
+    sizes = [(29, 299), (30, 299), (29, 300), (30, 300), (0, 0)]
+
+    assert [Profile.resolve(**options).is_short(*each) for each in sizes] == short
+
+
 def test_expiry_is_counted_in_days():
     assert Profile.resolve().oldest(10**12) == 0
     assert Profile.resolve(ttl_days=1.5).oldest(10**12) == 10**12 - 129_600_000

@@ -11,6 +11,7 @@ from corpora import sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simhash_hbase import marks, sketch
 from simhash_hbase.sketch import (
     jaccard,
     normalize,
@@ -188,7 +189,7 @@ def test_a_digest_is_that_of_the_normalised_text():
 def test_sketches_and_digests_are_those_of_the_single_calls():
     texts = ["天地玄黄", "", "abc" * 20_000, "日月"]
 
-    sketches, digests = sketches_and_digests(texts)
+    sketches, digests, _ = sketches_and_digests(texts)
 
     assert (sketches == sketch_many(texts)).all()
     assert digests == text_digests(texts)
@@ -200,3 +201,41 @@ def test_exact_jaccard():
     assert jaccard("", "ab") == 0
     assert jaccard("", "。") == 1
     assert jaccard("abc", "bcd", size=2) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "telling"), [("", False), ("a", False), ("a b c d e!", False), ("abcdef", True), ("天地玄黄宇宙", True)]
+)
+def test_one_shingle_says_nothing_about_similarity(text, telling):
+    assert sketches_and_digests(["some other text", text]).telling.tolist() == [True, telling]
+
+
+@pytest.mark.parametrize("length", [40, 49, 50, 51, 54, 55, 99, 100, 101, 104, 500])
+def test_a_text_of_several_pieces_has_the_sketch_and_the_digest_of_the_whole(length, monkeypatch):
+    text = edited("天" * length, 3 * length, length)
+    whole = sketches_and_digests([text])
+    monkeypatch.setattr(marks, "PIECE", 50)
+    pieced = sketches_and_digests([text])
+
+    assert (pieced.sketches == whole.sketches).all()
+    assert pieced.digests == whole.digests == text_digests([text])
+    assert as_integer(pieced.sketches[0]) == slow_sketch(text)
+
+
+def test_pieces_shorter_than_a_shingle_make_shingles_together(monkeypatch):
+    monkeypatch.setattr(marks, "PIECE", 1)
+    monkeypatch.setattr(marks, "_SEARCHED", 1)
+
+    for text in ("天地", "天地玄黄", "天地玄黄宇", "天地玄黄宇宙洪荒，日月盈昃"):
+        assert as_integer(sketch_many([text])[0]) == slow_sketch(text)
+
+
+def test_a_long_text_is_never_held_as_numbers_whole(monkeypatch):
+    sizes = []
+    plain = sketch._shingle_hashes
+    monkeypatch.setattr(sketch, "_shingle_hashes", lambda points: sizes.append(len(points)) or plain(points))
+
+    sketches_and_digests(["deadbeef01" * 100_000])
+
+    assert len(sizes) > 10
+    assert max(sizes) < 80_000

@@ -163,7 +163,7 @@ class Run:
 
     def tell(self, claim: Claim, decision: Decision) -> None:
         """Answer a claim."""
-        claim.answer = with_short(decision, self.entries, claim.at, self.profile.short)
+        claim.answer = with_short(decision, self.entries, claim.at, self.profile)
         claim.near = []
 
     def start_over(self, claim: Claim) -> None:

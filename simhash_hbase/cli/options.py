@@ -151,6 +151,8 @@ def index_options(function: F) -> F:
         _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
         _index("--short", type=click.IntRange(0), metavar="N", show_default="30",
                help="Features below which a text is called short."),
+        _index("--short-characters", type=click.IntRange(0), metavar="N", show_default="0",
+               help="Characters below which it is called so, too; with --short 0 by these alone."),
         _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default="10000",
                help="Rows that one scan of a query reads at most; told when cut."),
         _index("--max-members", type=click.IntRange(1), metavar="N", show_default="1000",
@@ -186,7 +188,8 @@ def match_options(function: F) -> F:
 
 PROFILE_OPTIONS = frozenset({
     "analyzer", "top", "shingle", "binary", "segmenter", "hash_", "seed", "scheme", "distance", "match", "similarity",
-    "fingerprints", "no_sketch", "short", "max_rows_per_prefix", "max_members", "ttl_days", "lease_s", "grace_s",
+    "fingerprints", "no_sketch", "short", "short_characters", "max_rows_per_prefix", "max_members", "ttl_days",
+    "lease_s", "grace_s",
 })  # fmt: skip
 
 

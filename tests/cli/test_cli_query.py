@@ -1,5 +1,6 @@
 """``query``: what is asked, and what the answers say."""
 
+import json
 import re
 
 import pytest
@@ -110,3 +111,16 @@ def test_query_as_a_table_says_that_there_are_more(cli, filled):
 
     [row] = [line for line in asked.out.decode().splitlines() if line.startswith("│")]
     assert "there are more" in row
+
+
+@pytest.mark.parametrize(("length", "short"), [(299, True), (300, False)])
+def test_short_may_mean_under_a_number_of_characters(cli, tmp_path, length, short):
+    url, file = f"file:{tmp_path / 'some.index'}", tmp_path / "a.jsonl"
+    file.write_text(json.dumps({"id": "a", "text": "0123456789" * 29 + "x" * (length - 290)}))
+    options = ["--analyzer", "shingle", "--short", "0", "--short-characters", "300"]
+    cli("create", url, *options)
+
+    assert cli("claim", url, file).record["short"] is short
+    assert cli("query", url, file).record["short"] is short
+    assert cli("query", url, "--id", "a").record["short"] is short
+    assert cli("dedup", f"{url}2", file, "--create", *options).record["short"] is short

@@ -43,6 +43,7 @@ from simhash_hbase.errors import (
 from simhash_hbase.fingerprint import Fingerprinter, cosine, fingerprint
 from simhash_hbase.greedy import Decision
 from simhash_hbase.hamming import hamming
+from simhash_hbase.hashes import WeakHashWarning
 from simhash_hbase.idf import IdfTable
 from simhash_hbase.index import Index
 from simhash_hbase.profile import MatchRule, Profile
@@ -86,6 +87,7 @@ __all__ = [
     "StoreUnavailable",
     "Stored",
     "Unsupported",
+    "WeakHashWarning",
     "WeightedAnalyzer",
     "WorkerLost",
     "cosine",

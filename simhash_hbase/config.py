@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from simhash_hbase.analysis import Analysis, learn_idf
 from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, MissingExtra, SimhashError
+from simhash_hbase.hashes import warn_of_weak_hash
 from simhash_hbase.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index import Index
 from simhash_hbase.ownrows import read_profile
@@ -217,8 +218,14 @@ def create_index(
         When the options cannot be.
     ProfileMismatch
         When there is one with another profile.
+
+    Warns
+    -----
+    WeakHashWarning
+        When the hash is one that leaves bits of a fingerprint constant.
     """
     profile, idf = resolve_profile(learn_from, **options)
+    warn_of_weak_hash(profile.hash)
     profile = Analysis(profile, idf).probed_profile()
     try:
         store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)

@@ -1,11 +1,14 @@
 """Hashes of features: published values, ranges, refusals."""
 
+from itertools import product
+
 import mmh3
 import numpy as np
 import pytest
 
+from simhash_hbase import create_index
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.hashes import HASHES, hash_features
+from simhash_hbase.hashes import HASHES, WeakHashWarning, hash_features
 
 
 def one(feature, name, seed=0):
@@ -75,3 +78,23 @@ def test_a_lone_surrogate_can_be_hashed(name):
 
 def test_another_seed_gives_another_hash():
     assert one("a", "murmur3", 1) != one("a", "murmur3", 2)
+
+
+def test_times33_is_warned_of_where_an_index_is_made_with_it():
+    with pytest.warns(WeakHashWarning, match="times33 leaves about 30 of 64 bits constant"):
+        create_index("memory:", analyzer="shingle", hash="times33").close()
+
+
+@pytest.mark.parametrize("name", ["murmur3", "md5", "jenkins"])
+def test_of_other_hashes_nobody_is_warned(name):
+    # A warning is an error in these tests.
+    create_index("memory:", analyzer="shingle", hash=name).close()
+
+
+@pytest.mark.parametrize(("name", "constant"), [("murmur3", False), ("times33", True)])
+def test_times33_leaves_bits_of_ordinary_words_constant(name, constant):
+    words = ["".join(word) for word in product("天地玄黄宇宙洪荒日月盈昃", repeat=2)]
+    hashes = hash_features(words, hash=name)
+
+    always, never = np.bitwise_and.reduce(hashes), ~np.bitwise_or.reduce(hashes)
+    assert (int(np.bitwise_count(always | never)) >= 16) is constant

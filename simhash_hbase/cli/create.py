@@ -17,7 +17,7 @@ from simhash_hbase.cli.options import (
 )
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.sample import sample_texts
-from simhash_hbase.cli.shortfalls import warn_of_shortfalls
+from simhash_hbase.cli.shortfalls import warn_of_shortfalls, warnings_as_lines
 from simhash_hbase.config import create_index
 from simhash_hbase.errors import InvalidArgument
 
@@ -46,7 +46,9 @@ def command(url: str, files: tuple[str, ...], if_not_exists: bool, **options: An
     output = Output.of(options)
     texts = sample_texts(options, output)
     fields = {**profile_fields(options), **store_fields(options)}
-    with create_index(url, learn_from=texts, if_not_exists=if_not_exists, **fields) as index:
+    with warnings_as_lines(output):
+        made = create_index(url, learn_from=texts, if_not_exists=if_not_exists, **fields)
+    with made as index:
         output.record(msgspec.to_builtins(index.profile))
         warn_of_shortfalls(index.store, output)
     output.close()

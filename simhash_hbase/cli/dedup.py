@@ -36,7 +36,7 @@ from simhash_hbase.cli.options import (
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.report import open_report, partial_report, tell_report
 from simhash_hbase.cli.sample import texts_of
-from simhash_hbase.cli.shortfalls import warn_of_shortfalls
+from simhash_hbase.cli.shortfalls import warn_of_shortfalls, warnings_as_lines
 from simhash_hbase.cli.spool import spooled
 from simhash_hbase.config import create_index, create_store, open_index
 from simhash_hbase.dedup import Deduplicator
@@ -261,9 +261,9 @@ def _open(url: str, sources: tuple[str, ...], given: dict[str, Any], options: di
     except IndexMissing:
         if not options["create"]:
             raise
-        target = "memory:" if options["dry_run"] else url
         stored = {} if options["dry_run"] else store_fields(options)
-        made = _create(target, sources, given, {**fields, **stored}, output)
+        with warnings_as_lines(output):
+            made = _create("memory:" if options["dry_run"] else url, sources, given, {**fields, **stored}, output)
         warn_of_shortfalls(made.store, output)
         return made
     if fields:

@@ -1,9 +1,14 @@
-"""What of a new table could not be made as asked."""
+"""What of a new index could not be made as asked, or should be made otherwise."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from simhash_hbase.cli.output import Output
+from simhash_hbase.hashes import WeakHashWarning
 from simhash_hbase.stores.base import Shortfalls, Store
 
-__all__ = ["warn_of_shortfalls"]
+__all__ = ["warn_of_shortfalls", "warnings_as_lines"]
 
 
 def warn_of_shortfalls(store: Store, output: Output) -> None:
@@ -11,3 +16,13 @@ def warn_of_shortfalls(store: Store, output: Output) -> None:
     if isinstance(store, Shortfalls) and store.shortfalls:
         lines = ["warning: the table is not all that it should be; schema/ has it for an operator:", *store.shortfalls]
         output.warn("\n  ".join(lines))
+
+
+@contextmanager
+def warnings_as_lines(output: Output) -> Iterator[None]:
+    """Print what the library warns of as lines, not as Python does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", WeakHashWarning)
+        yield
+    for warning in caught:
+        output.warn(f"warning: {warning.message}")

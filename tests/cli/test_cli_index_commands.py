@@ -270,3 +270,17 @@ def test_a_copy_that_is_being_made_is_counted_by_its_bytes(tmp_path):
 
     assert copied_bytes(str(tmp_path / "[copy].index")) == 5
     assert copied_bytes(str(tmp_path / "other.index")) == 0
+
+
+@pytest.mark.parametrize("command", [["create"], ["dedup", "--create"]])
+def test_times33_is_warned_of_in_one_line(cli, tmp_path, corpus_file, command):
+    name, *options = command
+    files = [corpus_file] if name == "dedup" else []
+
+    done = cli(name, f"file:{tmp_path / 'a'}", *files, *options, "--analyzer", "shingle", "--hash", "times33")
+
+    assert done.code == 0
+    assert [line for line in done.err.splitlines() if "times33" in line] == [
+        "warning: hash times33 leaves about 30 of 64 bits constant on ordinary words: unrelated documents come near "
+        "each other, and searches read many rows; murmur3 does not"
+    ]

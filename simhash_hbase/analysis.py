@@ -23,6 +23,7 @@ from simhash_hbase.fingerprint import Fingerprinter, count_features, fingerprint
 from simhash_hbase.idf import IdfTable, Reservoir
 from simhash_hbase.probe import installed_versions, probe_digest
 from simhash_hbase.profile import Profile
+from simhash_hbase.segment import WORDS
 from simhash_hbase.sketch import Sketched, sketches_and_digests, text_digests
 
 __all__ = ["Analysed", "Analysis", "learn_idf", "make_analyzer"]
@@ -68,18 +69,20 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
     segmenter = profile.segmenter or "fast"
     match profile.analyzer:
         case "jieba":
-            return JiebaAnalyzer(top=profile.top, segmenter=segmenter)
+            return JiebaAnalyzer(top=profile.top, segmenter=segmenter, words=profile.words)
         case "learned":
             if idf is None:
                 raise InvalidProfile("analyzer learned needs a table: create the index with --learn-from FILE")
-            return LearnedAnalyzer(idf=idf, top=profile.top, segmenter=segmenter)
+            return LearnedAnalyzer(idf=idf, top=profile.top, segmenter=segmenter, words=profile.words)
         case "shingle":
             return ShingleAnalyzer(size=profile.shingle or 4, binary=profile.binary)
         case "weighted":
             return WeightedAnalyzer()
 
 
-def learn_idf(texts: Iterable[str], *, segmenter: str = "fast", limit: int = LEARN_FROM) -> IdfTable:
+def learn_idf(
+    texts: Iterable[str], *, segmenter: str = "fast", words: str | None = WORDS, limit: int = LEARN_FROM
+) -> IdfTable:
     """Count document frequencies over a sample of a stream of texts.
 
     Parameters
@@ -88,6 +91,8 @@ def learn_idf(texts: Iterable[str], *, segmenter: str = "fast", limit: int = LEA
         The user's own documents, however many.
     segmenter : str
         ``fast`` or ``jieba``.
+    words : str, optional
+        Version of words, as in the profile of the index.
     limit : int
         Documents sampled at most, evenly over the stream and always the same ones of the same stream.
 
@@ -107,7 +112,7 @@ def learn_idf(texts: Iterable[str], *, segmenter: str = "fast", limit: int = LEA
     sample: Reservoir[str] = Reservoir(limit=limit)
     for text in texts:
         sample.add(text)
-    return IdfTable.learn(word_set(text, segmenter=segmenter) for text in sample.items)
+    return IdfTable.learn(word_set(text, segmenter=segmenter, words=words) for text in sample.items)
 
 
 class Analysis:

@@ -9,7 +9,7 @@ from simhash_hbase.hashes import warn_of_weak_hash
 from simhash_hbase.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index import Index
 from simhash_hbase.ownrows import read_profile
-from simhash_hbase.profile import Profile
+from simhash_hbase.profile import SEGMENTING, Profile
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.segment import dictionary_digest, fast_available
 from simhash_hbase.stores.base import Store
@@ -23,7 +23,6 @@ __all__ = [
     "table_of",
 ]
 
-SEGMENTING = ("jieba", "learned")
 SCHEMES = {
     "file": "file:",
     "hbase": "hbase://",
@@ -268,7 +267,7 @@ def resolve_profile(learn_from: Iterable[str] | None = None, **options: object) 
     profile = _with_machine(Profile.resolve(**options))
     if learn_from is None:
         return profile, None
-    idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast")
+    idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)
     return profile.replace(idf=idf.digest(), idf_documents=idf.documents), idf
 
 

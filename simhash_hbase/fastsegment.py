@@ -3,7 +3,7 @@
 rjieba (jieba-rs, the same algorithm in Rust) cuts text without ASCII as jieba does. Elsewhere it
 does not, and these rules make the two agree:
 
-1. ASCII runs (``[a-zA-Z0-9+#&._%-]+``) are cut by jieba, through a cache; what lies between them
+1. ASCII runs (``[a-zA-Z0-9+#&._%-]+``) are cut by `cut_ascii`, through a cache; what lies between them
    is cut by rjieba in one call, with a separator in place of each run.
 2. A block in which the two meet as in a dictionary word of mixed script (``T恤``, ``卡拉OK``) is cut
    by jieba as a whole.
@@ -12,7 +12,8 @@ does not, and these rules make the two agree:
    rarer than their characters would be by chance come into question: 8,000 of two, five of three.
 4. Two paths of that model can weigh the same but for rounding, which the two round differently:
    the blocks with such a pair (`_TIES`, those found so far) are cut by jieba.
-5. Han characters outside U+4E00-U+9FD5, which jieba does not know as such, are single tokens.
+5. Han characters outside U+4E00-U+9FD5, which jieba does not know as such, are single tokens, and so are lone
+   surrogates, which rjieba does not take.
 """
 
 import re
@@ -20,18 +21,21 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
 
+from simhash_hbase.asciiruns import cut_ascii
 from simhash_hbase.blockruns import ASCII, HAN, HAN_RUN, ascii_runs
 from simhash_hbase.dictionary import jieba_cut, jieba_model, jieba_tokenizer
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.exceptionalwords import mixed_words, unlikely_words
+from simhash_hbase.longblocks import pieces
 
 __all__ = ["Bag", "FastSegmenter", "fast_available", "fast_segmenter"]
 
 _RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
+_SURROGATES = "\ud800-\udfff"
 _SEPARATOR = "\x00"
 
 _split_ascii = re.compile(f"([{ASCII}]+)").split
-_split_rare = re.compile(f"([{_RARE_HAN}{_SEPARATOR}]+)").split
+_split_rare = re.compile(f"([{_RARE_HAN}{_SURROGATES}{_SEPARATOR}]+)").split
 _find_letters = re.compile(f"[^\\W{HAN}{ASCII}]").findall
 _find_blocks = re.compile(f"[{HAN}{ASCII}]+").finditer
 
@@ -104,12 +108,10 @@ class FastSegmenter:
         list of str
             The tokens, blanks and punctuation among them; together they are the text.
         """
-        pieces = _split_rare(text)
-        if len(pieces) == 1:
-            return self._cut_plain(text)
         tokens: list[str] = []
-        for number, piece in enumerate(pieces):
-            tokens.extend(piece if number % 2 else self._cut_plain(piece))
+        for piece in pieces(text):
+            for number, part in enumerate(_split_rare(piece)):
+                tokens.extend(part if number % 2 else self._cut_plain(part))
         return tokens
 
     def cut_run(self, run: str) -> list[str]:
@@ -127,7 +129,7 @@ class FastSegmenter:
         """
         tokens = self._runs.get(run)
         if tokens is None:
-            tokens = jieba_cut(run)
+            tokens = cut_ascii(run)
             if len(run) <= _MAX_CACHED_LENGTH and len(self._runs) < _MAX_CACHED_RUNS:
                 self._runs[run] = tokens
         return tokens
@@ -164,6 +166,13 @@ class FastSegmenter:
         """
         if text.isascii():
             return Bag([], ascii_runs(text))
+        parts = pieces(text)
+        if len(parts) == 1:
+            return self._bag(text, letters=letters)
+        bags = [self._bag(part, letters=letters) for part in parts]
+        return Bag([token for bag in bags for token in bag.tokens], [run for bag in bags for run in bag.runs])
+
+    def _bag(self, text: str, *, letters: bool) -> "Bag":
         if _has_tie(text):
             return Bag(self.cut(text), [])
         stretches = HAN_RUN.findall(text)
@@ -200,7 +209,7 @@ class FastSegmenter:
         return not self._borders.isdisjoint(borders)
 
     def _cut_plain(self, text: str) -> list[str]:
-        """Cut a text that has neither rare Han characters nor the separator."""
+        """Cut a text that has neither rare Han characters nor the separator, nor an overlong block."""
         parts = _split_ascii(text)
         between, runs = parts[::2], parts[1::2]
         if _has_tie(text) or self._mixed(between, runs):

@@ -12,6 +12,8 @@ __all__ = ["FORMAT_VERSION", "MatchRule", "Profile"]
 
 FORMAT_VERSION = 1
 
+SEGMENTING = ("jieba", "learned")
+"""Analyzers that cut words."""
 DEFAULT_TOP = 200
 DEFAULT_SHINGLE = 4
 MS_A_DAY = 86_400_000
@@ -75,6 +77,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Shingles weigh 1 each, however often they occur."""
     segmenter: Literal["fast", "jieba"] | None = None
     """Which implementation cuts words, for analyzers that do."""
+    words: Literal["unicode-1"] | None = None
+    """Version of the words of scripts that jieba does not know, for analyzers that cut words; None in indexes of the
+    first release: each letter is a word."""
     dictionary: str | None = None
     """Digest of jieba's dictionary."""
     idf: str | None = None
@@ -152,6 +157,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         analyzer = given.get("analyzer", "jieba")
         if analyzer == "jieba":
             given.setdefault("top", DEFAULT_TOP)
+        if analyzer in SEGMENTING:
+            given.setdefault("words", "unicode-1")
         if analyzer == "shingle":
             given.setdefault("shingle", DEFAULT_SHINGLE)
         # Ready features come without a text that could be sketched.
@@ -248,6 +255,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return "analyzer shingle needs the number of characters (shingle)"
         if self.analyzer != "shingle" and (self.shingle is not None or self.binary):
             return f"shingle and binary go with analyzer shingle, not {self.analyzer}"
+        if self.words is not None and self.analyzer not in SEGMENTING:
+            return f"words goes with analyzers {' and '.join(SEGMENTING)}, not {self.analyzer}"
         if self.hash == "none" and self.analyzer != "weighted":
             return "hash none takes ready hashes as features, so it goes with analyzer weighted"
         return None

@@ -21,6 +21,8 @@ __all__ = ["WordSums"]
 
 # A row takes some 300 bytes with its word and the dictionaries that lead to it: 80 MB in all.
 _MAX_ROWS = 1 << 18
+# Words are short, but a run of letters may take megabytes.
+_MAX_CHARACTERS = 1 << 24
 _FIRST_ROWS = 1 << 12
 _DROPPED = 0
 """The row of every token that counts for no feature."""
@@ -40,6 +42,7 @@ class _Rows(dict[str, int]):
         super().__init__()
         self._analyzer = analyzer
         self._rows_of_words: dict[str, int] = {}
+        self.characters = 0
         self.words: list[str] = [""]
         self.weights: list[float] = [0.0]
 
@@ -47,6 +50,7 @@ class _Rows(dict[str, int]):
         word = self._analyzer.word(token)
         row = _DROPPED if word is None else self._row_of(word)
         self[token] = row
+        self.characters += len(token)
         return row
 
     def _row_of(self, word: str) -> int:
@@ -70,6 +74,7 @@ class _Runs(dict[bytes, int]):
         super().__init__()
         self._rows = rows
         self.several: list[list[int]] = [[]]
+        self.characters = 0
 
     def __missing__(self, run: bytes) -> int:
         rows = [self._rows[token] for token in cut_run(run.decode("ascii"))]
@@ -80,6 +85,7 @@ class _Runs(dict[bytes, int]):
         else:
             number = rows[0] if rows else _DROPPED
         self[run] = number
+        self.characters += len(run)
         return number
 
 
@@ -97,7 +103,7 @@ class WordSums:
 
     Notes
     -----
-    The tables start anew after 262,144 words. Threads take turns.
+    The tables start anew after 262,144 words, or 16 million characters of them. Threads take turns.
     """
 
     def __init__(self, analyzer: CountingAnalyzer, *, hash: str, seed: int) -> None:
@@ -142,7 +148,7 @@ class WordSums:
 
     def _counted(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Give the distinct rows of a text's words, and how often each occurs."""
-        if max(len(self._rows), len(self._runs)) > _MAX_ROWS:
+        if self._is_full():
             self._reset()
         bag = self._analyzer.bag(text)
         tokens = Counter(bag.tokens)
@@ -152,6 +158,10 @@ class WordSums:
             self._add_runs(bag.runs, rows, counts)
         self._learn_new_rows()
         return self._merged(np.array(rows, np.int64), np.array(counts, np.int64))
+
+    def _is_full(self) -> bool:
+        characters = self._rows.characters + self._runs.characters
+        return max(len(self._rows), len(self._runs)) > _MAX_ROWS or characters > _MAX_CHARACTERS
 
     def _add_runs(self, runs: list[bytes], rows: list[int], counts: list[int]) -> None:
         counted = Counter(runs)

@@ -18,7 +18,7 @@ from simhash_hbase.errors import MissingExtra
 from simhash_hbase.fingerprint import Fingerprinter, fingerprint
 from simhash_hbase.segment import cut, fast_available, segmenter
 
-ANALYZER = JiebaAnalyzer(top=200)
+ANALYZER = JiebaAnalyzer(top=200, words=None)
 FINGERPRINTER = Fingerprinter(ANALYZER)
 CONTEXT = 3
 CHUNK = 16

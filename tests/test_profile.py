@@ -147,3 +147,18 @@ def test_expiry_is_counted_in_days():
 def test_a_profile_cannot_be_changed_in_place():
     with pytest.raises(AttributeError):
         Profile.resolve().seed = 5
+
+
+def test_new_profiles_of_words_have_their_version_and_old_ones_none():
+    old = Profile.decode(b'{"analyzer": "learned", "segmenter": "fast", "idf": "00"}')
+
+    assert old.words is None
+    assert Profile.resolve(analyzer="learned").words == Profile.resolve().words == "unicode-1"
+    assert Profile.resolve(analyzer="shingle").words is None
+    assert Profile.decode(Profile.resolve().encode()).words == "unicode-1"
+
+
+@pytest.mark.parametrize(("analyzer", "words"), [("shingle", "unicode-1"), ("weighted", "unicode-1"), ("jieba", "x")])
+def test_a_version_of_words_goes_with_words(analyzer, words):
+    with pytest.raises(InvalidProfile, match="words"):
+        Profile.resolve(analyzer=analyzer, words=words)

@@ -10,7 +10,7 @@ from simhash_hbase import dictionary, fastsegment
 from simhash_hbase.blockruns import ASCII_RUN, ascii_runs
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.fastsegment import fast_available, fast_segmenter
-from simhash_hbase.segment import bag, cut, cut_run, dictionary_digest, segmenter
+from simhash_hbase.segment import Wording, bag, cut, cut_run, dictionary_digest, segmenter
 
 plain = segmenter("jieba")
 
@@ -94,6 +94,8 @@ mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
         "中a国",
         "常在的",
         "常在年底，我们",
+        "中国人民常在此地\ud800",
+        "\ud83d卡拉OK\udc00厅",
     ],
 )
 def test_fast_cuts_as_jieba_does(text):
@@ -147,7 +149,7 @@ def test_a_bag_holds_the_tokens_with_word_characters(text):
     def words(tokens):
         return sorted(token for token in tokens if any(c == "_" or c.isalnum() for c in token))
 
-    found = bag(text, name="fast", letters=True)
+    found = bag(text, Wording(words=None), letters=True)
     tokens = found.tokens + [token for run in found.runs for token in cut_run(run.decode())]
 
     assert words(tokens) == words(plain(text))
@@ -163,7 +165,7 @@ def test_without_rjieba_jieba_itself_cuts(monkeypatch):
 
     assert not fast_available()
     assert segmenter("fast")("买T恤") == ["买", "T恤"]
-    assert bag("买T恤", name="fast", letters=False).tokens == ["买", "T恤"]
+    assert bag("买T恤", Wording(words=None), letters=False).tokens == ["买", "T恤"]
 
 
 def test_an_unknown_segmenter_is_refused():

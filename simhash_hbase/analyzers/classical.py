@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from simhash_hbase.analyzers.worded import WordedAnalyzer
 from simhash_hbase.idf import jieba_idf
+from simhash_hbase.unicodewords import bounded_word
 
 __all__ = ["JiebaAnalyzer"]
 
@@ -51,7 +52,8 @@ class JiebaAnalyzer(WordedAnalyzer):
     """The classical recipe: jieba's words, weighted by TF-IDF with jieba's own table.
 
     As ``jieba.analyse.extract_tags`` does, words of one character and stop words are dropped and
-    words outside the table get its median; term frequencies are raw counts.
+    words outside the table get its median; term frequencies are raw counts. Words of the scripts that jieba does not
+    know are outside the table. Case and width count as in jieba, so a copy in upper case has other features.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class JiebaAnalyzer(WordedAnalyzer):
     """
 
     letters: ClassVar[bool] = False
+    folded: ClassVar[bool] = False
 
     top: int | None = 200
     """Features to keep, the heaviest; None for all."""
@@ -73,7 +76,7 @@ class JiebaAnalyzer(WordedAnalyzer):
         """Give the token if it counts, else None."""
         if len(token) < 2 or len(token.strip()) < 2 or token.lower() in STOP_WORDS:  # noqa: PLR2004
             return None
-        return token
+        return token if self.words is None else bounded_word(token)
 
     def word_weight(self, word: str) -> float:
         """Give a word's weight in jieba's table."""

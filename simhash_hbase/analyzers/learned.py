@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from simhash_hbase.analyzers.worded import WordedAnalyzer
-from simhash_hbase.analyzers.words import has_word_character
+from simhash_hbase.analyzers.words import learned_word
 from simhash_hbase.idf import Idf, IdfTable
 
 __all__ = ["LearnedAnalyzer"]
@@ -13,6 +13,9 @@ __all__ = ["LearnedAnalyzer"]
 @dataclass(frozen=True, kw_only=True)
 class LearnedAnalyzer(WordedAnalyzer):
     """Every word, lower-cased, weighted by TF-IDF with a table learned from the user's documents.
+
+    Copies that differ only in case, in width or in another compatible form of characters have the same features: the
+    text is brought to NFKC and lower case before it is cut.
 
     Raises
     ------
@@ -27,13 +30,14 @@ class LearnedAnalyzer(WordedAnalyzer):
     """
 
     letters: ClassVar[bool] = True
+    folded: ClassVar[bool] = True
 
     idf: IdfTable | Idf = field(repr=False)
     """Weights of words."""
 
     def word(self, token: str) -> str | None:
         """Give the token lower-cased if it holds a word character, else None."""
-        return token.lower() if has_word_character(token) else None
+        return learned_word(token, self.words)
 
     def word_weight(self, word: str) -> float:
         """Give a word's weight in the learned table."""

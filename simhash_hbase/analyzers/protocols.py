@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.segment import SEGMENTERS, Bag
+from simhash_hbase.segment import SEGMENTERS, WORDS, Bag
 
-__all__ = ["Analyzer", "CountingAnalyzer", "check_segmenter", "check_top", "weigh_tokens"]
+__all__ = ["Analyzer", "CountingAnalyzer", "check_segmenter", "check_top", "check_words", "weigh_tokens"]
 
 
 @runtime_checkable
@@ -61,6 +61,12 @@ def check_segmenter(name: str) -> None:
     """Refuse what is no segmenter."""
     if name not in SEGMENTERS:
         raise InvalidProfile(f"Unknown segmenter {name!r}: choose one of {', '.join(SEGMENTERS)}.")
+
+
+def check_words(words: str | None) -> None:
+    """Refuse a version of words that this release does not know."""
+    if words not in (None, WORDS):
+        raise InvalidProfile(f"Unknown version of words {words!r}: this version knows {WORDS}.")
 
 
 def check_top(top: int | None) -> None:

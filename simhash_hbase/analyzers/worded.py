@@ -2,10 +2,11 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
-from simhash_hbase.analyzers.protocols import check_segmenter, check_top, weigh_tokens
-from simhash_hbase.segment import Bag, bag, segmenter
+from simhash_hbase.analyzers.protocols import check_segmenter, check_top, check_words, weigh_tokens
+from simhash_hbase.segment import WORDS, Bag, Wording, bag, tokens
 
 __all__ = ["WordedAnalyzer"]
 
@@ -21,16 +22,21 @@ class WordedAnalyzer(ABC):
     """
 
     letters: ClassVar[bool]
-    """Whether letters and numbers that jieba takes into no block count."""
+    """Whether single letters and numbers that belong to no word count."""
+    folded: ClassVar[bool]
+    """Whether NFKC and lower case come before the words of `WORDS`."""
 
     top: int | None = None
     """Features to keep, the heaviest; None for all."""
     segmenter: str = "fast"
     """``fast``, or ``jieba`` for jieba itself: the same tokens, slower."""
+    words: str | None = WORDS
+    """Version of the words of scripts that jieba does not know; None: each letter is one, as in the first release."""
 
     def __post_init__(self) -> None:
         check_top(self.top)
         check_segmenter(self.segmenter)
+        check_words(self.words)
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List the words of a text and their weights.
@@ -45,11 +51,15 @@ class WordedAnalyzer(ABC):
         list of (str, float)
             The heaviest first, ties by the word.
         """
-        return weigh_tokens(self, segmenter(self.segmenter)(text))
+        return weigh_tokens(self, tokens(text, self._wording))
 
     def bag(self, text: str) -> Bag:
         """Give the tokens of a text in any order, and the ASCII runs that are yet to be cut."""
-        return bag(text, name=self.segmenter, letters=self.letters)
+        return bag(text, self._wording, letters=self.letters)
+
+    @cached_property
+    def _wording(self) -> Wording:
+        return Wording(self.segmenter, self.words, self.folded)
 
     @abstractmethod
     def word(self, token: str) -> str | None:

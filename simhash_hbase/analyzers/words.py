@@ -3,15 +3,22 @@
 import re
 
 from simhash_hbase.analyzers.protocols import check_segmenter
-from simhash_hbase.segment import bag, cut_run
-from simhash_hbase.segment import segmenter as _cutter
+from simhash_hbase.segment import WORDS, Wording, bag, cut_run, tokens
+from simhash_hbase.unicodewords import bounded_word
 
-__all__ = ["has_word_character", "word_set", "word_tokens"]
+__all__ = ["has_word_character", "learned_word", "word_set", "word_tokens"]
 
 has_word_character = re.compile(r"\w").search
 
 
-def word_tokens(text: str, *, segmenter: str = "fast") -> list[str]:
+def learned_word(token: str, words: str | None) -> str | None:
+    """Give the word that a token counts for in a learned table, or None: in lower case, and bounded."""
+    if not has_word_character(token):
+        return None
+    return token.lower() if words is None else bounded_word(token.lower())
+
+
+def word_tokens(text: str, *, segmenter: str = "fast", words: str | None = WORDS) -> list[str]:
     """List the tokens of a text that `LearnedAnalyzer` counts: what its idf table is learned from.
 
     Parameters
@@ -20,6 +27,8 @@ def word_tokens(text: str, *, segmenter: str = "fast") -> list[str]:
         Any text.
     segmenter : str
         ``fast`` or ``jieba``.
+    words : str, optional
+        Version of words, as in a profile.
 
     Returns
     -------
@@ -31,11 +40,11 @@ def word_tokens(text: str, *, segmenter: str = "fast") -> list[str]:
     >>> word_tokens("我爱 HBase！")
     ['我', '爱', 'hbase']
     """
-    tokens = _cutter(segmenter)(text)
-    return [token.lower() for token in tokens if has_word_character(token)]
+    wording = Wording(segmenter, words, folded=True)
+    return [word for token in tokens(text, wording) if (word := learned_word(token, words))]
 
 
-def word_set(text: str, *, segmenter: str = "fast") -> set[str]:
+def word_set(text: str, *, segmenter: str = "fast", words: str | None = WORDS) -> set[str]:
     """Collect the different words of `word_tokens`, without their order: several times faster.
 
     Parameters
@@ -44,6 +53,8 @@ def word_set(text: str, *, segmenter: str = "fast") -> set[str]:
         Any text.
     segmenter : str
         ``fast`` or ``jieba``.
+    words : str, optional
+        Version of words, as in a profile.
 
     Returns
     -------
@@ -55,6 +66,6 @@ def word_set(text: str, *, segmenter: str = "fast") -> set[str]:
     ['hbase', '我', '爱']
     """
     check_segmenter(segmenter)
-    tokens, runs = bag(text, name=segmenter, letters=True)
-    found = set(tokens).union(*(cut_run(run.decode("ascii")) for run in set(runs)))
-    return {token.lower() for token in found if has_word_character(token)}
+    several, runs = bag(text, Wording(segmenter, words, folded=True), letters=True)
+    found = set(several).union(*(cut_run(run.decode("ascii")) for run in set(runs)))
+    return {word for token in found if (word := learned_word(token, words))}

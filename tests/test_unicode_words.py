@@ -1,0 +1,261 @@
+"""Words of the scripts that jieba does not know."""
+
+import re
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simhash_hbase.analyzers import JiebaAnalyzer, LearnedAnalyzer, word_set, word_tokens
+from simhash_hbase.blockruns import ASCII
+from simhash_hbase.errors import InvalidProfile
+from simhash_hbase.fingerprint import Fingerprinter, fingerprint
+from simhash_hbase.idf import IdfTable
+from simhash_hbase.segment import Wording, bag, cut, cut_run, tokens
+from simhash_hbase.sketch import text_digests
+from simhash_hbase.unicodewords import MAX_WORD, bounded_word, canonical, stretches, unusual
+from simhash_hbase.wordclasses import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
+
+TABLE = IdfTable.learn([["the", "закон", "法"], ["the", "закон"], ["the"]])
+PIECES = [
+    *[
+        "中国",
+        "常在",
+        "的",
+        "T恤",
+        "IP地址",
+        "é",
+        "É",
+        "ж",
+        "Ω",
+        "ß",
+        "İ",
+        "Σ",
+        "ς",
+        "か",
+        "カ",
+        "ー",
+        "ｶﾞ",
+        "ก",
+        "ำ",
+        "한",
+        "글",
+    ],
+    *[
+        "e\u0301",
+        "\u0301",
+        "\u0e34",
+        "क",
+        "्",
+        "ष",
+        "א",
+        '"',
+        "'",
+        "’",
+        "٢",
+        "२",
+        "Ａ",
+        "１",
+        "％",
+        "…",
+        "㎡",
+        "①",
+        "〇",
+        "々",
+    ],
+    *[
+        "\xad",
+        "\u200b",
+        "\u200d",
+        "\ufe0f",
+        "\ud800",
+        "😀",
+        "a",
+        "Zz",
+        "12",
+        "_",
+        ".",
+        ":",
+        ",",
+        "-",
+        "+",
+        " ",
+        "\n",
+        "，",
+        "·",
+    ],
+]
+mixtures = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
+chinese_and_ascii = st.text("中国常在人民的T恤卡拉OK年，。！“”—·aB1.+-_&#%'\n\u3000", max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("Сегодня пресс-служба", "сегодня пресс служба", id="Russian"),
+        pytest.param("Здоров'я", "здоров'я", id="Ukrainian"),
+        pytest.param("Ο ΠΡΌΕΔΡΟΣ υπέγραψε", "ο πρόεδρος υπέγραψε", id="Greek"),
+        pytest.param("وقع الرئيسُ ٢٠٢٤، القانون", "وقع الرئيسُ ٢٠٢٤ القانون", id="Arabic"),
+        pytest.param("می\u200cخواهم", "میخواهم", id="Persian"),
+        pytest.param("צה\"ל וג'ירפה", "צה\"ל וג'ירפה", id="Hebrew"),
+        pytest.param("क़ानून हिन्दी में।", "क़ानून हिन्दी में", id="Hindi"),
+        pytest.param("வணக்கம் உலகம்", "வணக்கம் உலகம்", id="Tamil"),
+        pytest.param("ภาษีใหม่ 2567", "ภา าษี ษีใ ให หม่ 2567", id="Thai"),
+        pytest.param("ພາສາ", "ພາ າສ ສາ", id="Lao"),
+        pytest.param("ខ្មែរ", "ខ្មែ មែរ", id="Khmer"),
+        pytest.param("けさ大統領は税法に署名した", "けさ 大統領 は 税法 に 署名 した", id="Japanese"),
+        pytest.param("スマート ｽﾏｰﾄ", "スマ マー ート スマ マー ート", id="katakana of both widths"),
+        pytest.param("오늘 LG전자는 발표", "오늘 lg전자는 발표", id="Korean"),
+        pytest.param("\u1112\u1161\u11ab글", "한글", id="Korean, decomposed"),
+        pytest.param("L'été, le président d’Orléans", "l'été le président d'orléans", id="French"),
+        pytest.param("Über Ver\xadmögen GROẞ", "über vermögen groß", id="German"),
+        pytest.param("Tổng thống ký luật", "tổng thống ký luật", id="Vietnamese"),
+        pytest.param(
+            unicodedata.normalize("NFD", "Tổng thống ký luật"), "tổng thống ký luật", id="Vietnamese, decomposed"
+        ),
+        pytest.param("Příliš žluťoučký kůň", "příliš žluťoučký kůň", id="Czech"),
+        pytest.param("col·legi L·L", "col legi l l", id="middle dot in ASCII"),
+        pytest.param("il·lusió", "il·lusió", id="Catalan"),
+        pytest.param("我爱HBase和TF-IDF", "我 爱 hbase 和 tf idf", id="Chinese and English"),
+        pytest.param("中文é中文", "中文 é 中文", id="a letter between Han"),
+        pytest.param("TF-IDFé 1:aé 3.5µm", "tf idfé 1 aé 3.5μm", id="ASCII beside other letters"),
+        pytest.param("❤️👍🏽1️⃣ 好", "1 好", id="emoji"),
+        pytest.param("ＡＩ大模型２０２４年５０％", "ai 大 模型 2024 年 50%", id="full-width"),
+        pytest.param("二〇二四 人々", "二 〇 二四 人 々", id="Han-like signs"),
+        pytest.param("\u0301 x\u0302", "x\u0302", id="a mark without a letter"),
+    ],
+)
+def test_words_of_a_language(text, expected):
+    assert word_tokens(text) == expected.split()
+    assert word_set(text) == set(expected.split())
+    assert word_tokens(text, segmenter="jieba") == expected.split()
+
+
+def test_the_jieba_analyzer_has_words_of_every_script_at_the_median():
+    analyzer = JiebaAnalyzer()
+
+    assert [word for word, _ in analyzer.features("Новый закон о налогах")] == ["Новый", "закон", "налогах"]
+    assert dict(analyzer.features("закон закон"))["закон"] == 2 * analyzer.word_weight("no such word")
+    assert [word for word, _ in analyzer.features("かな は")] == ["かな"]
+
+
+def test_the_words_of_the_first_release_are_cut_as_they_were():
+    assert word_tokens("Où été", words=None) == ["o", "ù", "é", "t", "é"]
+    assert not JiebaAnalyzer(words=None).features("Новый закон")
+    assert word_tokens("ＴＨＥ the", words=None) == [*"ｔｈｅ", "the"]
+
+
+def test_an_unknown_version_of_words_is_refused():
+    with pytest.raises(InvalidProfile, match="unicode-1"):
+        JiebaAnalyzer(words="unicode-0")
+
+
+@given(chinese_and_ascii)
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_chinese_and_ascii_are_cut_as_ever(text):
+    assert tokens(text, Wording()) == cut(text)
+    assert JiebaAnalyzer().features(text) == JiebaAnalyzer(words=None, segmenter="jieba").features(text)
+
+
+@pytest.mark.parametrize("analyzer", [JiebaAnalyzer(), JiebaAnalyzer(segmenter="jieba"), LearnedAnalyzer(idf=TABLE)])
+@given(text=mixtures | st.text(max_size=20))
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_the_bag_holds_what_the_tokens_say(analyzer, text):
+    features = analyzer.features(text)
+    simhashes, counts = Fingerprinter(analyzer).fingerprint_many([text])
+
+    assert (int(simhashes[0]), int(counts[0])) == (fingerprint(features) if features else 0, len(features))
+
+
+@given(mixtures | st.text(max_size=30))
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_a_text_without_unusual_characters_needs_no_canonical_form(text):
+    plain = "".join(character for character in text if not unusual(character))
+
+    folded = Wording(folded=True)
+    whole = canonical(plain, folded=True)
+    assert set(word_tokens(plain)) == {token for token in cut(whole) if re.search(r"\w", token)}
+    assert not [words for _, words in stretches(canonical(plain, folded=False)) if words]
+    assert {t for t in tokens(plain, folded) if re.search(r"\w", t)} == set(word_tokens(plain))
+
+
+def test_no_usual_character_is_or_becomes_part_of_a_word():
+    ours = re.compile(f"[{LETTERS}{DIGITS}{MARKS}{HIRAGANA}{KATAKANA}{UNSPACED}]|(?![\u4e00-\u9fd5a-zA-Z0-9_])\\w")
+    in_blocks = re.compile(f"[{ASCII}]|[\u4e00-\u9fd5]")
+    usual = [chr(n) for n in range(sys.maxunicode + 1) if not unusual(chr(n))]
+
+    for character in usual:
+        for form in ("NFC", "NFKC"):
+            become = unicodedata.normalize(form, character)
+            assert not ours.search(become)
+            assert become == character or not in_blocks.search(become)
+
+
+@given(mixtures | st.text(max_size=30))
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_copies_in_another_width_and_case_have_the_same_learned_features(text):
+    wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
+    analyzer = LearnedAnalyzer(idf=TABLE)
+
+    assert analyzer.features(wide) == analyzer.features(text)
+    assert text_digests([wide]) == text_digests([text])
+    if text.upper().lower() == text.lower() and text.isascii():
+        assert analyzer.features(text.upper()) == analyzer.features(text)
+
+
+def test_case_does_not_count_in_words_that_jieba_knows_in_one_case_only():
+    assert word_tokens("买T恤，查IP地址，AT&T") == word_tokens("买t恤，查ip地址，at&t")
+
+
+@given(mixtures | st.text(max_size=30))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_the_forms_of_a_text_are_cut_alike(text):
+    forms = [unicodedata.normalize(form, text) for form in ("NFC", "NFD")]
+
+    assert JiebaAnalyzer().features(forms[0]) == JiebaAnalyzer().features(forms[1])
+    assert len({tuple(word_tokens(unicodedata.normalize(form, text))) for form in ("NFC", "NFD", "NFKC", "NFKD")}) == 1
+
+
+@given(mixtures | st.text(max_size=30))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_stretches_lose_no_letter(text):
+    whole = canonical(text, folded=True)
+    rest = "".join(before for before, _ in stretches(whole))
+    words = "".join(word for _, words in stretches(whole) for word in words)
+
+    assert {c for c in whole if c.isalnum()} <= set(rest + words)
+    assert not re.search(f"[{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}]", rest)
+
+
+def test_a_word_beyond_the_bound_is_its_beginning_and_a_digest():
+    longest, other = "ж" * MAX_WORD, "ж" * MAX_WORD + "а"
+
+    assert bounded_word(longest) == longest
+    assert len(bounded_word(other)) < 80
+    assert bounded_word(other) != bounded_word(other + "а")
+    assert word_tokens(f"{longest} {other}") == [longest, bounded_word(other)]
+    assert word_tokens("x" * 2000) == [bounded_word("x" * 2000)]
+    assert [word for word, _ in JiebaAnalyzer().features("X" * 2000)] == [bounded_word("X" * 2000)]
+    assert [word for word, _ in JiebaAnalyzer(words=None).features("X" * 2000)] == ["X" * 2000]
+
+
+def test_the_classes_are_those_of_unicode_14():
+    """Code points that Unicode 14 has not assigned may be in a class; of the others none is missing."""
+    letters, digits, marks = (re.compile(f"[{c}]").match for c in (LETTERS, DIGITS, MARKS))
+    assigned = [chr(n) for n in range(0x80, 0x20000) if unicodedata.category(chr(n)) != "Cn"]
+
+    assert [c for c in assigned if digits(c) and unicodedata.category(c) != "Nd"] == []
+    assert [c for c in assigned if marks(c) and unicodedata.category(c) not in ("Mn", "Mc")] == []
+    assert [c for c in assigned if letters(c) and unicodedata.category(c)[0] not in "LN"] == ["\u05f3"]
+    some = "éßжΩאبकதअ한ㄱㄅꙮᎠ\U0001e900"
+    assert all(map(letters, some))
+    assert not any(map(letters, "中㐀かカก々〇"))
+
+
+def test_runs_and_words_of_a_bag_are_apart():
+    found = bag("用TF-IDF找é", Wording(), letters=False)
+
+    assert [token for run in found.runs for token in cut_run(run.decode())] == ["TF", "-", "IDF"]
+    assert "é" in found.tokens

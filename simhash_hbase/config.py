@@ -235,6 +235,9 @@ def create_index(
         if not if_not_exists or read_profile(store, missing=None) is None:
             return Index.create(store, profile, idf=idf)
         index = Index(store)
+        if options.get("words") is None:
+            # An index of the first release goes on with its own words.
+            profile = profile.replace(words=index.profile.words)
         index.profile.check_same(profile)
     except SimhashError:
         store.close()

@@ -127,9 +127,9 @@ def _sorted(hits: Iterable[Hit], name: str, digest: bytes) -> list[Match]:
             distance=hit.distance,
             similarity=hit.similarity,
             exact=bool(digest) and member.digest == digest,
-            added=rfc3339(hit.found.state.order[0]),
+            added=rfc3339(hit.state.order[0]),
         )
         for hit in hits
-        if (member := hit.found.member).id != name
+        if (member := hit.member).id != name
     ]
     return sorted(matches, key=lambda m: (m.distance, 1.0 if m.similarity is None else -m.similarity, m.id))

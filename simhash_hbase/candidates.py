@@ -1,7 +1,8 @@
 """Candidate search: from many fingerprints to the stored ones that share a block row with them.
 
 Everything here is columns: a query is a position, a candidate a pair of positions and fingerprints. Scans of one
-prefix that several queries ask for are made once.
+prefix that several queries ask for are made once; the pairs are made a bounded number at a time, since a crowd of
+fingerprints makes pairs by the square of its size.
 """
 
 from collections.abc import Iterator
@@ -12,19 +13,18 @@ from numpy.typing import NDArray
 
 from simhash_hbase.blocks import Scheme
 from simhash_hbase.hamming import distances
-from simhash_hbase.rowkey import drop_repeats, sort_prefixes
+from simhash_hbase.rowkey import BlockRows, distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 
-__all__ = ["Candidates", "find_candidates", "near_pairs"]
+__all__ = ["Candidates", "Near", "expand", "find_candidates", "find_crowded"]
 
 U64 = np.uint64
 
-# Joins expand to pairs; this many at a time keep the memory of a hot prefix near 100 MB.
-PAIRS_AT_ONCE = 2_000_000
-NOTHING = np.empty(0, dtype=U64)
+# Joins expand to pairs; this many at a time keep the memory of a hot prefix near 50 MB.
+PAIRS_AT_ONCE = 1_000_000
 
 
-class Candidates(NamedTuple):
+class Near(NamedTuple):
     """Stored fingerprints within reach of queries, each pair once, sorted by query and fingerprint."""
 
     queries: NDArray[np.intp]
@@ -33,16 +33,89 @@ class Candidates(NamedTuple):
     """The stored fingerprints."""
     distances: NDArray[np.uint8]
     """Bits that differ."""
-    truncated: NDArray[np.bool_]
-    """For each query: whether a prefix of it held more rows than were read."""
-    rows: int
-    """Block rows read."""
+
+
+NO_PAIRS = Near(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np.uint8))
+
+
+class Candidates:
+    """The block rows of many queries, and the pairs that they make.
+
+    Parameters
+    ----------
+    simhashes : ndarray of uint64, shape (n,)
+        The queries.
+    prefixes : ndarray of uint64, shape (n, tables)
+        Theirs.
+    rows : BlockRows
+        All rows under these prefixes, sorted.
+    truncated : ndarray of bool, shape (n,)
+        For each query: whether a prefix of it held more rows than were read.
+    reach : int
+        Largest distance of a candidate.
+    """
+
+    def __init__(
+        self,
+        simhashes: NDArray[np.uint64],
+        prefixes: NDArray[np.uint64],
+        rows: BlockRows,
+        truncated: NDArray[np.bool_],
+        reach: int,
+    ) -> None:
+        self.truncated = truncated
+        self.rows = len(rows.prefixes)
+        self._simhashes = simhashes
+        self._prefixes = prefixes
+        self._rows = rows
+        self._reach = reach
+
+    def parts(self) -> Iterator[Near]:
+        """Join queries with rows; each part has all pairs of some queries, in their order."""
+        if not self.rows:
+            return
+        if len(self._simhashes) == 1:
+            # Nothing has to be joined.
+            near = self._rows.simhashes[distances(self._rows.simhashes, self._simhashes) <= self._reach]
+            yield self._part(np.zeros(len(near), np.intp), near)
+            return
+        left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
+        right = np.searchsorted(self._rows.prefixes, self._prefixes, "right")
+        ends = np.cumsum((right - left).sum(axis=1))
+        start = 0
+        while start < len(ends):
+            done = ends[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, done + PAIRS_AT_ONCE, "right")))
+            yield self._joined(start, left[start:stop], right[start:stop])
+            start = stop
+
+    def whole(self) -> Near:
+        """Join all queries at once, whatever memory that takes."""
+        return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *self.parts(), strict=True)))
+
+    def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> Near:
+        """Join the queries from one position on with the ranges of rows of each of their prefixes."""
+        found = [(NO_PAIRS.queries, NO_PAIRS.simhashes)]
+        for at, row in expand(left.reshape(-1), right.reshape(-1)):
+            queries, stored = first + at // left.shape[1], self._rows.simhashes[row]
+            near = distances(self._simhashes[queries], stored) <= self._reach
+            found.append((queries[near], stored[near]))
+        return self._part(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _part(self, queries: NDArray[np.intp], stored: NDArray[np.uint64]) -> Near:
+        """Sort pairs, and keep each once: several tables may find the same."""
+        few = distinct(stored)
+        # Query and fingerprint fit into one integer, and sorting integers is many times faster than sorting pairs.
+        keys = distinct(queries.astype(U64) * U64(len(few) or 1) + np.searchsorted(few, stored).astype(U64))
+        at, which = np.divmod(keys, U64(len(few) or 1))
+        queries, stored = at.astype(np.intp), few[which.astype(np.intp)]
+        return Near(queries, stored, distances(self._simhashes[queries], stored))
 
 
 def find_candidates(
     store: Store, scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int, limit: int
 ) -> Candidates:
-    """Scan the tables of many fingerprints and keep what is near enough.
+    """Scan the tables of many fingerprints.
 
     Parameters
     ----------
@@ -66,41 +139,16 @@ def find_candidates(
     -----
     One call of ``store.scan``, whatever the number of queries.
     """
-    if len(simhashes) == 1:
-        return _candidates_of_one(store, scheme, simhashes, reach, limit)
-    ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
-    scan = store.scan(drop_repeats(ascending), limit=limit)
+    prefixes = scheme.prefixes(simhashes)
+    scan = store.scan(distinct(prefixes.reshape(-1)), limit=limit)
     truncated = np.zeros(len(simhashes), dtype=np.bool_)
     if len(scan.truncated):
-        truncated[owners[np.isin(ascending, scan.truncated)]] = True
-    left = np.searchsorted(ascending, scan.rows.prefixes, "left")
-    right = np.searchsorted(ascending, scan.rows.prefixes, "right")
-    found = [_near(simhashes, owners[at], scan.rows.simhashes[row], reach) for row, at in _expand(left, right)]
-    queries, stored = _merge(found)
-    return Candidates(queries, stored, distances(simhashes[queries], stored), truncated, len(scan.rows.prefixes))
+        truncated[np.isin(prefixes, scan.truncated).any(axis=1)] = True
+    return Candidates(simhashes, prefixes, scan.rows, truncated, reach)
 
 
-def _candidates_of_one(
-    store: Store, scheme: Scheme, simhashes: NDArray[np.uint64], reach: int, limit: int
-) -> Candidates:
-    """Find the candidates of a single query, for which nothing has to be joined."""
-    prefixes = scheme.prefixes(simhashes)[0]
-    prefixes.sort()
-    scan = store.scan(prefixes, limit=limit)
-    found = scan.rows.simhashes
-    truncated = np.array([len(scan.truncated) > 0])
-    near = found[distances(found, simhashes) <= reach] if len(found) else NOTHING
-    if not len(near):
-        return Candidates(NOTHING.astype(np.intp), NOTHING, NOTHING.astype(np.uint8), truncated, len(found))
-    stored = np.array(sorted(set(near.tolist())), dtype=U64)
-    queries = np.zeros(len(stored), np.intp)
-    return Candidates(queries, stored, distances(stored, simhashes), truncated, len(found))
-
-
-def near_pairs(
-    scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.uint8]]:
-    """Join fingerprints with each other, without a store.
+def find_crowded(scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int) -> NDArray[np.bool_]:
+    """Join fingerprints with each other, without a store, and tell which of them have another one near.
 
     Parameters
     ----------
@@ -113,56 +161,44 @@ def near_pairs(
 
     Returns
     -------
-    first, second : ndarray of intp
-        Positions, ``first < second``, each pair once, sorted.
-    distances : ndarray of uint8
-        Bits that differ; complete up to ``scheme.distance``.
+    ndarray of bool, shape (n,)
+        Whether another one of them is within reach and shares a table.
     """
     ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
     last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)) + 1
     stop = np.repeat(last, np.diff(last, prepend=0))
-    found = []
-    for row, at in _expand(np.arange(1, len(ascending) + 1), stop):
-        # Equal prefixes are in the order of their owners: the first of a pair is the smaller.
+    crowded = np.zeros(len(simhashes), np.bool_)
+    for row, at in expand(np.arange(1, len(ascending) + 1), stop):
         a, b = owners[row], owners[at]
         near = distances(simhashes[a], simhashes[b]) <= reach
-        found.append((a[near], b[near].astype(U64)))
-    first, second = _merge(found)
-    other = second.astype(np.intp)
-    return first, other, distances(simhashes[first], simhashes[other])
+        crowded[a[near]] = crowded[b[near]] = True
+    return crowded
 
 
-def _expand(left: NDArray[np.intp], right: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Expand half-open ranges to pairs of (range, position in it), a bounded number at a time."""
+def expand(
+    left: NDArray[np.intp], right: NDArray[np.intp], *, at_once: int | None = None
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Expand half-open ranges to pairs.
+
+    Parameters
+    ----------
+    left, right : ndarray of intp, shape (n,)
+        The ranges.
+    at_once : int, optional
+        Pairs at a time; more only where a single range is longer.
+
+    Yields
+    ------
+    (ndarray of intp, ndarray of intp)
+        Of each pair the number of its range, and a position in it.
+    """
     counts = right - left
     ends = np.cumsum(counts)
     start = 0
     while start < len(counts):
         done = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + PAIRS_AT_ONCE, "right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + (at_once or PAIRS_AT_ONCE), "right")))
         few = counts[start:stop]
         offsets = np.arange(few.sum()) - np.repeat(np.cumsum(few) - few, few)
         yield np.repeat(np.arange(start, stop), few), np.repeat(left[start:stop], few) + offsets
         start = stop
-
-
-def _near(
-    simhashes: NDArray[np.uint64], queries: NDArray[np.intp], stored: NDArray[np.uint64], reach: int
-) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    near = distances(simhashes[queries], stored) <= reach
-    return queries[near], stored[near]
-
-
-def _merge(
-    found: list[tuple[NDArray[np.intp], NDArray[np.uint64]]],
-) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Concatenate pairs, sort them, and keep each once: several tables may find the same."""
-    if not found:
-        return np.empty(0, np.intp), np.empty(0, U64)
-    left = np.concatenate([pair[0] for pair in found])
-    right = np.concatenate([pair[1] for pair in found])
-    order = np.lexsort((right, left))
-    left, right = left[order], right[order]
-    new = np.ones(len(left), np.bool_)
-    new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
-    return left[new], right[new]

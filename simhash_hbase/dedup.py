@@ -13,7 +13,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.greedy import Batch, Decision, recorded_decision, with_original, with_short
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState, in_force
-from simhash_hbase.search import Found, Reached, accepted_hits, found_since, reach_all
+from simhash_hbase.search import Hit, Offer, find_nearest, found_since
 from simhash_hbase.stores.base import Store
 from simhash_hbase.write import Outcome, refresh_documents, write_documents
 
@@ -107,19 +107,27 @@ class Deduplicator:
         """
         expired: set[str] = set()
         for store in self._places:
-            found = reach_all(store, self._profile, batch.entries, found_since(0))
-            members = self._not_decided_anew(found.members) if store is not self._places[-1] else found.members
-            live, old = _split(members, oldest)
-            batch.compare_stored(Reached(found.near, live))
-            hits = accepted_hits(Reached(found.near, old), batch.entries, self._profile.rule)
-            expired.update(hit.found.state.id for _, hit in hits)
+            find_nearest(
+                store, self._profile, batch.entries, found_since(0), self._offer(store, batch, oldest, expired)
+            )
         return expired
 
-    def _not_decided_anew(self, members: dict[int, list[Found]]) -> dict[int, list[Found]]:
-        """Leave out what a dry run has decided again: its own word replaces the index's."""
-        ids = [found.state.id for some in members.values() for found in some]
-        anew = {name for name, held in zip(ids, read_states(self._places[-1], ids), strict=True) if held is not None}
-        return {simhash: [f for f in some if f.state.id not in anew] for simhash, some in members.items()}
+    def _offer(self, store: Store, batch: Batch, oldest: int, expired: set[str]) -> Offer:
+        """Make what takes the hits of one place."""
+
+        def offer(at: int, hit: Hit) -> bool:
+            if store is not self._places[-1] and self._is_decided_anew(hit.state.id):
+                return False
+            if hit.state.seen < oldest:
+                expired.add(hit.state.id)
+                return False
+            return batch.offer(at, hit)
+
+        return offer
+
+    def _is_decided_anew(self, name: str) -> bool:
+        """Tell whether a dry run has decided a document again: its own word replaces the index's."""
+        return read_states(self._places[-1], [name]) != [None]
 
     def _states(self, ids: Sequence[str]) -> list[DocumentState | None]:
         """Read what the places hold of ids; a dry run's own word comes before the index's."""
@@ -142,12 +150,3 @@ class Deduplicator:
                 # It was decided anew before this document's turn.
                 simhash = int(entries.simhashes[place]) if decided[place].is_original else None
             decisions[at] = with_original(decisions[at], int(entries.simhashes[at]), simhash)
-
-
-def _split(members: dict[int, list[Found]], oldest: int) -> tuple[dict[int, list[Found]], dict[int, list[Found]]]:
-    """Part what counts from what has expired; nothing has where the index lets nothing expire."""
-    if not oldest:
-        return members, {}
-    live = {simhash: [f for f in some if f.state.seen >= oldest] for simhash, some in members.items()}
-    old = {simhash: [f for f in some if f.state.seen < oldest] for simhash, some in members.items()}
-    return live, old

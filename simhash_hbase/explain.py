@@ -11,9 +11,9 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.fingerprint import cosine, hash_signs
 from simhash_hbase.hamming import hamming
+from simhash_hbase.judge import accept
 from simhash_hbase.layout import SIMHASH_BITS
 from simhash_hbase.profile import Profile
-from simhash_hbase.search import accept, sketch_integers
 
 __all__ = ["Side", "compare", "pulls"]
 
@@ -75,7 +75,7 @@ def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
     """
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
-    accepted, similarity = accept(profile.rule, distance, *sketch_integers(a.entries), *sketch_integers(b.entries))
+    accepted, similarity = accept(profile.rule, distance, a.entries, b.entries)
     tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]
     record: dict[str, object] = {
         "a": {"id": a.name, "simhash": f"{a.simhash:016x}"},

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from simhash_hbase.candidates import near_pairs
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.candidates import find_crowded
 from simhash_hbase.entries import Entries
-from simhash_hbase.hamming import hamming
+from simhash_hbase.hamming import distances, hamming
+from simhash_hbase.judge import Sketches, judge, known_similarity
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState
-from simhash_hbase.rowkey import distinct
-from simhash_hbase.search import Found, Reached, accept, accepted_hits, sketch_integers
+from simhash_hbase.search import Hit
 from simhash_hbase.write import Outcome
 
 __all__ = ["Batch", "Decision", "Rank", "rank_of", "recorded_decision", "with_original", "with_short"]
@@ -77,79 +80,75 @@ class Batch:
         """The same of documents behind it: their earlier text stands until its turn has come."""
         self._now = now
         self._rule: MatchRule = profile.rule
-        self._sketches = sketch_integers(entries)
-        self._simhashes: list[int] = entries.simhashes.tolist()
-        self._kept: dict[int, list[int]] = {}
-        self._near = _near_within(profile, entries)
+        self._sketches = Sketches.of_entries(entries)
+        self._prefixes = profile.blocks.prefixes(entries.simhashes)
+        self._crowded = _crowded(profile, entries)
+        # Positions of documents that were kept, and that others of the batch are near to.
+        self._kept = np.empty(len(entries), np.intp)
+        self._kept_count = 0
         self._stored: list[list[Option]] = [[] for _ in range(len(entries))]
         # Ids whose own earlier text stands in the index until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
-    def compare_stored(self, reached: Reached) -> None:
-        """Remember for each document the best original that stands in a store."""
-        if not self._moving:
-            # Of documents with one fingerprint and one sketch only the earliest can be the best.
-            members = {simhash: _earliest(some) for simhash, some in reached.members.items()}
-            reached = Reached(reached.near, members)
-        for at, hit in accepted_hits(reached, self.entries, self._rule):
-            state = hit.found.state
-            turn = self._moving.get(state.id, len(self.entries))
-            if turn < at:
-                self.leaving[at].add(turn)
-            elif turn > at:
-                if turn < len(self.entries):
-                    self.left_by[at].add(turn)
-                rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
-                self._stored[at] = [min([*self._stored[at], Option(rank, hit.similarity)], key=lambda o: o.rank)]
+    def offer(self, at: int, hit: Hit) -> bool:
+        """Remember an original that stands in a store; tell whether it will stand there whatever the batch becomes."""
+        state = hit.state
+        turn = self._moving.get(state.id, len(self.entries))
+        if turn < at:
+            self.leaving[at].add(turn)
+        elif turn > at:
+            if turn < len(self.entries):
+                self.left_by[at].add(turn)
+            rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
+            self._stored[at] = [min([*self._stored[at], Option(rank, hit.similarity)], key=lambda o: o.rank)]
+        return turn == len(self.entries)
 
     def decide(self) -> list[Decision]:
         """Go through the batch in order."""
         return [self._decide(at) for at in range(len(self.entries))]
 
     def _decide(self, at: int) -> Decision:
-        name, simhash = self.entries.ids[at], self._simhashes[at]
-        best = min([*self._stored[at], *self._kept_options(at)], default=None, key=lambda option: option.rank)
+        name = self.entries.ids[at]
+        best = min([*self._stored[at], *self._kept_option(at)], default=None, key=lambda option: option.rank)
         self.mates.append(best.mate if best else None)
         if best is None:
-            self._kept.setdefault(simhash, []).append(at)
+            self._keep(at)
             self.outcomes.append(Outcome("original"))
             return Decision(name, True)
         rank = best.rank
         self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, best.similarity))
         return Decision(name, False, rank.id, rank.distance, best.similarity)
 
-    def _kept_options(self, at: int) -> list[Option]:
-        """Compare with the documents of this batch that were kept before."""
-        simhash, options = self._simhashes[at], []
-        for other in (simhash, *self._near.get(simhash, ())):
-            distance = hamming(simhash, other)
-            for kept in self._kept.get(other, ()):
-                accepted, similarity = accept(self._rule, distance, self._sketches[at], self._sketches[kept])
-                if accepted:
-                    rank = rank_of(distance, similarity, (self._now, kept), self.entries.ids[kept])
-                    options.append(Option(rank, similarity, kept))
-        return options
+    def _keep(self, at: int) -> None:
+        if self._crowded[at]:
+            self._kept[self._kept_count] = at
+            self._kept_count += 1
+
+    def _kept_option(self, at: int) -> list[Option]:
+        """Find the best of the documents of this batch that were kept before."""
+        if not (self._crowded[at] and self._kept_count):
+            return []
+        kept, simhashes = self._kept[: self._kept_count], self.entries.simhashes
+        apart = distances(simhashes[kept], simhashes[at])
+        near = apart <= self._rule.reach
+        # Only what a scan would find counts: so a batch decides as the index would.
+        near[near] = (self._prefixes[kept[near]] == self._prefixes[at]).any(axis=1)
+        kept, apart = kept[near], apart[near]
+        own = self._sketches.at(np.array([at]))
+        accepted, similarities = judge(self._rule, apart, own, self._sketches.at(kept))
+        options = zip(kept[accepted].tolist(), apart[accepted].tolist(), similarities[accepted].tolist(), strict=True)
+        return [min((self._option(*each) for each in options), key=lambda o: o.rank)] if accepted.any() else []
+
+    def _option(self, kept: int, distance: int, estimate: float) -> Option:
+        similarity = known_similarity(estimate)
+        return Option(rank_of(distance, similarity, (self._now, kept), self.entries.ids[kept]), similarity, kept)
 
 
-def _near_within(profile: Profile, entries: Entries) -> dict[int, list[int]]:
-    """List for each fingerprint of a batch the others of it within reach."""
-    ascending = distinct(entries.simhashes)
-    first, second, _ = near_pairs(profile.blocks, ascending, reach=profile.rule.reach)
-    near: dict[int, list[int]] = {}
-    for a, b in zip(ascending[first].tolist(), ascending[second].tolist(), strict=True):
-        near.setdefault(a, []).append(b)
-        near.setdefault(b, []).append(a)
-    return near
-
-
-def _earliest(members: Sequence[Found]) -> list[Found]:
-    """Keep of documents with equal sketches the earliest."""
-    first: dict[int | None, Found] = {}
-    for found in members:
-        held = first.get(found.sketch)
-        if held is None or (found.state.order, found.state.id) < (held.state.order, held.state.id):
-            first[found.sketch] = found
-    return list(first.values())
+def _crowded(profile: Profile, entries: Entries) -> NDArray[np.bool_]:
+    """Tell which documents of a batch have others of it within reach."""
+    simhashes, where, counts = np.unique(entries.simhashes, return_inverse=True, return_counts=True)
+    crowded = find_crowded(profile.blocks, simhashes, reach=profile.rule.reach) | (counts > 1)
+    return np.asarray(crowded[where], np.bool_)
 
 
 def rank_of(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:

@@ -1,120 +1,61 @@
 """From candidates to matches: which documents stand behind a fingerprint, and which of them the rule accepts.
 
-The one place where a distance is compared with k and a similarity with its threshold.
+Sketches are compared first, many at a time; document cells are read of what the rule accepts only.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.candidates import Candidates, find_candidates
-from simhash_hbase.entries import SKETCH_WORDS, Entries
-from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.candidates import Near, expand, find_candidates
+from simhash_hbase.entries import Entries
+from simhash_hbase.judge import Sketches, judge, known_similarity
+from simhash_hbase.members import Counts, Members, Page
 from simhash_hbase.profile import MatchRule, Profile
-from simhash_hbase.records import FOUND_STATES, DocumentState, Member, decode_document, decode_member, in_force
-from simhash_hbase.rowkey import distinct, document_row, member_rows
-from simhash_hbase.stores.base import UNLIMITED, Cell, Store
+from simhash_hbase.records import FOUND_STATES, DocumentState, Member, in_force
+from simhash_hbase.rowkey import distinct
+from simhash_hbase.stores.base import UNLIMITED, Store
 
-__all__ = [
-    "Counts",
-    "Found",
-    "Hit",
-    "Neighbours",
-    "Reached",
-    "accept",
-    "accepted_hits",
-    "find_members",
-    "find_neighbours",
-    "found_since",
-    "reach",
-    "reach_all",
-    "sketch_integers",
-]
+__all__ = ["Counts", "Hit", "Neighbours", "Offer", "find_nearest", "find_neighbours", "found_since"]
 
-SKETCH_BYTES = 8 * SKETCH_WORDS
-# Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
-SKETCH_SCALE = 32 * SKETCH_WORDS
-
-
-Counts: TypeAlias = Callable[[DocumentState, int], DocumentState | None]
-"""Takes a document cell and the fingerprint of a member: what the member stands for, or None when it does not count."""
-
-
-class Found(NamedTuple):
-    """A document that a search may return."""
-
-    member: Member
-    state: DocumentState
-    sketch: int | None
-    """The sketch as one integer, for a XOR in one step; None without one."""
+# Sketches of pairs that are compared at a time: some ten megabytes.
+SKETCHES_AT_ONCE = 1 << 16
+# A decision needs one original in force: of a fingerprint that more documents have, so many are compared, and more only
+# until one of them fits.
+FIRST_MEMBERS = 100
+MORE_MEMBERS = 10_000
+FARTHEST = 255
 
 
 class Hit(NamedTuple):
     """A document that the rule accepts."""
 
-    found: Found
+    member: Member
+    state: DocumentState
+    """What its member stands for."""
     simhash: int
     """The fingerprint of the member; its document cell may name another one too."""
     distance: int
     similarity: float | None
 
 
-class Reached(NamedTuple):
-    """What is within reach of many queries."""
-
-    near: Candidates
-    members: dict[int, list[Found]]
-    """Fingerprint to its documents."""
+Offer: TypeAlias = Callable[[int, Hit], bool]
+"""Takes a query's position and a document that the rule accepts; tells whether farther ones are not wanted."""
 
 
 class Neighbours(NamedTuple):
     """Answers to many queries."""
 
     hits: list[list[Hit]]
-    """A list for each query, in no particular order; the query's own id is not left out."""
+    """A list for each query, nearest first; the query's own id is not left out."""
     truncated: NDArray[np.bool_]
     """For each query: whether a limit kept something from being looked at."""
     rows: int
     """Block rows that were read."""
     candidates: int
     """Pairs of a query and a stored fingerprint within reach, before the rule was asked."""
-
-
-def sketch_integers(entries: Entries) -> list[int | None]:
-    """Turn sketches into integers; None where a document has none."""
-    packed = entries.sketches.astype(">u8").tobytes()
-    return [
-        int.from_bytes(packed[i * SKETCH_BYTES : (i + 1) * SKETCH_BYTES], "big") if has else None
-        for i, has in enumerate(entries.sketched.tolist())
-    ]
-
-
-def accept(rule: MatchRule, distance: int, a: int | None, b: int | None) -> tuple[bool, float | None]:
-    """Judge one pair.
-
-    Parameters
-    ----------
-    rule : MatchRule
-        What to judge by.
-    distance : int
-        Bits between the fingerprints.
-    a, b : int or None
-        The two sketches.
-
-    Returns
-    -------
-    accepted : bool
-    similarity : float or None
-        Estimated Jaccard similarity, 0 to 1; None when a sketch is missing.
-    """
-    if a is None or b is None:
-        return distance <= rule.distance, None
-    similarity = max(0.0, 1.0 - (a ^ b).bit_count() / SKETCH_SCALE)
-    if rule.match == "distance":
-        return distance <= rule.distance, similarity
-    return distance <= rule.radius and similarity >= rule.similarity, similarity
 
 
 def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int) -> Neighbours:
@@ -139,72 +80,50 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
 
     Notes
     -----
-    Three rounds of calls at most: block rows, members, document cells.
+    Three rounds of calls: block rows, members, document cells. Where there are more pairs than fit into memory, the
+    last two are made again for the next queries.
     """
-    rows, members = profile.max_rows_per_prefix, profile.max_members
-    counts = found_since(profile.oldest(now))
-    reached = reach(store, profile, entries, rule=rule, rows=rows, members=members, counts=counts)
-    hits: list[list[Hit]] = [[] for _ in range(len(entries))]
-    for query, hit in accepted_hits(reached, entries, rule):
-        hits[query].append(hit)
-    return Neighbours(hits, reached.near.truncated, reached.near.rows, len(reached.near.queries))
+    rows = profile.max_rows_per_prefix
+    candidates = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=rows)
+    members = Members(store, found_since(profile.oldest(now)), limit=profile.max_members)
+    found: list[list[Hit]] = [[] for _ in range(len(entries))]
+    truncated, pairs = candidates.truncated, 0
+    for near in candidates.parts():
+        pairs += len(near.queries)
+        page = members.page(distinct(near.simhashes))
+        for query, hits in _hits(members, near, page, entries, rule):
+            found[query] += hits
+        if members.wide:
+            truncated[near.queries[np.isin(near.simhashes, np.array(list(members.wide), dtype=np.uint64))]] = True
+    return Neighbours(found, truncated, candidates.rows, pairs)
 
 
-def reach(  # noqa: PLR0913
-    store: Store,
-    profile: Profile,
-    entries: Entries,
-    *,
-    rule: MatchRule,
-    rows: int,
-    members: int,
-    counts: Counts,
-) -> Reached:
-    """Read what is within reach of many queries, before the rule is asked.
+def find_nearest(store: Store, profile: Profile, entries: Entries, counts: Counts, offer: Offer) -> None:
+    """Find for each document what may decide it under the index's own rule, the nearest first.
 
     Parameters
     ----------
-    store, profile, entries, rule
-        As for `find_neighbours`.
-    rows, members : int
-        Block rows of a prefix, and members of a fingerprint, that are read at most.
+    store, profile
+        The index. Its limits on what a query reads do not apply: nothing is decided on a part of an answer.
+    entries : Entries
+        The documents.
     counts : callable
         Says what counts, such as `found_since` makes it.
+    offer : callable
+        Takes each hit of a document in the order of distance and similarity. Once it returns True, only those that are
+        as near and as similar are offered to that document: the earliest of them is its original.
 
-    Returns
-    -------
-    Reached
+    Notes
+    -----
+    Of a fingerprint that more than `FIRST_MEMBERS` documents have, those whose ids have the smallest digests are read
+    first. Further ones are read only for documents to which nothing as near has been offered that is enough; for these
+    to the last one. So a flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among
+    the first hundred of it.
     """
-    near = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=rows)
-    if not len(near.queries):
-        return Reached(near, {})
-    found, cut = find_members(store, distinct(near.simhashes), limit=members, counts=counts)
-    if cut:
-        near.truncated[near.queries[np.isin(near.simhashes, np.array(list(cut), dtype=np.uint64))]] = True
-    return Reached(near, found)
-
-
-def reach_all(store: Store, profile: Profile, entries: Entries, counts: Counts) -> Reached:
-    """Read what is within reach under the index's own rule, whatever its limits say: for decisions."""
-    return reach(store, profile, entries, rule=profile.rule, rows=UNLIMITED, members=UNLIMITED, counts=counts)
-
-
-def accepted_hits(reached: Reached, entries: Entries, rule: MatchRule) -> Iterator[tuple[int, Hit]]:
-    """Ask the rule about each pair of a query and a document within reach.
-
-    Yields
-    ------
-    (int, Hit)
-        The query's position and a document that the rule accepts, the query's own id among them.
-    """
-    near = reached.near
-    sketches = sketch_integers(entries)
-    triples = zip(near.queries.tolist(), near.simhashes.tolist(), near.distances.tolist(), strict=True)
-    for query, simhash, distance in triples:
-        for found in reached.members.get(simhash, ()):
-            accepted, similarity = accept(rule, distance, sketches[query], found.sketch)
-            if accepted:
-                yield query, Hit(found, simhash, distance, similarity)
+    nearest = _Nearest(Members(store, counts, limit=FIRST_MEMBERS), entries, profile.rule, offer)
+    candidates = find_candidates(store, profile.blocks, entries.simhashes, reach=profile.rule.reach, limit=UNLIMITED)
+    for near in candidates.parts():
+        nearest.look(near)
 
 
 def found_since(oldest: int) -> Counts:
@@ -218,54 +137,84 @@ def found_since(oldest: int) -> Counts:
     return counts
 
 
-def find_members(
-    store: Store, simhashes: NDArray[np.uint64], *, limit: int, counts: Counts
-) -> tuple[dict[int, list[Found]], set[int]]:
-    """Read the documents behind fingerprints.
+class _Nearest:
+    """Offers hits to documents until they have enough."""
 
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    simhashes : ndarray of uint64, shape (n,)
-        Distinct fingerprints.
-    limit : int
-        Members of one fingerprint that are read at most.
-    counts : callable
-        As for `reach`.
+    def __init__(self, members: Members, entries: Entries, rule: MatchRule, offer: Offer) -> None:
+        self._members = members
+        self._entries = entries
+        self._rule = rule
+        self._offer = offer
+        # For each document the distance of what was enough.
+        self._settled = np.full(len(entries), FARTHEST, np.uint8)
 
-    Returns
-    -------
-    members : dict
-        Fingerprint to its documents; one that has none left is missing.
-    cut : set of int
-        Fingerprints with more members.
-    """
-    rows = store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=limit + 1)
-    cut = {simhash for simhash, cells in zip(simhashes.tolist(), rows, strict=True) if len(cells) > limit}
-    kept = [cells[:limit] for cells in rows]
-    states = _states(store, [cell.qualifier for cells in kept for cell in cells])
-    members = {}
-    for simhash, cells in zip(simhashes.tolist(), kept, strict=True):
-        if found := list(_found(simhash, cells, states, counts)):
-            members[simhash] = found
-    return members, cut
+    def look(self, near: Near) -> None:
+        """Offer the first members of all fingerprints near some documents, then as many more as it takes."""
+        page = self._members.page(distinct(near.simhashes))
+        self._look_at(near, page)
+        for simhash in page.simhashes.tolist():
+            if simhash in self._members.wide:
+                self._read_on(simhash, near)
+
+    def _read_on(self, simhash: int, near: Near) -> None:
+        """Offer the other members of one fingerprint where nothing as near was enough."""
+        after: bytes | None = self._members.wide[simhash]
+        near = _only(near, near.simhashes == np.uint64(simhash))
+        while after is not None:
+            near = _only(near, near.distances < self._settled[near.queries])
+            if not len(near.queries):
+                return
+            page = self._members.next_page(simhash, after, MORE_MEMBERS)
+            self._look_at(near, page)
+            after = page.readings[-1].cell.qualifier if len(page.readings) == MORE_MEMBERS else None
+
+    def _look_at(self, near: Near, page: Page) -> None:
+        for query, hits in _hits(self._members, near, page, self._entries, self._rule):
+            enough: Hit | None = None
+            for hit in hits:
+                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
+                    break
+                if self._offer(query, hit):
+                    enough, self._settled[query] = hit, hit.distance
 
 
-def _states(store: Store, digests: Sequence[bytes]) -> dict[bytes, DocumentState]:
-    keys = [(document_row(digest), STATE_QUALIFIER) for digest in digests]
-    cells = store.get(FAMILY_DOCUMENTS, keys)
-    return {d: decode_document(cell.value) for d, cell in zip(digests, cells, strict=True) if cell}
+def _only(near: Near, chosen: NDArray[np.bool_]) -> Near:
+    return Near(near.queries[chosen], near.simhashes[chosen], near.distances[chosen])
 
 
-def _found(simhash: int, cells: Iterable[Cell], states: dict[bytes, DocumentState], counts: Counts) -> Iterable[Found]:
-    """Keep the members whose document cell names this fingerprint and counts."""
-    for cell in cells:
-        named = states.get(cell.qualifier)
-        state = named and counts(named, simhash)
-        if state is None:
-            continue
-        member = decode_member(cell.value)
-        if member.id == state.id:
-            sketch = int.from_bytes(member.sketch, "big") if member.sketch else None
-            yield Found(member, state, sketch)
+def _hits(
+    members: Members, near: Near, page: Page, entries: Entries, rule: MatchRule
+) -> Iterator[tuple[int, Iterator[Hit]]]:
+    """Ask the rule about each pair of a query and a member; give each query its hits, the best first."""
+    pairs, at, similarities = _accepted(near, page, entries, rule)
+    queries = near.queries[pairs]
+    order = np.lexsort((np.where(np.isnan(similarities), 1.0, -similarities), near.distances[pairs], queries))
+    pairs, at, similarities, queries = pairs[order], at[order], similarities[order], queries[order]
+    members.know(page.readings[i] for i in np.unique(at).tolist())
+    for some in np.split(np.arange(len(queries)), np.flatnonzero(np.diff(queries)) + 1):
+        if len(some):
+            found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
+            yield int(queries[some[0]]), _counting(members, near, page, found)
+
+
+def _counting(members: Members, near: Near, page: Page, found: Iterable[tuple[int, int, float]]) -> Iterator[Hit]:
+    """Leave out members that do not count by their document cells."""
+    for pair, at, similarity in found:
+        simhash = int(near.simhashes[pair])
+        document = members.found(simhash, page.readings[at])
+        if document is not None:
+            yield Hit(*document, simhash, int(near.distances[pair]), known_similarity(similarity))
+
+
+def _accepted(
+    near: Near, page: Page, entries: Entries, rule: MatchRule
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """List which pairs' which members the rule accepts, and how similar they are."""
+    own = Sketches.of_entries(entries)
+    where = np.searchsorted(page.simhashes, near.simhashes)
+    found = [(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))]
+    for pairs, at in expand(page.starts[where], page.starts[where + 1], at_once=SKETCHES_AT_ONCE):
+        accepted, similarities = judge(rule, near.distances[pairs], own.at(near.queries[pairs]), page.sketches.at(at))
+        found.append((pairs[accepted], at[accepted], similarities[accepted]))
+    pairs, at, similarities = (np.concatenate(column) for column in zip(*found, strict=True))
+    return pairs, at, similarities

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from simhash_hbase import candidates
 from simhash_hbase.blocks import Scheme
-from simhash_hbase.candidates import find_candidates, near_pairs
+from simhash_hbase.candidates import find_candidates, find_crowded
 from simhash_hbase.rowkey import block_rows
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -35,7 +35,8 @@ def plain(scheme, queries, values, reach):
     ]
 
 
-def pairs(found):
+def pairs(candidates):
+    found = candidates.whole()
     return list(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True))
 
 
@@ -48,34 +49,35 @@ def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, que
 
     assert pairs(found) == plain(parsed, asked, values, reach)
     wanted = [(asked[at] ^ other).bit_count() for at, other in pairs(found)]
-    assert found.distances.tolist() == wanted
+    assert found.whole().distances.tolist() == wanted
     assert not found.truncated.any()
 
 
 @given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9))
-def test_near_pairs_equal_those_of_comparing_everything(seed, scheme, reach):
+def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
     parsed, values = Scheme.parse(scheme), list(dict.fromkeys(clustered(40, seed=seed)))
 
-    first, second, distances = near_pairs(parsed, as_array(values), reach=reach)
+    found = find_crowded(parsed, as_array(values), reach=reach)
 
-    wanted = [(a, values.index(other)) for a, other in plain(parsed, values, values, reach)]
-    wanted = sorted((a, b) for a, b in wanted if a < b)
-    found = list(zip(first.tolist(), second.tolist(), strict=True))
-    assert found == wanted
-    assert distances.tolist() == [(values[a] ^ values[b]).bit_count() for a, b in wanted]
+    others = {at for at, other in plain(parsed, values, values, reach) if other != values[at]}
+    assert np.flatnonzero(found).tolist() == sorted(others)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 100])
 def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
     scheme, values = Scheme.parse("4x1"), list(dict.fromkeys(clustered(60, seed=3)))
-    whole = near_pairs(scheme, as_array(values), reach=7)
+    crowded = find_crowded(scheme, as_array(values), reach=7).tolist()
     store = stored(scheme, values)
-    found = find_candidates(store, scheme, as_array(values), reach=7, limit=NEVER)
+    found = pairs(find_candidates(store, scheme, as_array(values), reach=7, limit=NEVER))
 
     monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", at_once)
 
-    assert [a.tolist() for a in near_pairs(scheme, as_array(values), reach=7)] == [a.tolist() for a in whole]
-    assert pairs(find_candidates(store, scheme, as_array(values), reach=7, limit=NEVER)) == pairs(found)
+    assert find_crowded(scheme, as_array(values), reach=7).tolist() == crowded
+    cut = find_candidates(store, scheme, as_array(values), reach=7, limit=NEVER)
+    assert pairs(cut) == found
+    assert len(list(cut.parts())) > 1
+    rows = [len(part.queries) for part in cut.parts()]
+    assert sum(rows) == len(found)
 
 
 def test_no_query_finds_nothing():
@@ -88,10 +90,8 @@ def test_no_query_finds_nothing():
 
 
 @pytest.mark.parametrize("values", [[], [5], [0, ALL_BITS]])
-def test_few_fingerprints_make_no_pairs(values):
-    first, second, distances = near_pairs(Scheme.parse("5x2"), as_array(values), reach=3)
-
-    assert (len(first), len(second), len(distances)) == (0, 0, 0)
+def test_few_fingerprints_are_not_crowded(values):
+    assert not find_crowded(Scheme.parse("5x2"), as_array(values), reach=3).any()
 
 
 def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
@@ -113,4 +113,4 @@ def test_rows_are_counted_once_however_many_queries_share_them():
 
     # Three tables hold both under one prefix, the fourth holds only one that was asked for.
     assert found.rows == 7
-    assert len(found.queries) == 200
+    assert len(found.whole().queries) == 200

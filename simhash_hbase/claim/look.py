@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from simhash_hbase.changes import read_states
 from simhash_hbase.claim.cells import as_duplicate, as_original, as_pending_again, give_way
 from simhash_hbase.claim.commit import bury, commit, give_up, refresh
-from simhash_hbase.claim.run import Claim, Neighbour, Run, key_of
+from simhash_hbase.claim.run import Claim, Neighbour, Run, Step, key_of
 from simhash_hbase.greedy import Decision, rank_of
 from simhash_hbase.records import FOUND_STATES, UNDECIDED_STATES, DocumentState, in_force
 
@@ -53,6 +53,9 @@ def _judge_pending(
     ahead = [(key_of(held[0]), n) for n, held in pending if key_of(held[0]) < claim.key]
     if live:
         verdicts.own.append((claim, _duplicate(claim, live, verdicts.now)))
+    elif claim.is_partial:
+        # The original that was found is gone, and who else is there was not looked for.
+        claim.step = Step.QUERY_AGAIN
     elif ahead:
         verdicts.own.append((claim, give_way(claim, state, min(ahead)[1])))
     elif pending:

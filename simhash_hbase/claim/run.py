@@ -86,6 +86,8 @@ class Claim:
     failed: int = 0
     """Attempts that ended because others had changed its cell."""
     near: list[Neighbour] = field(default_factory=list)
+    is_partial: bool = False
+    """Whether an original in force was found among these, so that no others were looked for."""
     awaited: Neighbour | None = None
     """Whom it gave way to."""
     mates: list["Claim"] = field(default_factory=list)

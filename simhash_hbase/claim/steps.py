@@ -8,7 +8,7 @@ from simhash_hbase.claim.commit import commit, give_up, refresh
 from simhash_hbase.claim.run import Claim, Neighbour, Run, Step
 from simhash_hbase.greedy import Batch, Decision, recorded_decision, with_original
 from simhash_hbase.records import UNDECIDED_STATES, DocumentState, in_force, member_simhashes
-from simhash_hbase.search import accepted_hits, found_since, reach_all
+from simhash_hbase.search import Hit, find_nearest, found_since
 
 __all__ = ["first_query", "read_own", "release", "second_query", "see_recorded", "write"]
 
@@ -41,7 +41,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     oldest = run.profile.oldest(now)
     before = [claim.state and in_force(claim.state) for claim in claims]
     batch = Batch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
-    batch.compare_stored(reach_all(run.store, run.profile, batch.entries, found_since(oldest)))
+    find_nearest(run.store, run.profile, batch.entries, found_since(oldest), batch.offer)
     decisions = batch.decide()
     held = _held(batch)
     named = [None if held[at] else decision.of for at, decision in enumerate(decisions)]
@@ -95,13 +95,22 @@ def write(run: Run, claims: Sequence[Claim]) -> None:
 def second_query(run: Run, claims: Sequence[Claim]) -> None:
     """Find everything within reach, whatever its state: whoever does not find this claim is found by it."""
     entries = run.entries.take([claim.at for claim in claims])
-    reached = reach_all(run.store, run.profile, entries, _named)
+    is_original = found_since(run.profile.oldest(run.clock()))
     for claim in claims:
-        claim.near = []
+        claim.near, claim.is_partial = [], False
         claim.step = Step.LOOK
-    for at, hit in accepted_hits(reached, entries, run.profile.rule):
-        if hit.found.state.id != claims[at].id:
-            claims[at].near.append(Neighbour(hit.found.state.id, hit.simhash, hit.distance, hit.similarity))
+
+    def offer(at: int, hit: Hit) -> bool:
+        claim = claims[at]
+        if hit.state.id == claim.id:
+            return False
+        claim.near.append(Neighbour(hit.state.id, hit.simhash, hit.distance, hit.similarity))
+        # One original in force decides; who else is there matters only where it goes meanwhile.
+        enough = is_original(hit.state, hit.simhash) is not None
+        claim.is_partial |= enough
+        return enough
+
+    find_nearest(run.store, run.profile, entries, _named, offer)
 
 
 def see_recorded(run: Run, claims: Sequence[Claim]) -> None:

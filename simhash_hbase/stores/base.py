@@ -130,6 +130,20 @@ class Store(Protocol):
         PrefixScan
         """
 
+    def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Look up single block rows, however many others lie under their prefixes.
+
+        Parameters
+        ----------
+        rows : BlockRows
+            Sorted, as `simhash_hbase.rowkey.block_rows` makes them.
+
+        Returns
+        -------
+        ndarray of bool
+            For each of them whether it is there.
+        """
+
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read block rows in order, a page at a time.
 
@@ -197,6 +211,26 @@ class Store(Protocol):
         -------
         list of list of Cell
             One list for each row asked for, in that order; empty where the row is not there.
+        """
+
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+        """Read on in one row, which may be wide.
+
+        Parameters
+        ----------
+        family : str
+            ``d`` or ``m``.
+        row : bytes
+            Its key.
+        after : bytes
+            Only cells whose qualifiers come behind this one are read.
+        limit : int
+            Cells at most, in the order of their qualifiers.
+
+        Returns
+        -------
+        list of Cell
+            Fewer than the limit only at the end of the row.
         """
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:

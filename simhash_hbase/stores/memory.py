@@ -71,6 +71,13 @@ class MemoryStore:
                     truncated.append(prefix)
         return PrefixScan(_as_rows(found), np.array(truncated, dtype=U64))
 
+    def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Look up single block rows; see `Store.has_rows`."""
+        pairs = zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True)
+        with self._lock:
+            found = [simhash in self._blocks.get(prefix, ()) for prefix, simhash in pairs]
+        return np.array(found, dtype=np.bool_)
+
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read block rows in order, a page at a time; see `Store.scan_range`."""
         check_positive("page", page)
@@ -115,6 +122,14 @@ class MemoryStore:
         check_positive("limit", limit)
         with self._lock:
             return [_sorted_cells(self._cells[family].get(row, {}))[:limit] for row in rows]
+
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+        """Read on in one row; see `Store.read_row`."""
+        check_cell_family(family)
+        check_positive("limit", limit)
+        with self._lock:
+            held = self._cells[family].get(row, {})
+            return [held[qualifier] for qualifier in sorted(q for q in held if q > after)[:limit]]
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         """Delete cells up to a timestamp; see `Store.delete`."""

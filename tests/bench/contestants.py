@@ -70,7 +70,7 @@ class Ours:
         return self.batch(np.array([query], np.uint64))
 
     def batch(self, queries: Simhashes) -> Any:
-        return find_candidates(self.index.store, self._scheme, queries, reach=DISTANCE, limit=self._limit)
+        return find_candidates(self.index.store, self._scheme, queries, reach=DISTANCE, limit=self._limit).whole()
 
     def pairs(self, queries: Simhashes) -> set[tuple[int, int]]:
         found = self.batch(queries)

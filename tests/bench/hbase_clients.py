@@ -154,7 +154,7 @@ class Ours(_InPython):
         found = find_candidates(self._store, PROFILE.blocks, queries, reach=DISTANCE, limit=LIMIT)
         if found.truncated.any():
             raise SimhashError("a prefix holds more rows than are read")
-        return found
+        return found.whole()
 
 
 class Java:

@@ -155,3 +155,31 @@ def test_limits_and_pages_below_one_are_refused(store, number):
         store.get_rows("d", [b"row"], limit=number)
     with pytest.raises(InvalidArgument, match="page is"):
         store.scan_cells("d", b"", None, page=number)
+
+
+def test_rows_are_told_from_their_neighbours_by_the_whole_key(store):
+    there = [(0, 0), (7, 5), (7, LAST_SIMHASH), (8, 1), (LAST_PREFIX, LAST_SIMHASH)]
+    asked = [(0, 0), (0, 1), (6, 5), (7, 4), (7, 5), (7, 6), (7, LAST_SIMHASH), (8, 0), (8, 1), (LAST_PREFIX, 0)]
+    store.put_rows(rows_of(*there), timestamp=1)
+
+    found = store.has_rows(rows_of(*asked))
+
+    assert found.dtype == np.bool_
+    assert found.tolist() == [pair in there for pair in asked]
+    assert store.has_rows(rows_of()).tolist() == []
+
+
+def test_a_deleted_row_is_not_there(store):
+    store.put_rows(rows_of((7, 1), (7, 2)), timestamp=1)
+    store.delete_rows(rows_of((7, 1)), timestamp=2)
+
+    assert store.has_rows(rows_of((7, 1), (7, 2))).tolist() == [False, True]
+
+
+def test_many_rows_are_looked_up_at_once(store):
+    chosen = np.random.default_rng(3)
+    rows = block_rows(Scheme.parse("5x2"), chosen.integers(0, 1 << 64, 1_200, dtype=np.uint64))
+    half = BlockRows(rows.prefixes[::2], rows.simhashes[::2])
+    store.put_rows(half, timestamp=1)
+
+    assert store.has_rows(rows).tolist() == [n % 2 == 0 for n in range(len(rows.prefixes))]

@@ -65,6 +65,33 @@ def test_rows_come_whole_up_to_the_limit_in_order_of_qualifiers(store, limit):
     assert found == [[], cells[:limit], [], cells[:limit]]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 9])
+@pytest.mark.parametrize("after", [b"", b"\x00", b"'", b"a", b"a\x00", b"\xfe", b"\xff", b"\xff\xff"])
+def test_a_row_is_read_on_behind_a_qualifier_in_order_up_to_the_limit(store, after, limit):
+    qualifiers = [b"\x00", b"'", b"a", b"a\x00", b"b", b"\xff"]
+    cells = [Cell(ROW, qualifier, b"v", 5) for qualifier in qualifiers]
+    neighbours = [Cell(row, b"a", b"other", 5) for row in (OTHER, FIRST, LAST, ROW + b"\x00", ROW[:-1])]
+    store.put("d", [*cells[::-1], *neighbours])
+
+    found = store.read_row("d", ROW, after=after, limit=limit)
+
+    assert found == [cell for cell in cells if cell.qualifier > after][:limit]
+
+
+def test_a_row_that_is_not_there_is_read_on_to_nothing(store):
+    assert store.read_row("m", ROW, after=b"a", limit=3) == []
+
+
+def test_a_wide_row_is_read_in_pages_whose_last_is_short(store):
+    cells = [Cell(ROW, b"%05d" % n, b"v", 5) for n in range(450)]
+    store.put("d", cells)
+    found, after = [], b""
+    while len(page := store.read_row("d", ROW, after=after, limit=200)) == 200:
+        found, after = [*found, *page], page[-1].qualifier
+
+    assert [*found, *page] == cells
+
+
 @pytest.mark.parametrize("order", [[3, 5, 4], [5, 4, 3], [3, 4, 5]])
 def test_the_highest_explicit_timestamp_wins_whatever_the_order_of_writing(store, order):
     for timestamp in order:

@@ -77,6 +77,14 @@ class Congruence(RuleBasedStateMachine):
 
         self.both(ask)
 
+    @rule(row=ROW_KEYS, after=QUALIFIERS, limit=st.integers(1, 3))
+    def read_row(self, row, after, limit):
+        self.both(lambda store: store.read_row("m", row, after=after, limit=limit))
+
+    @rule(rows=ROWS)
+    def has_rows(self, rows):
+        self.both(lambda store: store.has_rows(rows).tolist())
+
     @rule(start=PREFIXES, stop=PREFIXES, page=st.integers(1, 3))
     def scan_range(self, start, stop, page):
         self.both(lambda store: all_pairs(store, start, stop, page))

@@ -8,7 +8,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
-__all__ = ["delete_cells", "get_cells", "get_rows", "next_cells", "put_cells", "swap_cell"]
+__all__ = ["delete_cells", "get_cells", "get_rows", "next_cells", "put_cells", "read_row", "swap_cell"]
 
 _HEAD = Struct(">QB")
 _HEAD_BYTES = _HEAD.size
@@ -29,6 +29,12 @@ def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes]
         seek, key = cursor.set_range, cursor.key
         # Most rows asked for are not there: those cost two calls.
         return [_cells_here(cursor, row, limit) if seek(row) and key().startswith(row) else [] for row in rows]
+
+
+def read_row(transaction: Transaction, database: Database, row: bytes, after: bytes, limit: int) -> list[Cell]:
+    """Read the cells of one row behind a qualifier, at most a number of them."""
+    with transaction.cursor(database) as cursor:
+        return _cells_here(cursor, row, limit) if cursor.set_range(row + after + b"\x00") else []
 
 
 def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:

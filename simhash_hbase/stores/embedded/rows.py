@@ -13,7 +13,7 @@ from simhash_hbase.rowkey import BlockRows, pack_prefixes, pack_rows, pack_simha
 from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
-__all__ = ["delete_rows", "next_rows", "put_rows", "scan"]
+__all__ = ["delete_rows", "has_rows", "next_rows", "put_rows", "scan"]
 
 U64 = np.uint64
 _LAST_SIMHASH = (1 << 64) - 1
@@ -60,6 +60,13 @@ def delete_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> 
     """Delete rows; those that are not there are passed over."""
     for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows)):
         transaction.delete(prefix, simhash, db=blocks)
+
+
+def has_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> NDArray[np.bool_]:
+    """Tell which of some rows are there."""
+    with transaction.cursor(blocks) as cursor:
+        find = cursor.set_key_dup
+        return np.array([find(prefix, simhash) for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows))], np.bool_)
 
 
 def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> BlockRows:

@@ -145,6 +145,11 @@ class EmbeddedStore:
         blocks, hot = shared.databases[FAMILY_BLOCKS], shared.databases[HOT_PREFIXES]
         return shared.read(lambda transaction: rows_of.scan(transaction, blocks, hot, prefixes, limit))
 
+    def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Look up single block rows; see `Store.has_rows`."""
+        shared = self._environment()
+        return shared.read(lambda transaction: rows_of.has_rows(transaction, shared.databases[FAMILY_BLOCKS], rows))
+
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read block rows in order, a page at a time; see `Store.scan_range`. Each page is one short transaction."""
         check_positive("page", page)
@@ -180,6 +185,15 @@ class EmbeddedStore:
         check_positive("limit", limit)
         shared = self._environment()
         return shared.read(lambda transaction: cells_of.get_rows(transaction, shared.databases[family], rows, limit))
+
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+        """Read on in one row; see `Store.read_row`."""
+        check_cell_family(family)
+        check_positive("limit", limit)
+        shared = self._environment()
+        return shared.read(
+            lambda transaction: cells_of.read_row(transaction, shared.databases[family], row, after, limit)
+        )
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         """Delete cells up to a timestamp, all or none; see `Store.delete`."""

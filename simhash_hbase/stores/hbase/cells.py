@@ -9,7 +9,7 @@ from simhash_hbase.stores.hbase.exchange import Exchange
 from simhash_hbase.stores.hbase.grouping import group_row_keys
 from simhash_hbase.stores.hbase.pace import Pace, paged
 
-__all__ = ["CellWalk", "read_rows"]
+__all__ = ["CellWalk", "read_on", "read_rows"]
 
 # Cells are some hundred bytes: a reply stays at a few megabytes.
 REPLY_CELLS = 20_000
@@ -47,7 +47,7 @@ def read_rows(
     found = dict(zip(rows, (cells for group in answers for cells in group), strict=True))
     for cells in found.values():
         if len(cells) == first < limit:
-            cells.extend(_tail(exchange, driver, family, cells[-1], limit - first))
+            cells.extend(read_on(exchange, driver, family, cells[-1].row, cells[-1].qualifier, limit - first))
     return found
 
 
@@ -94,29 +94,40 @@ class CellWalk:
                 return
             last = parts[-1][-1]
             if len(parts[-1]) == ROW_PART:
-                yield from _tail_parts(self._exchange, self._driver, self._family, last, self._pace)
+                yield from _tail_parts(
+                    self._exchange, self._driver, self._family, last.row, last.qualifier, walk=self._pace
+                )
             start = last.row + b"\0"
 
 
-def _tail(exchange: Exchange, driver: Driver, family: str, last: Cell, limit: int) -> list[Cell]:
+def read_on(exchange: Exchange, driver: Driver, family: str, row: bytes, after: bytes, limit: int) -> list[Cell]:
+    """Read the cells of one row behind a qualifier, at most a number of them."""
     found: list[Cell] = []
-    for part in _tail_parts(exchange, driver, family, last):
+    for part in _tail_parts(exchange, driver, family, row, after, limit=limit):
         found += part
         if len(found) >= limit:
             break
     return found[:limit]
 
 
-def _tail_parts(
-    exchange: Exchange, driver: Driver, family: str, last: Cell, walk: Pace | None = None
+def _tail_parts(  # noqa: PLR0913
+    exchange: Exchange,
+    driver: Driver,
+    family: str,
+    row: bytes,
+    after: bytes,
+    *,
+    limit: int = REPLY_CELLS,
+    walk: Pace | None = None,
 ) -> Iterator[list[Cell]]:
-    """Read what a row holds after one of its cells."""
+    """Read what a row holds behind a qualifier; the first reply is no larger than the limit."""
     pace = walk or Pace()
+    size = min(limit, REPLY_CELLS)
     while True:
-        ask = partial(driver.row_tail, family, last.row, last.qualifier, walk=walk is not None)
-        part, asked = exchange.one(partial(paged, pace, REPLY_CELLS, ask))
+        ask = partial(driver.row_tail, family, row, after, walk=walk is not None)
+        part, asked = exchange.one(partial(paged, pace, size, ask))
         if part:
             yield part
         if len(part) < asked:
             return
-        last = part[-1]
+        after = part[-1].qualifier

@@ -31,7 +31,7 @@ class Driver(Protocol):
 
     @property
     def rows_per_get(self) -> int:
-        """How many rows or cells `get` and `get_rows` take."""
+        """How many rows or cells `get`, `get_rows` and `has_keys` take."""
 
     def scan_keys(
         self,
@@ -47,6 +47,9 @@ class Driver(Protocol):
         With prefixes, sorted, only rows under these are returned; `start` is then a row of the first of them. A walk
         over everything leaves the servers' cache to what queries read.
         """
+
+    def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
+        """Tell of keys of block rows, none twice, whether they are there."""
 
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int

@@ -7,7 +7,15 @@ from simhash_hbase.layout import BLOCK_ROW_BYTES
 from simhash_hbase.rowkey import BlockRows, pack_rows
 from simhash_hbase.stores.base import Cell, Swap
 
-__all__ = ["group_cells", "group_keys", "group_row_keys", "group_rows", "latest_writes", "swap_waves"]
+__all__ = [
+    "group_cells",
+    "group_keys",
+    "group_row_keys",
+    "group_rows",
+    "latest_writes",
+    "row_keys_of",
+    "swap_waves",
+]
 
 # A server warns above 5,000 rows in one call to one region ("Large batch operation").
 WRITE_ROWS = 4_000
@@ -20,11 +28,15 @@ FRAMING_BYTES = 96
 T = TypeVar("T")
 
 
+def row_keys_of(rows: BlockRows) -> list[bytes]:
+    """Pack block rows into keys."""
+    packed = pack_rows(rows)
+    return [packed[i : i + BLOCK_ROW_BYTES] for i in range(0, len(packed), BLOCK_ROW_BYTES)]
+
+
 def group_rows(rows: BlockRows) -> list[list[bytes]]:
     """Pack block rows into keys, in groups for one call each."""
-    packed = pack_rows(rows)
-    keys = [packed[i : i + BLOCK_ROW_BYTES] for i in range(0, len(packed), BLOCK_ROW_BYTES)]
-    return group_row_keys(keys, WRITE_ROWS)
+    return group_row_keys(row_keys_of(rows), WRITE_ROWS)
 
 
 def group_row_keys(rows: Iterable[bytes], most: int) -> list[list[bytes]]:

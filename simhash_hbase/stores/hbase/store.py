@@ -12,10 +12,18 @@ from simhash_hbase.rowkey import BlockRows, pack_prefixes, unpack_rows
 from simhash_hbase.schema import TableSchema
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
 from simhash_hbase.stores.base import Cell, PrefixScan, RegionPlace, StoreSize, Swap, Traffic
-from simhash_hbase.stores.hbase.cells import CellWalk, read_rows
+from simhash_hbase.stores.hbase.cells import CellWalk, read_on, read_rows
 from simhash_hbase.stores.hbase.exchange import Task
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.grouping import group_cells, group_keys, group_rows, latest_writes, swap_waves
+from simhash_hbase.stores.hbase.grouping import (
+    group_cells,
+    group_keys,
+    group_row_keys,
+    group_rows,
+    latest_writes,
+    row_keys_of,
+    swap_waves,
+)
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
 from simhash_hbase.stores.hbase.pace import Pace, paged
 from simhash_hbase.stores.hbase.regions import Regions
@@ -139,6 +147,12 @@ class HBaseStore:
             return PrefixScan(BlockRows.empty(), np.empty(0, np.uint64))
         return scan_prefixes(self._exchange, self._driver, prefixes, limit, regions=self._regions, pace=self._scan_pace)
 
+    def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Look up single block rows; see `Store.has_rows`."""
+        groups = group_row_keys(row_keys_of(rows), self._driver.rows_per_get)
+        answers = self._exchange.hold([partial(self._driver.has_keys, keys) for keys in groups], sockets=READ_SOCKETS)
+        return np.array([there for answer in answers for there in answer], dtype=np.bool_)
+
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read block rows in order, a page at a time; see `Store.scan_range`."""
         check_positive("page", page)
@@ -184,6 +198,12 @@ class HBaseStore:
         check_positive("limit", limit)
         found = read_rows(self._exchange, self._driver, family, sorted(set(rows)), limit)
         return [list(found[row]) for row in rows]
+
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+        """Read on in one row; see `Store.read_row`."""
+        check_cell_family(family)
+        check_positive("limit", limit)
+        return read_on(self._exchange, self._driver, family, row, after, limit)
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         """Delete cells up to a timestamp; see `Store.delete`."""

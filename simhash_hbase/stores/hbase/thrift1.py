@@ -55,6 +55,13 @@ class Thrift1:
         [found] = yield from self._read_scans([scan], rows)
         return [result.row for result in found]
 
+    def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
+        """See `Driver.has_keys`."""
+        columns = [_column(FAMILY_BLOCKS, b"")]
+        [found] = yield [self._call("getRowsWithColumns", rows=list(keys), columns=columns, attributes={})]
+        there = {result.row for result in found if result.columns}
+        return [key in there for key in keys]
+
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:

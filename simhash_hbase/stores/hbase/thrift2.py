@@ -62,6 +62,12 @@ class Thrift2:
         [found] = yield [Call(self._idl.Keys, "getScannerResults", arguments)]
         return [result.row for result in found]
 
+    def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
+        """See `Driver.has_keys`."""
+        gets = [self._idl.Get(row=key, columns=self._block_cells) for key in keys]
+        [found] = yield [self._call("existsAll", tgets=gets)]
+        return [bool(there) for there in found]
+
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:

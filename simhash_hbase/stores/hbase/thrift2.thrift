@@ -52,6 +52,7 @@ struct RegionLocation { 1: ServerName serverName, 2: RegionInfo regionInfo }
 exception IOFailure { 1: optional binary message, 2: optional bool canRetry }
 
 service Cells {
+  list<bool> existsAll(1: binary table, 2: list<Get> tgets) throws (1: IOFailure io)
   list<Row> getMultiple(1: binary table, 2: list<Get> tgets) throws (1: IOFailure io)
   list<Row> getScannerResults(1: binary table, 2: Scan tscan, 3: i32 numRows) throws (1: IOFailure io)
   void putMultiple(1: binary table, 2: list<Put> tputs) throws (1: IOFailure io)

@@ -30,6 +30,7 @@ __all__ = [
     "FORMAT",
     "GET",
     "GET_ROWS",
+    "HAS_ROWS",
     "PUT",
     "PUT_ROWS",
     "SCAN",
@@ -82,6 +83,16 @@ end
 if gone > 0 then
   redis.call('HINCRBY', ARGV[2], 'b', -gone)
 end
+"""
+
+# ARGV: the keys' beginning, rows of 13 bytes one behind the other. Answer: a "1" or a "0" for each.
+HAS_ROWS = """
+local space, packed, found = ARGV[1], ARGV[2], {}
+for i = 1, #packed, 13 do
+  local score = redis.call('ZSCORE', space .. string.sub(packed, i, i + 4), string.sub(packed, i + 5, i + 12))
+  found[#found + 1] = score and '1' or '0'
+end
+return table.concat(found)
 """
 
 # ARGV: the keys' beginning, the counters' key, the family, the time or nothing for the server's own; for each cell row,

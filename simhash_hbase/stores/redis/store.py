@@ -127,6 +127,12 @@ class RedisStore:
         check_positive("limit", limit)
         return scan(self._connection, prefixes, limit=limit)
 
+    def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Look up single block rows; see `Store.has_rows`."""
+        calls = [(space, packed) for space, _, packed in _row_calls(rows)]
+        answers: Iterator[bytes] = self._connection.run(scripts.HAS_ROWS, calls)
+        return np.array([octet == ord("1") for octet in b"".join(answers)], dtype=np.bool_)
+
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         """Write block rows; see `Store.put_rows`. The timestamp is not needed here."""
         self._write(scripts.PUT_ROWS, _row_calls(rows))
@@ -168,6 +174,15 @@ class RedisStore:
         for at, keys in wanted.items():
             found[at] = [cell for _, cell in zip(keys, cells, strict=False) if cell is not None]
         return found
+
+    def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
+        """Read on in one row; see `Store.read_row`. All its qualifiers are read."""
+        check_cell_family(family)
+        check_positive("limit", limit)
+        held: list[bytes] = self._connection.ask("HKEYS", _space(family).encode() + row)
+        wanted = sorted(qualifier for qualifier in held if qualifier > after)[:limit]
+        cells = self.get(family, [(row, qualifier) for qualifier in wanted])
+        return [cell for cell in cells if cell is not None]
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         """Delete cells up to a timestamp; see `Store.delete`."""

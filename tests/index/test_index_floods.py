@@ -1,0 +1,312 @@
+"""Many documents with one fingerprint, or with fingerprints near each other: the work is bounded, the answers right."""
+
+import random
+import tracemalloc
+
+import pytest
+from bruteforce import clustered, entries, flip, sketch_near
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from places import CLAIMING_PLACES, HBASE_PLACES, Clock, IndexMaker, Memory, Swapping
+from swapping import SwappingOnly
+
+from simhash_hbase import Index, candidates, members, search
+from simhash_hbase.layout import FAMILY_DOCUMENTS
+from simhash_hbase.rowkey import id_digest, member_row
+from simhash_hbase.stores.base import Cell
+
+BASE = 0x9E3779B97F4A7C15
+SKETCH = random.Random(5).getrandbits(512)
+UNLIKE = random.Random(6).getrandbits(512)
+CHECKED = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
+def make_index(request, tmp_path, clock):
+    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
+    yield maker
+    maker.close()
+
+
+def in_order_of_digests(count):
+    return sorted((f"copy {i}" for i in range(count)), key=id_digest)
+
+
+def flood(index, names, *, sketches=None):
+    """Add copies, each later than the one before."""
+    sketched = sketches or [SKETCH] * len(names)
+    index.add_entries(entries([(name, BASE) for name in names], sketches=sketched))
+
+
+def claim(index, name, simhash=BASE, sketch=SKETCH):
+    [decision] = index.claim_entries(entries({name: simhash}, sketches=[sketch]))
+    return decision.is_original or decision.of
+
+
+class CountingReads:
+    """Counts the cells that a store is asked for, and those it answers with."""
+
+    def __init__(self, store, monkeypatch):
+        self.cells = 0
+        for name in ("get", "get_rows", "read_row"):
+            monkeypatch.setattr(store, name, self._counted(getattr(store, name)), raising=False)
+
+    def _counted(self, method):
+        def call(*arguments, **named):
+            found = method(*arguments, **named)
+            self.cells += sum(len(one) if isinstance(one, list) else 1 for one in found)
+            return found
+
+        return call
+
+
+@pytest.mark.parametrize("new", [{"c": BASE}, {"c": BASE ^ 1}, {f"c{i}": BASE for i in range(20)}])
+def test_claims_of_copies_of_many_read_a_bounded_number_of_cells(make_index, new, monkeypatch):
+    index = make_index(match="verified")
+    names = in_order_of_digests(1_500)
+    flood(index, names)
+    reads = CountingReads(index.store, monkeypatch)
+
+    decisions = index.claim_entries(entries(new, sketches=[SKETCH] * len(new)))
+
+    assert {d.of for d in decisions} == {names[0]}
+    assert reads.cells <= 2 * search.FIRST_MEMBERS + 1 + 5 * len(new)
+
+
+def test_dedup_of_copies_of_many_reads_a_bounded_number_of_cells(make_index, monkeypatch):
+    index = make_index(match="verified")
+    names = in_order_of_digests(1_500)
+    flood(index, names)
+    reads = CountingReads(index.store, monkeypatch)
+
+    decisions = index.dedup_entries(
+        entries([(f"c{i}", BASE) for i in range(20)], sketches=[SKETCH] * 20), index.deduplicator()
+    )
+
+    assert {d.of for d in decisions} == {names[0]}
+    assert reads.cells <= 2 * search.FIRST_MEMBERS + 1 + 60
+
+
+@pytest.mark.parametrize("copies", [2, search.FIRST_MEMBERS])
+def test_of_a_hundred_copies_the_earliest_is_named_whatever_its_digest(make_index, copies):
+    index = make_index(match="verified")
+    names = in_order_of_digests(copies)[::-1]
+    for name in names:
+        flood(index, [name])
+
+    assert claim(index, "new") == names[0]
+
+
+@pytest.mark.parametrize("at", [100, 101, 149])
+@pytest.mark.parametrize("why", ["removed", "unlike", "moved"])
+def test_what_is_behind_the_first_hundred_is_found(make_index, at, why, monkeypatch):
+    monkeypatch.setattr(search, "MORE_MEMBERS", 7)
+    index = make_index(match="verified")
+    names = in_order_of_digests(150)
+    flood(index, names, sketches=[SKETCH if n == at or why != "unlike" else UNLIKE for n in range(150)])
+    others = [name for n, name in enumerate(names) if n != at]
+    if why == "removed":
+        keep_members(index, others, lambda: list(index.remove_many(others)))
+    elif why == "moved":
+        far = ~BASE & (1 << 64) - 1
+        keep_members(index, others, lambda: index.add_entries(entries([(name, far) for name in others])))
+
+    assert claim(index, "new") == names[at]
+    assert claim(index, "near", BASE ^ 1) == names[at]
+    assert [d.of for d in index.dedup_entries(entries({"x": BASE}, sketches=[SKETCH]), index.deduplicator())] == [
+        names[at]
+    ]
+
+
+def keep_members(index, names, change):
+    """Make a change, and put back the members that it deletes: as a writer leaves them that ends in the middle."""
+    keys = [(member_row(BASE), id_digest(name)) for name in names]
+    held = index.store.get(FAMILY_DOCUMENTS, keys)
+    change()
+    later = [Cell(cell.row, cell.qualifier, cell.value, cell.timestamp + 10_000) for cell in held]
+    index.store.put(FAMILY_DOCUMENTS, later)
+    assert all(index.store.get(FAMILY_DOCUMENTS, keys))
+
+
+def test_where_no_member_of_many_is_an_original_the_claim_becomes_one(make_index, monkeypatch):
+    monkeypatch.setattr(search, "MORE_MEMBERS", 7)
+    index = make_index(match="verified")
+    names = in_order_of_digests(150)
+    flood(index, names)
+    keep_members(index, names, lambda: list(index.remove_many(names)))
+
+    assert claim(index, "new") is True
+    assert claim(index, "next") == "new"
+
+
+def test_a_farther_original_is_not_named_before_all_nearer_members_were_read(make_index, monkeypatch):
+    monkeypatch.setattr(search, "MORE_MEMBERS", 7)
+    index = make_index(match="verified")
+    names = in_order_of_digests(150)
+    flood(index, names, sketches=[UNLIKE] * 149 + [SKETCH])
+    index.add_entries(entries({"far": BASE ^ 1, "farther": BASE ^ 3}, sketches=[SKETCH] * 2))
+
+    assert claim(index, "new") == names[149]
+
+
+class Vanishing(SwappingOnly):
+    """Has originals when a claim looks for the second time, of which the nearest goes before it is looked at."""
+
+    def __init__(self, store, appear, vanish):
+        super().__init__(store)
+        self._appear, self._vanish = appear, vanish
+        self._scans = 0
+        self._answered = False
+
+    def scan(self, prefixes, *, limit):
+        self._scans += 1
+        if self._scans == 2:
+            self._appear()
+        return super().scan(prefixes, limit=limit)
+
+    def get(self, family, keys):
+        found = super().get(family, keys)
+        if self._scans == 2 and not self._answered:
+            self._answered = True
+            self._vanish()
+        return found
+
+
+@pytest.mark.parametrize("other", [None, 1, 3])
+def test_a_claim_whose_original_goes_before_it_is_looked_at_looks_for_others_again(other):
+    clock = Clock()
+    index = IndexMaker(Memory(None, clock), clock)(match="verified")
+
+    def appear():
+        index.add_entries(entries({"near": BASE}, sketches=[SKETCH]))
+        if other is not None:
+            index.add_entries(entries({"other": BASE ^ other}, sketches=[SKETCH]))
+
+    claiming = Index(Vanishing(index.store, appear, lambda: list(index.remove_many(["near"]))), clock=clock)
+
+    assert claim(claiming, "new") == ("other" if other is not None else True)
+
+
+@CHECKED
+@given(
+    seed=st.integers(0, 1_000),
+    count=st.integers(1, 60),
+    first=st.sampled_from([1, 2, 5, 100]),
+    way=st.sampled_from([Memory, Swapping]),
+)
+def test_decisions_do_not_depend_on_the_batch_and_name_an_original_in_force(seed, count, first, way):
+    chosen = random.Random(seed)
+    simhashes = [chosen.choice([BASE, BASE ^ 1, flip(BASE, [5, 6])]) for _ in range(count)]
+    sketches = [sketch_near(SKETCH, chosen.choice([0, 3, 40, 90]), seed=n % 5) for n in range(count)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "FIRST_MEMBERS", first)
+        patch.setattr(search, "MORE_MEMBERS", 3)
+        together, alone = (IndexMaker(way(None, Clock()), Clock())(match="verified") for _ in range(2))
+        old = [(f"old {n}", s) for n, s in enumerate(simhashes)]
+        for index in (together, alone):
+            index.add_entries(entries(old, sketches=sketches))
+            list(index.remove_many([f"old {n}" for n in range(0, count, 3)]))
+        asked = [(f"new {n}", s) for n, s in enumerate(simhashes[:10])]
+        likes = [sketch_near(SKETCH, 10, seed=seed + n) for n in range(len(asked))]
+
+        whole = together.claim_entries(entries(asked, sketches=likes))
+        single = [alone.claim_entries(entries([a], sketches=[s]))[0] for a, s in zip(asked, likes, strict=True)]
+
+    held = {d.id: (s, k) for d, (_, s), k in zip(whole, asked, likes, strict=True)} | {
+        name: (s, k) for (name, s), k in zip(old, sketches, strict=True)
+    }
+    standing = {name for name, _ in old if int(name.split()[1]) % 3} | {d.id for d in whole if d.is_original}
+    for decision in whole:
+        if decision.is_original:
+            continue
+        assert decision.of in standing
+        assert (held[decision.id][0] ^ held[decision.of][0]).bit_count() == decision.distance
+    stored_only = all(d.of is None or d.of.startswith("old") for d in whole)
+    if stored_only:
+        assert whole == single
+
+
+@CHECKED
+@given(
+    seed=st.integers(0, 1_000),
+    pairs=st.sampled_from([1, 7, 1_000_000]),
+    held=st.sampled_from([0, 10, 100_000]),
+    sketches=st.sampled_from([1, 5, 1 << 16]),
+)
+def test_answers_do_not_depend_on_how_the_work_is_cut(seed, pairs, held, sketches):
+    values = clustered(60, seed=seed)
+    kept = [sketch_near(SKETCH, n % 70, seed=n) if n % 4 else None for n in range(60)]
+    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified")
+    index.add_entries(entries([(f"d{n}", s) for n, s in enumerate(values)], sketches=kept))
+    asked = entries(
+        [(f"q{n}", s) for n, s in enumerate(values[:20])], sketches=[SKETCH if n % 5 else None for n in range(20)]
+    )
+    plain = index.query_entries(asked)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "PAIRS_AT_ONCE", pairs)
+        patch.setattr(members, "HELD_MEMBERS", held)
+        patch.setattr(search, "SKETCHES_AT_ONCE", sketches)
+        cut = index.query_entries(asked)
+
+    assert cut == plain
+    assert any(answer.matches for answer in plain)
+
+
+def ball(count, *, seed):
+    """Make fingerprints within three bits of one: nearly all of them lie within reach of each other."""
+    chosen = random.Random(seed)
+    found = {}
+    while len(found) < count:
+        found[flip(BASE, chosen.sample(range(64), chosen.randint(1, 3)))] = chosen.getrandbits(512)
+    return found
+
+
+def peak_bytes(act):
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        act()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("operation", ["query", "claim", "dedup"])
+def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(operation, monkeypatch):
+    monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", 20_000)
+    monkeypatch.setattr(search, "SKETCHES_AT_ONCE", 2_000)
+    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified", max_rows_per_prefix=1_000_000)
+    stored = ball(1_500, seed=1)
+    index.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=list(stored.values())))
+    asked = ball(1_500, seed=2)
+    batch = entries([(f"q{s:x}", s) for s in asked], sketches=list(asked.values()))
+    searched = []
+    index.on_search = searched.append
+
+    taken = peak_bytes(
+        {
+            "query": lambda: index.query_entries(batch),
+            "claim": lambda: index.claim_entries(batch),
+            "dedup": lambda: index.dedup_entries(batch, index.deduplicator()),
+        }[operation]
+    )
+
+    # More than a million pairs: 17 bytes each at the least.
+    if operation == "query":
+        assert searched[0].candidates > 1_000_000
+    assert taken < 14_000_000
+
+
+def test_members_whose_document_is_not_asked_for_cost_no_read(monkeypatch):
+    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified")
+    store = index.store
+    unlike = ball(200, seed=3)
+    index.add_entries(entries([(f"d{s:x}", s) for s in unlike], sketches=list(unlike.values())))
+    asked = []
+    get = store.get
+    monkeypatch.setattr(store, "get", lambda family, keys: asked.append(len(keys)) or get(family, keys))
+
+    [answer] = index.query_entries(entries({"q": BASE}, sketches=[SKETCH]))
+
+    assert (answer.matches, asked) == ([], [])

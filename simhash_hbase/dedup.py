@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simhash_hbase.changes import read_states
+from simhash_hbase.clocks import writing_time
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.greedy import Batch, Decision, recorded_decision, with_original, with_short
@@ -76,6 +77,7 @@ class Deduplicator:
         InvalidArgument
             When an id is there twice.
         """
+        now = writing_time(self._places[-1], now)
         plan = self.plan(entries, now=now)
         write_documents(self._places[-1], self._profile, plan.entries, plan.outcomes, now=now)
         if len(self._places) == 1:

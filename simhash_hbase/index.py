@@ -14,6 +14,7 @@ from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.changes import read_states
 from simhash_hbase.claim import Claimed, Timer, claim_by_protocol, claim_in_transaction
+from simhash_hbase.clocks import writing_time
 from simhash_hbase.dedup import Deduplicator
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata, check_storable
 from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexExists, InvalidArgument, Unsupported
@@ -297,8 +298,15 @@ class Index:
             return claim_in_transaction(self.store, self.profile, entries, now=self._now())
         if not isinstance(self.store, CompareAndSet):
             raise Unsupported(f"claim needs compare-and-set, which {self.store.url} does not have")
+        now = self._now()
+        behind = writing_time(self.store, now) - now
         return claim_by_protocol(
-            self.store, self.profile, entries, clock=self._now, timer=self._timer, deadline_s=deadline_s
+            self.store,
+            self.profile,
+            entries,
+            clock=lambda: self._now() + behind,
+            timer=self._timer,
+            deadline_s=deadline_s,
         )
 
     def deduplicator(self, *, scratch: Store | None = None) -> Deduplicator:

@@ -1,6 +1,6 @@
 """What `verify` tells of and `vacuum` deletes: cells and rows that no document names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, STATE_QUALIFIER
 from simhash_hbase.records import DocumentState, decode_document, decode_member, member_simhashes
-from simhash_hbase.rowkey import BlockRows, document_row, member_rows, row_flag, row_simhash
+from simhash_hbase.rowkey import document_row, member_rows, row_flag, row_simhash
 from simhash_hbase.stores.base import Cell, Store, Transactional
 
-__all__ = ["decode_cells", "memberless", "row_pairs", "stale_members", "up_to_date"]
+__all__ = ["decode_cells", "memberless", "stale_members", "up_to_date"]
 
 
 def decode_cells(cells: Sequence[Cell]) -> tuple[list[tuple[Cell, DocumentState]], list[Cell]]:
@@ -50,11 +50,6 @@ def memberless(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]
     empty = np.fromiter((not cells for cells in found), np.bool_, len(found))
     lonely: NDArray[np.bool_] = empty[where]
     return lonely
-
-
-def row_pairs(rows: BlockRows) -> Iterator[tuple[int, int]]:
-    """List rows as pairs of prefix and fingerprint."""
-    return zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True)
 
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.blocks import Scheme
+from simhash_hbase.clocks import cleaning_time, writing_time
 from simhash_hbase.layout import (
     FAMILY_DOCUMENTS,
     FLAG_BITS,
@@ -16,7 +18,7 @@ from simhash_hbase.layout import (
     FLAG_MEMBERS,
     STATE_QUALIFIER,
 )
-from simhash_hbase.leftovers import decode_cells, memberless, row_pairs, stale_members, up_to_date
+from simhash_hbase.leftovers import decode_cells, memberless, stale_members, up_to_date
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import (
     FOUND_STATES,
@@ -30,13 +32,12 @@ from simhash_hbase.records import (
 from simhash_hbase.rowkey import (
     BlockRows,
     block_rows,
-    distinct,
     document_row,
     id_digest,
     member_row,
     row_flag,
 )
-from simhash_hbase.stores.base import UNLIMITED, Cell, CompareAndSet, Store, Swap, atomically
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
 from simhash_hbase.walk import ALL_PREFIXES, PAGE, Walk, Watch
 
 __all__ = ["Verified", "scan_documents", "verify"]
@@ -69,12 +70,27 @@ class Verified:
     undecodable: int = 0
     """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
     repaired: int = 0
-    """Completed or removed by ``--repair``."""
+    """Completed or removed by ``--repair``: what it reads back afterwards."""
+    not_repaired: int = 0
+    """What ``--repair`` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
+    until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
+
+    def tell(self, wanted: int, done: int) -> None:
+        """Count what was to be repaired, and was."""
+        self.repaired += done
+        self.not_repaired += wanted - done
 
     @property
     def wrong(self) -> int:
         """Number of things wrong that were not repaired."""
         return self.missing_members + self.incomplete + self.malformed_rows + self.undecodable - self.repaired
+
+
+class Times(NamedTuple):
+    """When a repair writes and deletes, in ms since 1970."""
+
+    writing: int
+    cleaning: int
 
 
 def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[DocumentState]]:
@@ -116,32 +132,36 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Wat
     """
     result = Verified()
     walk = Walk(watch)
+    times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store) if repair else nullcontext():
-            _verify_page(store, profile, result, up_to_date(store, cells) if repair else cells, now=now, repair=repair)
+            _verify_page(store, profile, result, up_to_date(store, cells) if repair else cells, times)
     for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
-        _check_block_rows(store, profile.blocks, result, rows, now=now, repair=repair)
+        _check_block_rows(store, profile.blocks, result, rows, times)
     return result
 
 
-def _verify_page(
-    store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], *, now: int, repair: bool
-) -> None:
+def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], times: Times | None) -> None:
     documents, damaged = decode_cells(cells)
     states = [state for _, cell in documents if (state := in_force(cell))]
     result.undecided += sum(state.state in UNDECIDED_STATES for _, state in documents)
     result.undecodable += len(damaged)
-    if repair and damaged:
-        store.delete(FAMILY_DOCUMENTS, damaged)
-        result.repaired += len(damaged)
+    if times and damaged:
+        result.tell(len(damaged), _delete_damaged(store, damaged, times))
     found = [state for state in states if state.state in FOUND_STATES]
     result.documents += len(found)
     result.duplicates += sum(state.state == "duplicate" for state in states)
-    _check_members(store, result, found, now=now, repair=repair)
-    _check_rows(store, profile, result, found, now=now, repair=repair)
+    _check_members(store, result, found, times)
+    _check_rows(store, profile, result, found, times)
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     result.members += len(members)
     result.stale_members += len(_still_there(store, stale_members(store, members)))
+
+
+def _delete_damaged(store: Store, damaged: Sequence[Cell], times: Times) -> int:
+    """Delete cells; count those that are gone."""
+    store.delete(FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= times.cleaning])
+    return len(damaged) - len(_still_there(store, damaged))
 
 
 def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
@@ -157,22 +177,24 @@ def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentSt
     return [state for state, present in zip(states, now, strict=True) if state == present]
 
 
-def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], *, now: int, repair: bool) -> None:
+def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], times: Times | None) -> None:
     keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
     cells = store.get(FAMILY_DOCUMENTS, keys)
     missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
     result.missing_members += len(missing)
-    if repair and missing:
-        result.repaired += _make_members(store, missing, now)
+    if times and missing:
+        result.tell(len(missing), _make_members(store, missing, times))
 
 
-def _make_members(store: Store, states: Sequence[DocumentState], now: int) -> int:
-    """Write members above whatever deleted them, and their time into the document cells; count these."""
-    again = [msgspec.structs.replace(state, stamp=max(now, state.stamp + 1)) for state in states]
-    store.put(FAMILY_DOCUMENTS, [_bare_member(state) for state in again])
+def _make_members(store: Store, states: Sequence[DocumentState], times: Times) -> int:
+    """Write members, and the time of those that can be read back into the document cells; count these."""
+    again = [msgspec.structs.replace(state, stamp=max(times.writing, state.stamp + 1)) for state in states]
+    made = [_bare_member(state) for state in again]
+    store.put(FAMILY_DOCUMENTS, made)
+    held = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
     if not isinstance(store, CompareAndSet):
         return 0
-    pairs = zip(states, again, strict=True)
+    pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
     swaps = [Swap(document_row(id_digest(old.id)), STATE_QUALIFIER, encode(old), encode(new)) for old, new in pairs]
     return sum(store.compare_and_set(swaps))
 
@@ -183,31 +205,37 @@ def _bare_member(state: DocumentState) -> Cell:
 
 
 def _check_rows(
-    store: Store, profile: Profile, result: Verified, found: Sequence[DocumentState], *, now: int, repair: bool
+    store: Store, profile: Profile, result: Verified, found: Sequence[DocumentState], times: Times | None
 ) -> None:
     """Look for the block rows of documents."""
-    simhashes = distinct(np.array([state.simhash for state in found], dtype=np.uint64))
-    wanted = block_rows(profile.blocks, simhashes)
-    there = store.scan(distinct(wanted.prefixes), limit=UNLIMITED).rows
-    lacking = np.array(sorted(set(row_pairs(wanted)) - set(row_pairs(there))), dtype=np.uint64).reshape(-1, 2)
-    incomplete = set(lacking[:, 1].tolist())
-    result.incomplete += sum(state.simhash in incomplete for state in found)
-    if repair and incomplete:
-        store.put_rows(BlockRows(lacking[:, 0].copy(), lacking[:, 1].copy()), timestamp=now)
-        result.repaired += sum(state.simhash in incomplete for state in found)
+    simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
+    lacking = _lacking(store, block_rows(profile.blocks, simhashes))
+    incomplete = np.isin(simhashes, lacking.simhashes)
+    result.incomplete += int(incomplete.sum())
+    if times and incomplete.any():
+        store.put_rows(lacking, timestamp=times.writing)
+        left = np.isin(simhashes, _lacking(store, lacking).simhashes)
+        result.tell(int(incomplete.sum()), int((incomplete & ~left).sum()))
 
 
-def _check_block_rows(
-    store: Store, scheme: Scheme, result: Verified, rows: BlockRows, *, now: int, repair: bool
-) -> None:
+def _lacking(store: Store, wanted: BlockRows) -> BlockRows:
+    return _chosen(wanted, ~store.has_rows(wanted))
+
+
+def _chosen(rows: BlockRows, which: NDArray[np.bool_]) -> BlockRows:
+    return BlockRows(rows.prefixes[which], rows.simhashes[which])
+
+
+def _check_block_rows(store: Store, scheme: Scheme, result: Verified, rows: BlockRows, times: Times | None) -> None:
     result.rows += len(rows.prefixes)
     malformed = ~_well_formed(scheme, rows)
     result.malformed_rows += int(malformed.sum())
     orphans = memberless(store, rows.simhashes)
     result.orphan_rows += int((orphans & ~malformed).sum())
-    if repair and malformed.any():
-        store.delete_rows(BlockRows(rows.prefixes[malformed], rows.simhashes[malformed]), timestamp=now)
-        result.repaired += int(malformed.sum())
+    if times and malformed.any():
+        doomed = _chosen(rows, malformed)
+        store.delete_rows(doomed, timestamp=times.cleaning)
+        result.tell(len(doomed.prefixes), int((~store.has_rows(doomed)).sum()))
 
 
 def _well_formed(scheme: Scheme, rows: BlockRows) -> NDArray[np.bool_]:

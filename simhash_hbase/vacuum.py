@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from simhash_hbase.clocks import cleaning_time, writing_time
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
-from simhash_hbase.leftovers import decode_cells, memberless, row_pairs, stale_members, up_to_date
+from simhash_hbase.leftovers import decode_cells, memberless, stale_members, up_to_date
 from simhash_hbase.openload import MARGIN_MS, read_open_load
 from simhash_hbase.profile import Profile
 from simhash_hbase.records import UNDECIDED_STATES, DocumentState, abandoned, encode
-from simhash_hbase.rowkey import BlockRows, distinct, member_row, row_digest, row_flag
-from simhash_hbase.stores.base import UNLIMITED, Cell, CompareAndSet, Store, Swap, Transactional, atomically
+from simhash_hbase.rowkey import BlockRows, member_row, row_digest, row_flag
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 from simhash_hbase.walk import ALL_PREFIXES, PAGE, Walk, Watch
 
 __all__ = ["Vacuumed", "vacuum"]
@@ -48,7 +49,7 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = No
     store, profile
         The index.
     now : int
-        Milliseconds since 1970.
+        Milliseconds since 1970. Where a server stamps the cells, its time is taken instead.
     watch : callable, optional
         Told how far it is; see `Watch`.
 
@@ -64,6 +65,7 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = No
     """
     if read_open_load(store) is not None:
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
+    now = cleaning_time(store, now)
     result = Vacuumed()
     walk = Walk(watch)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
@@ -128,6 +130,5 @@ def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> i
     back = ~memberless(store, doomed.simhashes)
     if back.any():
         # Above the delete, which hides what is written at its own time.
-        store.put_rows(BlockRows(doomed.prefixes[back], doomed.simhashes[back]), timestamp=max(now, cutoff + 1))
-    left = store.scan(distinct(doomed.prefixes), limit=UNLIMITED).rows
-    return len(set(row_pairs(doomed)) - set(row_pairs(left)))
+        store.put_rows(BlockRows(doomed.prefixes[back], doomed.simhashes[back]), timestamp=writing_time(store, now))
+    return int((~store.has_rows(doomed)).sum())

@@ -20,6 +20,7 @@ from simhash_hbase.changes import (
     read_states,
     removal,
 )
+from simhash_hbase.clocks import writing_time
 from simhash_hbase.entries import Entries, check_storable
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.layout import FAMILY_DOCUMENTS
@@ -97,6 +98,7 @@ def write_documents(
     change the same documents meanwhile. In a store with transactions it is six, and all of it is one.
     """
     check_storable(entries)
+    now = writing_time(store, now)
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
@@ -176,6 +178,7 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
     """
     if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
         return
+    now = writing_time(store, now)
     with atomically(store):
         refresh_within(store, profile, ids, now=now)
 

@@ -1,16 +1,18 @@
 """What tests of several folders share."""
 
 import pytest
-from places import PLACES, Clock, IndexMaker
+from places import PLACES, Clock, IndexMaker, server_goes_by
 
 from tests.chromium import launch
 from tests.stores.hbase_server import drop_tables
 
 
 @pytest.fixture
-def clock():
-    """Return a clock that the test moves."""
-    return Clock()
+def clock(monkeypatch):
+    """Return a clock that the test moves; servers are taken to go by it."""
+    made = Clock()
+    server_goes_by(made, monkeypatch)
+    return made
 
 
 @pytest.fixture(params=PLACES)

@@ -67,6 +67,12 @@ class Swapping(Memory):
         return SwappingOnly(super().create())
 
 
+def server_goes_by(clock, monkeypatch):
+    """Have what asks for the server's time be told that of a test, which may be days ahead."""
+    monkeypatch.setattr("simhash_hbase.clocks.server_time", lambda store: clock())
+    monkeypatch.setattr("simhash_hbase.clocks.time_below", lambda store: clock() - 60_000)
+
+
 PLACES = {"memory": Memory, "embedded": Embedded}
 CLAIMING_PLACES = {**PLACES, "swapping": Swapping}
 

@@ -13,7 +13,7 @@ from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.bruteforce import answered, entries
-from tests.places import Clock
+from tests.places import Clock, server_goes_by
 from tests.stores.hbase_server import hbase_options, tables
 
 pytestmark = pytest.mark.hbase
@@ -23,8 +23,10 @@ FAR = ~BASE & (1 << 64) - 1
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(monkeypatch):
+    made = Clock()
+    server_goes_by(made, monkeypatch)
+    return made
 
 
 @pytest.fixture(params=[1, 2])
@@ -52,7 +54,8 @@ def test_what_is_damaged_is_told_and_repaired(make, clock):
     index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("a"), b"", clock())])
     index.store.delete_rows(rows, timestamp=clock())
     index.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest("x")), STATE_QUALIFIER, b"\xc1")])
-    clock.advance(ms=5)
+    [damaged] = index.store.get(FAMILY_DOCUMENTS, [(document_row(id_digest("x")), STATE_QUALIFIER)])
+    clock.ms = max(clock.ms, damaged.timestamp) + 5
 
     found = index.verify()
 

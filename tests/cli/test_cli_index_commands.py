@@ -214,6 +214,7 @@ def test_verify_counts_and_finds_nothing_wrong(cli, filled):
         "malformed_rows",
         "undecodable",
         "repaired",
+        "not_repaired",
     )
     assert {name: verified.record[name] for name in wrong} == dict.fromkeys(wrong, 0)
 

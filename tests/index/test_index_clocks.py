@@ -1,0 +1,173 @@
+"""Writers and cleaners whose clocks are hours off: nothing that was acknowledged is hidden by a delete."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+from bruteforce import ALL_BITS, answered, entries
+from tombstones import TombstoneStore
+
+from simhash_hbase import Index, Profile
+from simhash_hbase.layout import FAMILY_DOCUMENTS
+from simhash_hbase.rowkey import block_rows, id_digest, member_row
+from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.hbase import HBaseStore
+from tests.stores.hbase_server import hbase_options, tables
+
+BASE = 0x9E3779B97F4A7C15
+FAR = ~BASE & ALL_BITS
+HOUR_MS = 3_600_000
+IDS = [f"id{number}" for number in range(6)]
+FINGERPRINTS = [BASE ^ (1 << bit) for bit in (0, 20, 40)] + [FAR]
+
+
+def now():
+    return time.time_ns() // 1_000_000
+
+
+def hbase(version):
+    return lambda: HBaseStore.open(hbase_options(version, tables().take()))
+
+
+PLACES = {"tombstones": lambda: TombstoneStore(now), "thrift1": hbase(1), "thrift2": hbase(2)}
+
+
+@pytest.fixture(params=["tombstones", *(pytest.param(n, marks=pytest.mark.hbase) for n in ("thrift1", "thrift2"))])
+def make(request):
+    """Return what makes one index, and gives it clocks that are some hours ahead."""
+    made = []
+
+    def make(*hours, **options):
+        store = PLACES[request.param]()
+        made.append(store)
+        Index.create(store, Profile.resolve(analyzer="shingle", match="distance", **options))
+        return [Index(store, clock=lambda off=off: now() + round(off * HOUR_MS)) for off in hours]
+
+    yield make
+    for store in made:
+        store.close()
+
+
+@pytest.mark.parametrize("ahead", [0.1, 2, 24 * 365])
+def test_vacuum_by_a_clock_that_is_ahead_hides_nothing_that_is_written_later(make, ahead):
+    right, wrong = make(0, ahead, grace_s=0)
+    right.add_entries(entries({"a": BASE, "c": FAR}))
+    list(right.remove_many(["a"]))
+
+    wrong.vacuum()
+    right.add_entries(entries({"a": BASE, "b": BASE}))
+
+    assert answered(right.query_simhash(BASE)) == [("a", 0), ("b", 0)]
+    assert right.verify().wrong == 0
+
+
+@pytest.mark.parametrize("ahead", [2, 24 * 365])
+def test_documents_expire_and_claims_are_given_up_by_the_servers_clock(make, ahead):
+    right, wrong = make(0, ahead, grace_s=0, ttl_days=1)
+    right.add_entries(entries({"a": BASE}))
+
+    swept = wrong.vacuum()
+
+    assert (swept.expired, swept.rows) == (0, 0)
+    assert answered(right.query_simhash(BASE)) == [("a", 0)]
+
+
+@pytest.mark.parametrize("way", ["add", "claim", "dedup"])
+def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(make, way):
+    right, behind = make(0, -2)
+    old = now() - 3 * 60_000
+    # What vacuum deleted three minutes ago, when a grace of two had passed.
+    right.store.delete_rows(block_rows(right.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=old)
+    right.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("a"), b"", old)])
+
+    if way == "add":
+        behind.add_entries(entries({"a": BASE}))
+    elif way == "claim":
+        [decision] = behind.claim_entries(entries({"a": BASE}))
+        assert decision.is_original
+    else:
+        behind.dedup_entries(entries({"a": BASE}), behind.deduplicator())
+
+    assert answered(right.query_simhash(BASE)) == [("a", 0)]
+    assert right.verify().wrong == 0
+
+
+def test_what_a_writer_that_is_behind_refreshes_is_not_hidden_either(make):
+    right, behind = make(0, -2, ttl_days=0.125)
+    [early] = make_more(right, -1)
+    early.add_entries(entries({"a": BASE}))
+
+    behind.claim_entries(entries({"b": BASE}))
+
+    assert answered(right.query_simhash(BASE)) == [("a", 0)]
+    assert right.verify().wrong == 0
+
+
+def make_more(index, *hours):
+    return [Index(index.store, clock=lambda off=off: now() + round(off * HOUR_MS)) for off in hours]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_writers_hours_ahead_and_behind_lose_nothing_beside_vacuums_by_any_of_them(make, seed):
+    writers = make(2, -2, 0, grace_s=0)
+    rng = random.Random(seed)
+    model = {}
+
+    for _ in range(60):
+        writer, reader = rng.choice(writers), rng.choice(writers)
+        document, simhash = rng.choice(IDS), rng.choice(FINGERPRINTS)
+        act = rng.random()
+        if act < 0.3:
+            assert list(writer.remove_many([document])) == [(document, document in model)]
+            model.pop(document, None)
+        elif act < 0.4:
+            writer.vacuum()
+        elif act < 0.5:
+            assert writer.verify(repair=True).wrong == 0
+        else:
+            writer.add_entries(entries({document: simhash}))
+            model[document] = simhash
+        held = {stored.id: stored.simhash for stored in reader.get_many(IDS) if stored is not None}
+        assert held == model
+        found = {match.id: match.distance for match in reader.query_simhash(simhash).matches}
+        assert found == {d: n for d, h in model.items() if (n := (h ^ simhash).bit_count()) <= 3}
+
+    assert writers[2].verify().wrong == 0
+
+
+def test_a_repair_counts_what_it_reads_back_and_tells_what_stays_hidden(make):
+    [index] = make(0)
+    index.add_entries(entries({"a": BASE, "b": FAR, "c": FAR ^ 1}))
+    future = now() + 2 * HOUR_MS
+    index.store.delete_rows(block_rows(index.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=future)
+    index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(FAR), id_digest("b"), b"", future)])
+    # What can be repaired: deleted in the past.
+    past = index.store.get(FAMILY_DOCUMENTS, [(member_row(FAR ^ 1), id_digest("c"))])[0].timestamp
+    index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(FAR ^ 1), id_digest("c"), b"", past)])
+
+    found = index.verify(repair=True)
+
+    assert (found.incomplete, found.missing_members) == (1, 2)
+    assert (found.repaired, found.not_repaired, found.wrong) == (1, 2, 2)
+    again = index.verify()
+    assert (again.incomplete, again.missing_members, again.repaired, again.not_repaired) == (1, 1, 0, 0)
+    assert answered(index.query_simhash(FAR)) == [("c", 1)]
+
+
+def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):
+    [index] = make(0)
+    index.add_entries(entries({"a": BASE}))
+    future = now() + 2 * HOUR_MS
+    rows = block_rows(index.profile.blocks, np.array([FAR], dtype=np.uint64))
+    odd = type(rows)(rows.prefixes[:1] ^ np.uint64(1 << 20), rows.simhashes[:1])
+    index.store.put_rows(odd, timestamp=future)
+    index.store.put(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("x"), b"\xc1", future)])
+
+    found = index.verify(repair=True)
+
+    assert (found.malformed_rows, found.undecodable, found.repaired, found.not_repaired) == (1, 1, 0, 2)
+    index.store.put(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("x"), b"later", future)])
+    assert index.store.get(FAMILY_DOCUMENTS, [(member_row(BASE), id_digest("x"))])[0] is not None
+    index.store.put_rows(odd, timestamp=future + 1)
+    assert index.store.has_rows(odd).tolist() == [True]

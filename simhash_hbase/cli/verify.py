@@ -23,4 +23,9 @@ def command(url: str, repair: bool, **options: Any) -> int:  # noqa: ANN401
     output.record(asdict(result))
     output.close()
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
+    if result.not_repaired:
+        output.note(
+            f"verify: {result.not_repaired:,} could not be repaired: deletes or writes with a time later than the "
+            "server's hide them; repeat it after that time, or after a major compaction"
+        )
     return 1 if result.wrong else 0

@@ -1,6 +1,6 @@
 """``python -m simhash_hbase``."""
 
-from simhash_hbase.cli import main
+from simhash_hbase_start import main
 
 if __name__ == "__main__":
     main()

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from simhash_hbase.cli.documents import Documents, take_input
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
@@ -15,7 +15,7 @@ from simhash_hbase.results import hex_simhash
 @click.command("add", cls=Command, examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"])
 @url_argument
 @files_argument
-@click.option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
+@option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
 @input_options
 @output_options
 def command(url: str, files: tuple[str, ...], verbose: bool, **options: Any) -> int:  # noqa: ANN401

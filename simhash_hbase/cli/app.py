@@ -1,8 +1,10 @@
 """The command group: settings, errors and exit codes."""
 
 import os
+import signal
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -10,17 +12,24 @@ import click
 from click.shell_completion import CompletionItem
 
 from simhash_hbase.cli.controls import harmless
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import CONFIG, Command, Option, option
+from simhash_hbase.cli.interrupts import Stopped, stoppable
+from simhash_hbase.cli.sentences import sentence_of
+from simhash_hbase.cli.settings import load_settings, with_sources
 from simhash_hbase.cli.shell import VARIABLE
+from simhash_hbase.cli.standard import discard_output, set_up_streams
+from simhash_hbase.cli.state import State
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
-from simhash_hbase.settings import load_settings
 
 __all__ = ["COMMANDS", "cli", "main"]
 
+PROGRAM = "simhash-hbase"
+DONE = 0
 FAILED = 1
 WRONG_USAGE = 2
 SOME_REFUSED = 3
-INTERRUPTED = 130
+SIGNAL_CODES = 128
+"""A process that a signal ended has this more than its number as its exit code; ours has it, too."""
 SHOWN_CHARACTERS = 200
 
 COMMANDS = {
@@ -93,63 +102,54 @@ class _Group(Command, click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     examples=["simhash-hbase dedup file:docs.index --create corpus.jsonl > decisions.jsonl"],
 )
-@click.option("--config", type=click.Path(dir_okay=False), help="Settings in TOML; the command line wins.")
+@option("--config", type=click.Path(dir_okay=False), help="Settings in TOML; the command line wins.")
 @click.version_option(package_name="simhash-hbase")
 @click.pass_context
 def cli(ctx: click.Context, config: str | None) -> None:
     """Read the settings for the command that was called."""
-    if ctx.invoked_subcommand:
-        path = config or os.environ.get("SIMHASH_HBASE_CONFIG")
+    if config and ctx.invoked_subcommand:
         # Only a file can name options of other commands, so only then are they all imported.
-        wanted = list(COMMANDS) if path else [ctx.invoked_subcommand]
-        settings = load_settings(path, {name: _options(ctx, name) for name in wanted})
-        ctx.default_map = {name: _as_lists(ctx, name, given) for name, given in settings.items()}
+        ctx.default_map = load_settings(config, {name: _options(ctx, name) for name in COMMANDS})
+        ctx.meta[CONFIG] = config
 
 
-def _options(ctx: click.Context, name: str) -> dict[str, str]:
-    """Map the long name of each option of a command to the parameter that click calls it."""
-    return {
-        item.opts[-1].removeprefix("--").replace("-", "_"): item.name
-        for item in _items(ctx, name)
-        if isinstance(item, click.Option) and item.name
-    }
-
-
-def _as_lists(ctx: click.Context, name: str, given: dict[str, object]) -> dict[str, object]:
-    """Make a list of the one value that a variable has, where the option is repeatable."""
-    repeatable = {item.name for item in _items(ctx, name) if isinstance(item, click.Option) and item.multiple}
-    return {key: [v] if key in repeatable and not isinstance(v, list) else v for key, v in given.items()}
-
-
-def _items(ctx: click.Context, name: str) -> list[click.Parameter]:
+def _options(ctx: click.Context, name: str) -> dict[str, Option]:
+    """Map the options of a command by the names that users write."""
     command = cli.get_command(ctx, name)
-    return command.params if command else []
+    return {item.key: item for item in (command.params if command else ()) if isinstance(item, Option)}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and end the process with its exit code."""
-    words = sys.argv[1:] if arguments is None else arguments
+    """Run the command line and end the process with its exit code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Words of the command line; None: this process's own, whose standard streams are then set up, too.
+    """
+    if arguments is None:
+        set_up_streams()
     try:
-        sys.exit(_run(words))
+        code = _run(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; keep Python from complaining when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(FAILED)
+        # Whoever read our output has seen enough.
+        code = FAILED
+    if code not in (DONE, SOME_REFUSED):
+        discard_output()
+    sys.exit(code)
 
 
 def _run(words: list[str]) -> int:
     # Set by the option, wherever its value comes from; an error may come before the options are read.
-    state = {"debug": "--debug" in words}
+    state = State(debug="--debug" in words)
     try:
-        _check_words(words)
-        result: Any = cli.main(
-            words, prog_name="simhash-hbase", complete_var=VARIABLE, standalone_mode=False, obj=state
-        )
-        code = result if isinstance(result, int) else 0
+        with stoppable():
+            _check_words(words)
+            code = _call(words, state)
     except click.exceptions.Exit as done:
         code = done.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        code = _say("interrupted; what was acknowledged stays", INTERRUPTED)
+    except (click.Abort, KeyboardInterrupt) as error:
+        code = _stopped(error if isinstance(error, KeyboardInterrupt) else error.__cause__)
     except click.ClickException as error:
         error.show()
         code = WRONG_USAGE
@@ -162,6 +162,20 @@ def _run(words: list[str]) -> int:
     return code
 
 
+def _call(words: list[str], state: State) -> int:
+    result: Any = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
+    # Here, so that a full disk is an error of ours, not of Python's end.
+    sys.stdout.flush()
+    return result if isinstance(result, int) else DONE
+
+
+def _stopped(cause: BaseException | None) -> int:
+    if isinstance(cause, Stopped):
+        name = signal.Signals(cause.number).name
+        return _say(f"ended by {name}; what was acknowledged stays", SIGNAL_CODES + cause.number)
+    return _say("interrupted; what was acknowledged stays", SIGNAL_CODES + signal.SIGINT)
+
+
 def _check_words(words: list[str]) -> None:
     """Refuse what no id, text or message can hold."""
     for word in words:
@@ -172,12 +186,14 @@ def _check_words(words: list[str]) -> None:
             raise InvalidArgument(f"the argument {shown[:SHOWN_CHARACTERS]} is not UTF-8") from error
 
 
-def _report(error: BaseException, state: dict[str, bool], code: int) -> int:
-    if state["debug"]:
+def _report(error: BaseException, state: State, code: int) -> int:
+    if state.debug:
         traceback.print_exception(error)
-    return _say(str(error) or type(error).__name__, code)
+    return _say(with_sources(sentence_of(error), state.settings), code)
 
 
 def _say(text: str, code: int) -> int:
-    click.echo(f"simhash-hbase: {harmless(' '.join(text.split()))}", err=True)
+    # A terminal that was closed shows nothing any more.
+    with suppress(OSError):
+        click.echo(f"{PROGRAM}: {harmless(' '.join(text.split()))}", err=True)
     return code

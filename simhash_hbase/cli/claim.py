@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from simhash_hbase.cli.documents import Documents, take_input
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
@@ -19,7 +19,7 @@ from simhash_hbase.results import decision_record
 )
 @url_argument
 @files_argument
-@click.option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+@option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="Refuse what other writers keep undecided for so long.")  # fmt: skip
 @input_options
 @output_options

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     index_options,
     output_options,
@@ -32,7 +32,7 @@ from simhash_hbase.errors import InvalidArgument
 )
 @url_argument
 @click.argument("files", nargs=-1, metavar="")
-@click.option("--if-not-exists", is_flag=True, help="Do nothing when there is one with the same profile.")
+@option("--if-not-exists", is_flag=True, help="Do nothing when there is one with the same profile.")
 @sample_options
 @profile_options
 @index_options

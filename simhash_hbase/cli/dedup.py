@@ -19,7 +19,7 @@ from simhash_hbase.cli.decisions import (
 )
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.kept import NOTHING, Kept, kept_form, looks_into, open_kept
 from simhash_hbase.cli.keptrows import rows_path
 from simhash_hbase.cli.longest import decide_longest
@@ -61,19 +61,19 @@ from simhash_hbase.rowkey import id_digest
 )
 @url_argument
 @files_argument
-@click.option("--create", is_flag=True, help="Make the index where there is none, learning the idf from FILEs.")
-@click.option("--keep", type=click.Choice(["first", "longest"]), default="first", show_default=True,
+@option("--create", is_flag=True, help="Make the index where there is none, learning the idf from FILEs.")
+@option("--keep", type=click.Choice(["first", "longest"]), default="first", show_default=True,
               help="Of near copies, which becomes the original.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Write nothing.")
-@click.option("--output", "kept", type=click.Path(), metavar="PLACE", help="Write the kept documents here, as they"
+@option("--dry-run", is_flag=True, help="Write nothing.")
+@option("--output", "kept", type=click.Path(), metavar="PLACE", help="Write the kept documents here, as they"
               " came: lines, rows of Parquet, records of a crawl into a file; whole files into a folder.")  # fmt: skip
-@click.option("--clusters", type=click.Path(dir_okay=False), metavar="FILE", help="Write each original that has"
+@option("--clusters", type=click.Path(dir_okay=False), metavar="FILE", help="Write each original that has"
               " duplicates here, with them.")  # fmt: skip
-@click.option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Write a page for people here:"
+@option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Write a page for people here:"
               " figures, clusters, and pairs side by side; reads the input once more.")  # fmt: skip
-@click.option("--results", type=click.Path(dir_okay=False), metavar="FILE", help="Write the decisions here, with a"
+@option("--results", type=click.Path(dir_okay=False), metavar="FILE", help="Write the decisions here, with a"
               " checkpoint; not for standard input.")  # fmt: skip
-@click.option("--resume", is_flag=True, help="Go on with --results FILE where an earlier run was ended.")
+@option("--resume", is_flag=True, help="Go on with --results FILE where an earlier run was ended.")
 @profile_options
 @index_options
 @input_options

@@ -9,7 +9,7 @@ from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.comparison import comparison
 from simhash_hbase.cli.documents import take_input
 from simhash_hbase.cli.fingerprint import analysis_for
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import input_options, learn_option, output_options, profile_options
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.tables import print_wide
@@ -32,7 +32,7 @@ ADDRESSES = ("file:", "memory:", "hbase://", "redis://")
 )
 @click.argument("words", nargs=-1, required=True, metavar="[URL] A B")
 @learn_option
-@click.option("--scheme", metavar="BxC", default="5x2", show_default=True, help="Without URL: the blocks to show.")
+@option("--scheme", metavar="BxC", default="5x2", show_default=True, help="Without URL: the blocks to show.")
 @profile_options
 @input_options
 @output_options

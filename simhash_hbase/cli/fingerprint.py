@@ -6,7 +6,7 @@ import click
 
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.documents import Documents, input_settings, take_input
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     input_options,
     learn_option,
@@ -31,10 +31,10 @@ from simhash_hbase.results import hex_simhash
     ],
 )
 @optional_files_argument
-@click.option("--text", "texts", multiple=True, help="A text to fingerprint. Repeatable.")
-@click.option("--profile-of", metavar="URL", help="Fingerprint as this index does.")
+@option("--text", "texts", multiple=True, help="A text to fingerprint. Repeatable.")
+@option("--profile-of", metavar="URL", help="Fingerprint as this index does.")
 @learn_option
-@click.option("--explain", is_flag=True, help="Show features, weights and bits.")
+@option("--explain", is_flag=True, help="Show features, weights and bits.")
 @profile_options
 @input_options
 @output_options

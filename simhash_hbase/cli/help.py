@@ -1,27 +1,56 @@
-"""How help is laid out: options by what they are for, and examples that can be copied."""
+"""What commands and options have in common: the layout of help, and where values may come from."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-__all__ = ["Command", "Option"]
+from simhash_hbase.cli.state import Setting, State
+
+__all__ = ["CONFIG", "Command", "Option", "option"]
 
 SECTION = "Options"
+PREFIX = "SIMHASH_HBASE_"
+CONFIG = "simhash_hbase.config"
+"""Where a context has the name of the settings file."""
+_OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 
 
 class Option(click.Option):
-    """An option that says what it is for.
+    """An option that says what it is for, and may come from a variable that is named like it.
 
     Parameters
     ----------
     section : str
         The heading above it in the help.
+
+    Notes
+    -----
+    Variables are click's own, one an option. Its ``auto_envvar_prefix`` would put a command's name into each, and the
+    name of the parameter instead of the option's: a service sets ``SIMHASH_HBASE_ANALYZER`` once for all commands.
     """
 
     def __init__(self, *words: Any, section: str = SECTION, **rest: Any) -> None:  # noqa: ANN401
         super().__init__(*words, **rest)
         self.section = section
+        if self.envvar is None:
+            self.envvar = PREFIX + self.key.upper()
+
+    @property
+    def key(self) -> str:
+        """Its name in a settings file: the long one, with underscores."""
+        return max(self.opts, key=len).lstrip("-").replace("-", "_")
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Say where a bad value was set, if not on the command line."""
+        source = ctx.get_parameter_source(self.name) if ctx is not None and self.name else None
+        if source is ParameterSource.ENVIRONMENT:
+            return f"variable {self.envvar}"
+        if ctx is not None and source is ParameterSource.DEFAULT_MAP:
+            return f"{self.key} in {ctx.meta.get(CONFIG)}"
+        return super().get_error_hint(ctx)
 
     def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
         """Write a default that is explained like one that is not: without parentheses."""
@@ -29,6 +58,10 @@ class Option(click.Option):
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
         return extra
+
+
+option = partial(click.option, cls=Option)
+"""Declares an option of a command."""
 
 
 class Command(click.Command):
@@ -43,6 +76,16 @@ class Command(click.Command):
     def __init__(self, *words: Any, examples: Sequence[str] = (), **rest: Any) -> None:  # noqa: ANN401
         super().__init__(*words, **rest)
         self.examples = examples
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Call the command; what was set outside of the command line is remembered, for errors."""
+        if isinstance(ctx.obj, State):
+            ctx.obj.settings = {
+                item.key: Setting(item.get_error_hint(ctx), ctx.params.get(item.name or ""))
+                for item in self.params
+                if isinstance(item, Option) and ctx.get_parameter_source(item.name or "") in _OUTSIDE
+            }
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of the command itself, then those that it shares with others."""

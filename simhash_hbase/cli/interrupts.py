@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of what has to be done whole."""
+"""Signals that end a command: it cleans up behind itself, and what has to be done whole is."""
 
 import signal
 import threading
@@ -6,34 +6,84 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["whole"]
+__all__ = ["Stopped", "stoppable", "whole"]
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(KeyboardInterrupt):
+    """SIGTERM or SIGHUP has come; raised where the work is, as Ctrl-C is.
+
+    Parameters
+    ----------
+    number : int
+        Of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and SIGHUP raise in the block, so that it closes and removes what it opened.
+
+    Raises
+    ------
+    Stopped
+        When SIGTERM or SIGHUP came. A process that was started to ignore one of them still does.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    if before[signal.SIGINT] is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in ENDING:
+        if before[number] is signal.SIG_DFL:
+            signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    # A terminal that is closed sends its signal twice: the second must not end the cleaning up.
+    for ending in ENDING:
+        signal.signal(ending, signal.SIG_IGN)
+    raise Stopped(number)
 
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """Put a first Ctrl-C off until the block is done; a second ends it at once.
+    """Put a signal that would end the block off until it is done; a second Ctrl-C ends it at once.
 
     Raises
     ------
     KeyboardInterrupt
-        Behind the block, or in it when Ctrl-C came twice.
+        After the block, or in it when Ctrl-C came twice; `Stopped` for other signals.
     """
-    is_ours = threading.current_thread() is threading.main_thread()
-    if not is_ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = False
+    ours = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    ours = {number: handler for number, handler in ours.items() if handler in (signal.default_int_handler, _stop)}
+    asked: list[int] = []
 
-    def note(_number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
+    def note(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGINT and number in asked:
             raise KeyboardInterrupt
-        asked = True
+        asked.append(number)
 
-    signal.signal(signal.SIGINT, note)
+    for number in ours:
+        signal.signal(number, note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
     if asked:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.Signals(asked[0]))

@@ -2,14 +2,14 @@
 
 import click
 
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.shell import complete_file
 
 
 @click.command("key", cls=Command, examples=["simhash-hbase key keys.txt --name crawler-1 --scope read --scope write"])
 @click.argument("file", type=click.Path(dir_okay=False), shell_complete=complete_file)
-@click.option("--name", metavar="NAME", required=True, help="Who will use it; logs show the name, never the key.")
-@click.option(
+@option("--name", metavar="NAME", required=True, help="Who will use it; logs show the name, never the key.")
+@option(
     "--scope",
     "scopes",
     multiple=True,

@@ -14,7 +14,7 @@ from simhash_hbase.bulk.java import TREE, Tools, find_tools
 from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, local_configuration, staging_folder
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.documents import input_settings, take_input, tell_passed_over
-from simhash_hbase.cli.help import Command, Option
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.refusals import Refusals
@@ -40,18 +40,18 @@ SOME_REFUSED = 3
 )
 @url_argument
 @files_argument
-@click.option("--into-existing", is_flag=True, help="The index may hold documents; known ids are added one batch after"
+@option("--into-existing", is_flag=True, help="The index may hold documents; known ids are added one batch after"
               " another, as add does it.")  # fmt: skip
-@click.option("--work", type=click.Path(file_okay=False), metavar="DIR", cls=Option,
+@option("--work", type=click.Path(file_okay=False), metavar="DIR",
               show_default="one an index in the user's cache", help="Folder for analysed documents,"
               " with which a load that was interrupted goes on.")  # fmt: skip
-@click.option("--take-over", is_flag=True, help="Go ahead although another load was left open.")
-@click.option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
+@option("--take-over", is_flag=True, help="Go ahead although another load was left open.")
+@option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
               help="Folder of hbase-site.xml; found alone for a server of scripts/hbase.")  # fmt: skip
-@click.option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded.")
-@click.option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR", cls=Option,
+@option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded.")
+@option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
               show_default="what scripts/hbase fetches", help="HBase's lib.")  # fmt: skip
-@click.option("--container", metavar="NAME", help="HBase runs in this container of docker/hbase.")
+@option("--container", metavar="NAME", help="HBase runs in this container of docker/hbase.")
 @input_options
 @output_options
 def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
@@ -144,7 +144,13 @@ def _work_folder(index: Index, given: str | None) -> Path:
 
 
 def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simhash-hbase"
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return Path(given or Path.home() / ".cache") / "simhash-hbase"
+    except RuntimeError as error:
+        raise InvalidArgument(
+            "no home folder to keep analysed documents in: name a folder by --work DIR, or set XDG_CACHE_HOME"
+        ) from error
 
 
 def _writer(url: str, index: Index, spool: Spool, options: dict[str, Any], output: Output) -> Writer:

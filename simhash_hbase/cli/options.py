@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 import click
 
 from simhash_hbase.blocks import Scheme
-from simhash_hbase.cli.help import Option
+from simhash_hbase.cli.help import option
 from simhash_hbase.cli.shell import complete_address, complete_file
+from simhash_hbase.cli.state import State
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS
 from simhash_hbase.schema import COMPRESSIONS
@@ -47,16 +48,16 @@ def _all(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     """Tell the place where errors are reported, which is outside of every command."""
-    if isinstance(ctx.obj, dict):
-        ctx.obj["debug"] = value
+    if isinstance(ctx.obj, State):
+        ctx.obj.debug = value
     return value
 
 
-_output = partial(click.option, cls=Option, section="Output options")
-_input = partial(click.option, cls=Option, section="Input options")
-_profile = partial(click.option, cls=Option, section="Fingerprint options")
-_index = partial(click.option, cls=Option, section="Index options")
-_store = partial(click.option, cls=Option, section="HBase options")
+_output = partial(option, section="Output options")
+_input = partial(option, section="Input options")
+_profile = partial(option, section="Fingerprint options")
+_index = partial(option, section="Index options")
+_store = partial(option, section="HBase options")
 
 url_argument = click.argument("url", shell_complete=complete_address)
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
@@ -107,7 +108,7 @@ def input_options(function: F) -> F:
     )(function)  # fmt: skip
 
 
-learn_option = _profile("--learn-from", metavar="FILE", multiple=True, shell_complete=complete_file,
+learn_option = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
                         help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def store_options(function: F) -> F:
 
 def match_options(function: F) -> F:
     """Add another rule for one query."""
-    rule = partial(click.option, cls=Option, section="Match options", show_default="the index's")
+    rule = partial(option, section="Match options", show_default="the index's")
     return _all(
         rule("--match", type=click.Choice(["distance", "verified"]), help="What is a near-duplicate."),
         rule("--distance", type=click.IntRange(0, 64), metavar="BITS",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from simhash_hbase.blocks import Scheme
-from simhash_hbase.cli.help import Command, Option
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import debug_option, format_option, quiet_option
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument
@@ -19,10 +19,10 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 
 
 @click.command("plan", cls=Command, examples=["simhash-hbase plan --documents 2^34 --scheme 4x1 --scheme 5x2"])
-@click.option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
-@click.option("--scheme", "schemes", metavar="BxC", multiple=True, cls=Option, show_default="those for distance 3",
+@option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
+@option("--scheme", "schemes", metavar="BxC", multiple=True, show_default="those for distance 3",
               help="Blocks, and how many of them are a table's. Repeatable.")  # fmt: skip
-@click.option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
+@option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
 @format_option("table")
 @quiet_option

@@ -7,7 +7,7 @@ import click
 
 from simhash_hbase.answers import Answer
 from simhash_hbase.cli.documents import Documents, take_input
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     input_options,
     match_options,
@@ -34,9 +34,9 @@ from simhash_hbase.results import answer_record, hex_simhash
 )
 @url_argument
 @optional_files_argument
-@click.option("--text", "texts", multiple=True, help="A text to look for. Repeatable.")
-@click.option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable.")
-@click.option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
+@option("--text", "texts", multiple=True, help="A text to look for. Repeatable.")
+@option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable.")
+@option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
               help="A fingerprint to look for: 16 hex digits, 0x… or decimal. Repeatable.")  # fmt: skip
 @match_options
 @input_options

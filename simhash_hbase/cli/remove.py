@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.shell import complete_file
@@ -19,7 +19,7 @@ from simhash_hbase.inputs import Progress, total_bytes
 @click.command("remove", cls=Command, examples=["simhash-hbase remove file:news.index --from gone.txt"])
 @url_argument
 @click.argument("ids", nargs=-1, metavar="[ID…]")
-@click.option("--from", "source", metavar="FILE", shell_complete=complete_file,
+@option("--from", "source", metavar="FILE", shell_complete=complete_file,
               help="A file with one id a line, UTF-8; - is standard input.")  # fmt: skip
 @output_options
 def command(url: str, ids: tuple[str, ...], source: str | None, **options: Any) -> None:  # noqa: ANN401

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import debug_option, quiet_option, store_fields, store_options, ttl_option, url_argument
 from simhash_hbase.config import table_of
 from simhash_hbase.schema import TableSchema, shell_script, thrift2_script
@@ -18,7 +18,7 @@ MS_A_DAY = 86_400_000
     examples=["simhash-hbase schema hbase://127.0.0.1:9091/news --regions 16 --as shell > news.rb"],
 )
 @url_argument
-@click.option("--as", "form", type=click.Choice(["both", "shell", "thrift2"]), default="both", show_default=True,
+@option("--as", "form", type=click.Choice(["both", "shell", "thrift2"]), default="both", show_default=True,
               help="For whom it is written.")  # fmt: skip
 @store_options
 @ttl_option

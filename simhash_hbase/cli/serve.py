@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simhash_hbase.cli.help import Command, Option
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import debug_option, url_argument
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import InvalidArgument
@@ -21,17 +21,17 @@ FAILED = 1
 STORE_PATIENCE = 1 / 3
 AMOUNT = click.FloatRange(0, min_open=True)
 
-_limit = partial(click.option, cls=Option, section="Limits", show_default=True)
+_limit = partial(option, section="Limits", show_default=True)
 
 
 @click.command("serve", cls=Command, examples=["simhash-hbase serve file:news.index --keys keys.txt --port 8080"])
 @url_argument
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65535), metavar="N", default=8080, show_default=True,
+@option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@option("--port", type=click.IntRange(0, 65535), metavar="N", default=8080, show_default=True,
               help="Port to listen at; 0 is a free one, and the log tells which.")  # fmt: skip
-@click.option("--keys", type=click.Path(dir_okay=False), help="File of keys; read again when it changes.")
-@click.option("--no-auth", is_flag=True, help="Ask for no key; on loopback addresses only.")
-@click.option("--workers", type=click.IntRange(1), metavar="N", cls=Option, show_default="all processors",
+@option("--keys", type=click.Path(dir_okay=False), help="File of keys; read again when it changes.")
+@option("--no-auth", is_flag=True, help="Ask for no key; on loopback addresses only.")
+@option("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
               help="Processes that fingerprint the documents of streams.")  # fmt: skip
 @_limit("--max-requests", type=click.IntRange(1), metavar="N", default=64, help="Most requests at a time.")
 @_limit("--max-body", type=AMOUNT, metavar="MB", default=4, help="Longest JSON body, and longest line of a stream.")

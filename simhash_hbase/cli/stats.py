@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
@@ -13,7 +13,7 @@ from simhash_hbase.config import open_index
 
 @click.command("stats", cls=Command, examples=["simhash-hbase stats file:news.index --exact --format table"])
 @url_argument
-@click.option("--exact", is_flag=True, help="Read everything; else a sample, where the index is large.")
+@option("--exact", is_flag=True, help="Read everything; else a sample, where the index is large.")
 @output_options
 def command(url: str, exact: bool, **options: Any) -> None:  # noqa: ANN401
     """Count documents, rows and bytes; show how crowded the prefixes are."""

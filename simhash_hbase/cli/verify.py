@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.output import Output
 from simhash_hbase.config import open_index
@@ -13,7 +13,7 @@ from simhash_hbase.config import open_index
 
 @click.command("verify", cls=Command, examples=["simhash-hbase verify file:news.index --repair"])
 @url_argument
-@click.option("--repair", is_flag=True, help="Complete or remove what does not agree.")
+@option("--repair", is_flag=True, help="Complete or remove what does not agree.")
 @output_options
 def command(url: str, repair: bool, **options: Any) -> int:  # noqa: ANN401
     """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""

@@ -1,0 +1,31 @@
+"""Errors as one sentence for people: what went wrong, and where."""
+
+__all__ = ["sentence_of"]
+
+
+def sentence_of(error: BaseException) -> str:
+    """Write an error as one sentence.
+
+    Parameters
+    ----------
+    error : BaseException
+        The system's errors name their place first, as messages of other programs do.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> sentence_of(FileNotFoundError(2, "No such file or directory", "a.jsonl"))
+    'a.jsonl: no such file or directory'
+    >>> sentence_of(MemoryError())
+    'the memory is used up: fewer --workers need less'
+    """
+    if isinstance(error, MemoryError):
+        return "the memory is used up: fewer --workers need less"
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error) or type(error).__name__
+    reason = error.strerror[:1].lower() + error.strerror[1:]
+    places = [place for place in (error.filename, error.filename2) if place is not None]
+    return ": ".join([" and ".join(map(str, places)), reason]) if places else reason

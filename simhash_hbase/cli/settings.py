@@ -1,0 +1,125 @@
+"""Defaults of options from a TOML file, and where a value came from that was not on the command line."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from simhash_hbase.cli.help import Option
+from simhash_hbase.cli.state import Setting
+from simhash_hbase.errors import InvalidArgument
+
+__all__ = ["load_settings", "with_sources"]
+
+Options = Mapping[str, Option]
+"""By the names that users write, with underscores."""
+
+# A shorter value stands in many sentences by chance.
+TELLING_CHARACTERS = 3
+
+
+def load_settings(path: str, known: Mapping[str, Options]) -> dict[str, dict[str, object]]:
+    """Read defaults for command line options from a TOML file.
+
+    Parameters
+    ----------
+    path : str
+        Keys at the top hold for every command that has such an option, those of a table named like a command for that
+        command.
+    known : mapping
+        Command to its options.
+
+    Returns
+    -------
+    dict
+        Command to defaults by parameter.
+
+    Raises
+    ------
+    InvalidArgument
+        When the file cannot be read, names what is neither a command nor an option, or gives an option a value of
+        another type.
+    """
+    given = _read_toml(path)
+    common = {key: value for key, value in given.items() if not isinstance(value, dict)}
+    for key, value in given.items():
+        if key not in known and (isinstance(value, dict) or not any(key in options for options in known.values())):
+            raise InvalidArgument(f"{path}: {key!r} is neither an option nor a command")
+    return {
+        command: _for_command(path, options, common)
+        | _for_command(path, options, _table(path, given, command, options))
+        for command, options in known.items()
+    }
+
+
+def _table(path: str, given: Mapping[str, object], command: str, options: Options) -> dict[str, object]:
+    table = given.get(command)
+    if not isinstance(table, dict):
+        return {}
+    for key in table:
+        if key.replace("-", "_") not in options:
+            raise InvalidArgument(f"{path}: command {command} has no option {key!r}")
+    return {key.replace("-", "_"): value for key, value in table.items()}
+
+
+def _for_command(path: str, options: Options, given: Mapping[str, object]) -> dict[str, object]:
+    return {
+        str(options[key].name): _checked(path, key, options[key], value)
+        for key, value in given.items()
+        if key in options
+    }
+
+
+def _checked(path: str, key: str, option: Option, value: object) -> object:
+    """Refuse a value that click would make another one of: ``true`` is no number."""
+    values = value if option.multiple and isinstance(value, list) else [value]
+    types, wanted = _wanted(option)
+    for each in values:
+        if not isinstance(each, types) or (isinstance(each, bool) and bool not in types):
+            raise InvalidArgument(f"{path}: {key} is {_as_toml(each)}: wanted {wanted}")
+    return values if option.multiple else value
+
+
+def _wanted(option: Option) -> tuple[tuple[type, ...], str]:
+    if option.is_flag:
+        return (bool,), "true or false"
+    if isinstance(option.type, click.types.IntParamType):
+        return (int, str), "a whole number"
+    if isinstance(option.type, click.types.FloatParamType):
+        return (int, float, str), "a number"
+    return (str,), "a text in quotes, or a list of them" if option.multiple else "a text in quotes"
+
+
+def _as_toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _read_toml(path: str) -> dict[str, object]:
+    try:
+        with Path(path).open("rb") as file:
+            return {key.replace("-", "_"): value for key, value in tomllib.load(file).items()}
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{path} is not UTF-8 from its byte {error.start + 1:,} on, as TOML has to be") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgument(f"{path} is no TOML: {error}") from error
+
+
+def with_sources(sentence: str, settings: Mapping[str, Setting]) -> str:
+    """Add to an error where the settings that it speaks of were made.
+
+    Examples
+    --------
+    >>> with_sources("scheme 9z has no blocks", {"scheme": Setting("variable SIMHASH_HBASE_SCHEME", "9z")})
+    'scheme 9z has no blocks (set by variable SIMHASH_HBASE_SCHEME)'
+    """
+    found = [setting.source for key, setting in settings.items() if _speaks_of(sentence, key, setting.value)]
+    return f"{sentence} (set by {' and '.join(found)})" if found else sentence
+
+
+def _speaks_of(sentence: str, key: str, value: object) -> bool:
+    shown = str(value)
+    names = [key, key.replace("_", "-"), *([shown] if len(shown) >= TELLING_CHARACTERS else [])]
+    return any(name in sentence for name in names)

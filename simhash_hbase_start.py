@@ -1,0 +1,53 @@
+"""The program ``simhash-hbase``: its first moments, before the package itself is there.
+
+A module beside the package, since importing anything of a package runs the whole package first: an interrupt would end
+that in a traceback, and closed standard streams would give their numbers to the first files that are opened.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+__all__ = ["main"]
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Import the command line, run it, and end the process with its exit code."""
+    _fill_closed_streams()
+    handles_interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if handles_interrupts:
+        signal.signal(signal.SIGINT, _end)
+    from simhash_hbase.cli import main as run
+
+    try:
+        run()
+    finally:
+        if handles_interrupts:
+            # Nothing is left to clean up: an interrupt of Python's own end would print a traceback.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """End at once: while modules are imported an exception could be swallowed, and nothing is open yet."""
+    os.write(2, b"simhash-hbase: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def _fill_closed_streams() -> None:
+    """Open a device under each standard number that is closed, so that no other file gets it.
+
+    Notes
+    -----
+    Reading and writing go the wrong way, so that they fail; what would be printed on a closed standard error is lost.
+    """
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is this one, since those below it are filled.
+            os.set_inheritable(os.open(os.devnull, mode), True)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115

@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Iterable
 from itertools import groupby
-from pathlib import Path
 
+from simhash_hbase.placed import open_placed
 from simhash_hbase.report import duplicate_table
 from simhash_hbase.results import json_line
 
@@ -41,7 +41,7 @@ def _write(database: sqlite3.Connection, path: str) -> int:
         " JOIN (SELECT of, MIN(number) AS first FROM duplicate GROUP BY of) USING (of) ORDER BY first, number"
     )
     count = 0
-    with Path(path).open("wb") as file:
+    with open_placed(path, "wb") as file:
         for of, members in groupby(rows, key=lambda row: row[0]):
             named = [dict(zip(("id", "distance", "similarity"), row[1:], strict=True)) for row in members]
             file.write(json_line({"id": of, "members": named}))

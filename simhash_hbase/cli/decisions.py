@@ -1,7 +1,6 @@
 """Where the decisions of `dedup` go: standard output, or a file with a checkpoint."""
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 from simhash_hbase.cli.output import Output
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs import source_files
+from simhash_hbase.placed import open_placed, open_temporary, to_disk
 from simhash_hbase.results import json_line
 
 __all__ = [
@@ -89,7 +89,7 @@ class PrintedDecisions:
 
     def __init__(self, output: Output, *, remember: bool) -> None:
         self._output = output
-        self._copy = tempfile.TemporaryFile() if remember else None  # noqa: SIM115 - closed with this object
+        self._copy = open_temporary() if remember else None
 
     def __enter__(self) -> Self:
         return self
@@ -152,7 +152,8 @@ class FileDecisions:
         self.start = self._earlier(new) if resume else None
         if not resume and self._path.exists():
             raise InvalidArgument(f"{path} is there already: add --resume to go on with it, or remove it")
-        self._file: BinaryIO = self._path.open("ab")
+        self._is_new = not self._path.exists()
+        self._file: BinaryIO = open_placed(self._path, "a+b")
         self._file.truncate(self.start.result_bytes if self.start else 0)
         # Cutting moves no position, and how long the file is may be asked before the next byte is written.
         self._file.seek(0, 2)
@@ -160,8 +161,14 @@ class FileDecisions:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self._file.close()
+        finally:
+            if kind is not None and self._is_new and not self._path.stat().st_size:
+                # Nothing to go on from: the corrected command begins anew, and would be refused for these files.
+                self._path.unlink()
+                self._checkpoint.unlink(missing_ok=True)
 
     def line(self, record: Mapping[str, object]) -> None:
         """Write one decision."""
@@ -169,15 +176,16 @@ class FileDecisions:
 
     def commit(self, progress: Checkpoint) -> None:
         """Bring lines, then the checkpoint, to the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        to_disk(self._file, self._path)
         progress.result_bytes = self._file.tell()
         partial = self._checkpoint.with_name(self._checkpoint.name + ".partial")
-        with partial.open("wb") as file:
-            file.write(msgspec.json.encode(progress))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self._checkpoint)
+        try:
+            with open_placed(partial, "wb") as file:
+                file.write(msgspec.json.encode(progress))
+                to_disk(file, partial)
+            partial.replace(self._checkpoint)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def lines(self) -> Iterator[bytes]:
         """Read all decisions again."""

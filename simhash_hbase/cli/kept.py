@@ -15,6 +15,7 @@ from simhash_hbase.cli.packing import packer
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import LINES as LINE_FORMATS
 from simhash_hbase.inputs import Beginning, InputOptions, Place, headers
+from simhash_hbase.placed import to_disk
 
 __all__ = ["NOTHING", "Kept", "KeptForm", "kept_form", "looks_into", "open_kept"]
 
@@ -121,8 +122,7 @@ class KeptFile:
         if self._waiting:
             self._stream.write(self._batch(bytes(self._waiting)))
             self._waiting.clear()
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        to_disk(self._stream, self._stream.name)
         return self._stream.tell()
 
 

@@ -1,12 +1,12 @@
 """A file that a run goes on with where an earlier one was ended."""
 
-import tempfile
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import BinaryIO
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.placed import open_placed, open_temporary
 
 __all__ = ["opened"]
 
@@ -32,10 +32,14 @@ def opened(path: str | None, keep: int) -> Iterator[BinaryIO]:
         When it is shorter.
     """
     if path is None:
-        with tempfile.TemporaryFile() as unnamed:
+        with open_temporary() as unnamed:
             yield unnamed
         return
-    with Path(path).open("a+b") as file:
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open_placed(path, "wb") as device:
+            yield device
+        return
+    with open_placed(path, "a+b") as file:
         if file.seek(0, 2) < keep:
             raise InvalidArgument(f"{path} is shorter than the checkpoint says: remove --results FILE to start anew")
         file.truncate(keep)

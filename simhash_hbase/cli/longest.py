@@ -1,6 +1,5 @@
 """Deciding a corpus by length: a first pass keeps its entries on disk, a second decides them longest first."""
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 
@@ -11,6 +10,7 @@ from simhash_hbase.cli.output import Output
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.greedy import Decision
 from simhash_hbase.inputs import Document, Place
+from simhash_hbase.placed import open_temporary
 
 __all__ = ["decide_longest"]
 
@@ -80,7 +80,7 @@ def decide_longest(
     About 150 bytes a document, and its metadata and raw bytes, in the folder for temporary files.
     """
     encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Row)
-    with tempfile.TemporaryFile() as first, tempfile.TemporaryFile() as second:
+    with open_temporary() as first, open_temporary() as second:
         rows, decided = _Spool(first), _Spool(second)
         lengths: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
         for entries, documents in parts:

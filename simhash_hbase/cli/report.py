@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from simhash_hbase.cli.output import Output
+from simhash_hbase.placed import open_placed, to_disk
 from simhash_hbase.report import Corpus, Run, write_report
 
 __all__ = ["open_report", "partial_report", "tell_report"]
@@ -39,15 +40,14 @@ def open_report(path: str | None) -> Iterator[BinaryIO | None]:
     # A link stays a link, and what is no file is not replaced by one.
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        with target.open("wb") as device:
+        with open_placed(target, "wb") as device:
             yield device
         return
     partial = Path(partial_report(str(target)))
     try:
-        with partial.open("wb") as file:
+        with open_placed(partial, "wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            to_disk(file, partial)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """``simhash-hbase serve``."""
 
 import os
+import signal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,14 +47,17 @@ _limit = partial(option, section="Limits", show_default=True)
 def command(url: str, **options: Any) -> None:  # noqa: ANN401
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
-    Ends on SIGTERM and Ctrl-C, when what was accepted is finished; with exit code 1 where a store did not answer for so
-    long that something had to be given up. The description of all routes is at /openapi.json.
+    Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests. Exit code 1 means that calls to an
+    unresponsive store were abandoned. The description of all routes is at /openapi.json.
     """
     if (options["keys"] is None) != options["no_auth"]:
         raise InvalidArgument("say who may use the service: --keys FILE, or --no-auth for everybody on this machine")
     # Not at the top: a settings file makes all commands be imported, for their options.
     from simhash_hbase.service import Keyring, create_app, listen, serve, set_up_logs
 
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        # The server knows SIGTERM only; a terminal that is closed ends the service in the same way.
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     keys = Keyring(options["keys"]) if options["keys"] is not None else None
     set_up_logs()
     with (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import source_files
+from simhash_hbase.placed import open_placed
 
 __all__ = ["spooled"]
 
@@ -43,7 +44,7 @@ def spooled(files: tuple[str, ...], *, wanted: bool) -> Iterator[str | None]:
         return
     with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
         copy = Path(folder) / "stdin"
-        with copy.open("wb") as target:
+        with open_placed(copy, "wb") as target:
             shutil.copyfileobj(sys.stdin.buffer, target)
         yield str(copy)
 

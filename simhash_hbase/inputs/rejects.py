@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import msgspec
 
 from simhash_hbase.inputs.records import Place, Reject
+from simhash_hbase.placed import open_placed
 
 
 def repeated_id(document_id: str, place: Place) -> str:
@@ -46,31 +47,18 @@ def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], No
     {"file":"a.txt","line":3,"reason":"the text is empty","raw":" "}
     """
     encode = msgspec.json.Encoder().encode
-    fault: OSError | None = None
+    with open_placed(path, "r+b" if keep else "wb") as file:
+        for _ in range(keep):
+            file.readline()
+        if keep:
+            file.truncate(file.tell())
 
-    def write(reject: Reject) -> None:
-        nonlocal fault
-        try:
+        def write(reject: Reject) -> None:
             file.write(encode(_as_json(reject)) + b"\n")
             # A checkpoint may count on it at once.
             file.flush()
-        except OSError as error:
-            # Of a full disk the system says neither the file nor the folder.
-            fault = OSError(error.errno, error.strerror, path)
-            raise fault from error
 
-    try:
-        with open(path, "r+b" if keep else "wb") as file:
-            for _ in range(keep):
-                file.readline()
-            if keep:
-                file.truncate(file.tell())
-            yield write
-    except OSError:
-        # What could not be written is tried again when the file is closed.
-        if fault is not None:
-            raise fault from None
-        raise
+        yield write
 
 
 def _as_json(reject: Reject) -> dict[str, object]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from simhash_hbase.placed import placed_database
+
 __all__ = ["Decided", "duplicate_table", "read_decisions"]
 
 
@@ -57,6 +59,7 @@ def duplicate_table(lines: Iterable[bytes]) -> Iterator[sqlite3.Connection]:
     """
     with (
         tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,
+        placed_database(folder),
         closing(sqlite3.connect(str(Path(folder) / "duplicates"))) as database,
     ):
         # Nothing of it outlives this process.

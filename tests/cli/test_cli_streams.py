@@ -14,9 +14,7 @@ HAN = "今天我们学习如何使用这个工具来找到重复的文档，这�
 def in_shell(folder, redirection, *words):
     """Run a command with streams as a shell opens or closes them."""
     script = ["sh", "-c", f'exec "$@" {redirection}', "sh", *command(*words)]
-    done = subprocess.run(
-        script, cwd=folder, capture_output=True, timeout=120, env={**os.environ, **(env or {})}, check=False
-    )
+    done = subprocess.run(script, cwd=folder, capture_output=True, timeout=END_S, check=False)
     return Result(done.returncode, done.stdout, done.stderr.decode())
 
 

@@ -1,0 +1,127 @@
+"""Files whose errors name them: the system says that a disk is full, not which."""
+
+import errno
+import io
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+__all__ = ["open_placed", "open_temporary", "placed", "placed_database", "to_disk"]
+
+
+@contextmanager
+def placed(place: str | os.PathLike[str]) -> Iterator[None]:
+    """Name a place in errors of the system that name none.
+
+    Parameters
+    ----------
+    place : path
+        What the block writes; it writes nothing else.
+
+    Raises
+    ------
+    OSError
+        With the name of a file.
+
+    Examples
+    --------
+    >>> with placed("kept.jsonl"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'kept.jsonl'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = os.fspath(place)
+        raise
+
+
+@contextmanager
+def placed_database(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise SQLite's errors as errors of the system that name the folder of the database.
+
+    Raises
+    ------
+    OSError
+        When the disk is full, or something else is in SQLite's way.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        number = errno.ENOSPC if error.sqlite_errorcode == sqlite3.SQLITE_FULL else errno.EIO
+        reason = os.strerror(number) if number == errno.ENOSPC else str(error)
+        raise OSError(number, reason, os.fspath(folder)) from error
+
+
+class _Placed(io.FileIO):
+    """A file that names itself, or its folder, in the errors of writing."""
+
+    def __init__(self, file: str | int, mode: str, place: str) -> None:
+        super().__init__(file, mode)
+        self._place = place
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        with placed(self._place):
+            return super().write(data)
+
+
+def open_placed(path: str | os.PathLike[str], mode: str) -> BinaryIO:
+    """Open a file for writing, whose errors name it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    mode : str
+        As of `open`, binary.
+
+    Returns
+    -------
+    BinaryIO
+    """
+    name = os.fspath(path)
+    raw = _Placed(name, mode.replace("b", ""), name)
+    if "+" in mode:
+        return cast("BinaryIO", io.BufferedRandom(raw))
+    return cast("BinaryIO", io.BufferedWriter(raw))
+
+
+def open_temporary() -> BinaryIO:
+    """Open a temporary file without a name, whose errors name the folder that it is in.
+
+    Returns
+    -------
+    BinaryIO
+        It is gone when it is closed.
+    """
+    with tempfile.TemporaryFile() as made:
+        raw = _Placed(os.dup(made.fileno()), "r+", tempfile.gettempdir())
+    return cast("BinaryIO", io.BufferedRandom(raw))
+
+
+def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:
+    """Bring what was written to the disk.
+
+    Parameters
+    ----------
+    file : BinaryIO
+        Of `open_placed`.
+    path : path
+        Named in errors.
+    """
+    file.flush()
+    try:
+        with placed(path):
+            os.fsync(file.fileno())
+    except OSError as error:
+        # A device or a pipe has no disk.
+        if error.errno != errno.EINVAL:
+            raise

@@ -1,0 +1,172 @@
+"""Signals that end a command: nothing temporary stays, and no traceback is printed."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from corpus import near_copies, write_jsonl
+from results import command, finish, start
+
+from simhash_hbase.placed import placed_database
+
+ROOT = Path(__file__).parents[2]
+END_S = 300
+SLOW_IMPORT = """
+import pathlib, time
+pathlib.Path({marker!r}).touch()
+time.sleep(600)
+"""
+SIGNALS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM"),
+           (signal.SIGHUP, 129, "ended by SIGHUP")]  # fmt: skip
+
+
+def wait_for(condition, process=None):
+    end = time.monotonic() + END_S
+    while not condition():
+        assert time.monotonic() < end
+        assert process is None or process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+
+
+def temporary(folder):
+    """Make an own folder for temporary files; returns it and the environment that names it."""
+    folder = folder / "temporary"
+    folder.mkdir()
+    return folder, {**os.environ, "TMPDIR": str(folder)}
+
+
+@pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
+def test_the_copy_of_standard_input_is_removed(tmp_path, number, code, message):
+    folder, env = temporary(tmp_path)
+    words = ("dedup", f"file:{tmp_path / 'i'}", "-", "--create", "--analyzer", "shingle")
+    process = start(*words, stdin=subprocess.PIPE, env=env)
+    wait_for(lambda: list(folder.rglob("stdin")), process)
+
+    process.send_signal(number)
+    ended = finish(process)
+
+    assert ended.code == code
+    # The line that ^C stands on in a terminal is ended first.
+    assert ended.err.lstrip().startswith(f"simhash-hbase: {message}; what was acknowledged stays")
+    assert len(ended.err.split("\n")) == 3
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_scratch_and_partial_files_are_removed(tmp_path, number):
+    folder, env = temporary(tmp_path)
+    records = [{"id": str(i), "simhash": f"{(i + 1) * 0x9E3779B97F4A7C15 % 2**64:016x}"} for i in range(200_000)]
+    file = write_jsonl(tmp_path / "a.jsonl", records)
+    report = tmp_path / "report.html"
+    words = ("--create", "--dry-run", "--simhash-field", "simhash", "--workers", "1", "--report", report)
+    process = start("dedup", f"file:{tmp_path / 'i'}", file, *words, env=env)
+    process.stdout.readline()
+    assert report.with_name("report.html.partial").exists()
+
+    process.send_signal(number)
+    ended = finish(process)
+
+    assert ended.code == 128 + number
+    assert "Traceback" not in ended.err
+    assert list(folder.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "temporary"]
+
+
+def test_a_signal_that_the_parent_had_ignored_stays_ignored(tmp_path):
+    folder, env = temporary(tmp_path)
+    words = ("dedup", f"file:{tmp_path / 'i'}", "-", "--create", "--analyzer", "shingle")
+    ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command(*words)]
+    process = subprocess.Popen(ignoring, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    wait_for(lambda: list(folder.rglob("stdin")), process)
+
+    process.send_signal(signal.SIGHUP)
+    data = "".join(json.dumps(record) + "\n" for record in near_copies(3, 2)).encode()
+    ended = finish(process, data)
+
+    assert ended.code == 0
+    assert len(ended.records) == 6
+
+
+def test_ctrl_c_while_modules_are_imported_is_a_sentence(tmp_path):
+    modules, marker = tmp_path / "modules", tmp_path / "marker"
+    modules.mkdir()
+    (modules / "numpy.py").write_text(SLOW_IMPORT.format(marker=str(marker)))
+    program = [sys.executable, "-c", "from simhash_hbase_start import main; main()", "--help"]
+    environment = {**os.environ, "PYTHONPATH": f"{modules}{os.pathsep}{ROOT}"}
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    wait_for(marker.exists, process)
+
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+
+    assert (ended.code, ended.out, ended.err) == (130, b"", "simhash-hbase: interrupted\n")
+
+
+def test_the_program_that_is_installed_handles_interrupts_of_its_imports():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert project["scripts"] == {"simhash-hbase": "simhash_hbase_start:main"}
+
+
+@pytest.mark.parametrize("fault", ["no such file.jsonl", "--no-index"])
+def test_a_failed_run_leaves_no_results_in_the_way_of_the_corrected_command(cli, tmp_path, corpus_file, fault):
+    url, results = f"file:{tmp_path / 'i'}", tmp_path / "results"
+    words = ("--create", "--analyzer", "shingle", "--results", results)
+
+    failed = (
+        cli("dedup", url, corpus_file, "--results", results)
+        if fault == "--no-index"
+        else cli("dedup", url, corpus_file, *words, "--report", tmp_path / "no such folder" / "r.html")
+    )
+    left = results.exists()
+    corrected = cli("dedup", url, corpus_file, *words)
+
+    assert failed.code == 1
+    assert not left
+    assert corrected.code == 0
+    assert results.read_bytes().count(b"\n") == 60
+
+
+def test_results_of_a_run_that_decided_something_stay_for_resume(cli, tmp_path, monkeypatch):
+    url, results = f"file:{tmp_path / 'i'}", tmp_path / "results"
+    file = write_jsonl(tmp_path / "a.jsonl", near_copies(5, 2))
+    words = ("--create", "--analyzer", "shingle", "--results", results)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("simhash_hbase.cli.dedup.write_clusters", full)
+        failed = cli("dedup", url, file, *words, "--clusters", tmp_path / "clusters")
+    resumed = cli("dedup", url, file, *words, "--clusters", tmp_path / "clusters", "--resume")
+
+    assert (failed.code, resumed.code) == (1, 0)
+    assert results.read_bytes().count(b"\n") == 10
+
+
+@pytest.mark.parametrize("option", ["--output", "--clusters", "--rejects", "--report"])
+def test_a_full_disk_names_the_file(cli, tmp_path, option):
+    file = write_jsonl(tmp_path / "a.jsonl", [*near_copies(5, 2), {"id": "no text"}])
+
+    failed = cli("dedup", f"file:{tmp_path / 'i'}", file, "--create", "--analyzer", "shingle", option, "/dev/full")
+
+    assert failed.code == 1
+    assert failed.err.splitlines()[-1] == "simhash-hbase: /dev/full: no space left on device"
+
+
+def test_a_full_folder_for_temporary_files_is_named(tmp_path):
+    database = sqlite3.connect(tmp_path / "a")
+    database.execute("PRAGMA max_page_count = 2")
+    database.execute("CREATE TABLE a (b)")
+    with pytest.raises(OSError, match="No space left on device") as raised, placed_database(tmp_path):
+        database.executemany("INSERT INTO a VALUES (?)", [("x" * 4_000,)] * 9)
+    database.close()
+
+    assert raised.value.filename == str(tmp_path)

@@ -17,6 +17,7 @@ from simhash_hbase.stores.base import Store
 __all__ = [
     "create_index",
     "create_store",
+    "is_address",
     "open_index",
     "open_store",
     "resolve_profile",
@@ -31,6 +32,17 @@ SCHEMES = {
     "memory": "memory:",
 }
 DEFAULT_REGIONS = 4
+
+
+def is_address(word: str) -> bool:
+    """Tell whether a word is the address of an index, by its beginning.
+
+    Parameters
+    ----------
+    word : str
+        Such as ``file:news.index``; of a name of a file, an id or a text it is false.
+    """
+    return word.startswith(tuple(SCHEMES.values()))
 
 
 def create_store(

@@ -54,7 +54,7 @@ def comparison(a: Side, b: Side, record: Mapping[str, Any], profile: Profile, wi
     if "pulls" in record:
         yield from _features(record)
     else:
-        yield Text("The index keeps no texts: name files instead of ids to see what pulls them apart.")
+        yield Text("The index keeps no texts: name files of texts instead to see what pulls them apart.")
 
 
 def _heads(a: Side, b: Side) -> Grid:
@@ -72,6 +72,8 @@ def _measures(record: Mapping[str, Any]) -> str:
     words = [f"distance {record['distance']} of {SIMHASH_BITS} bits", f"similarity {similarity}"]
     if "cosine" in record:
         words.append(f"cosine {record['cosine']:.2f}")
+    if "word_cosine" in record:
+        words.append(f"{record['word_cosine']:.2f} of unweighted words")
     return ", ".join(words)
 
 

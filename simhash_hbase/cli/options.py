@@ -24,6 +24,7 @@ __all__ = [
     "match_options",
     "optional_files_argument",
     "output_options",
+    "own_options",
     "profile_fields",
     "profile_options",
     "quiet_option",
@@ -96,9 +97,7 @@ def input_options(function: F) -> F:
         _encoding,
         _input("--id-field", metavar="FIELD", default="id", show_default=True, help="Field with the id."),
         _text_field,
-        _input("--simhash-field", metavar="FIELD", help="Field with your own fingerprint, read instead of a text."),
-        _input("--features-field", metavar="FIELD",
-               help="Field with your own [[feature, weight], …], read instead of a text."),
+        own_options,
         _input("--metadata-field", "metadata_fields", metavar="FIELD", multiple=True,
                help="Field to keep with the document, 1 KB in all. Repeatable."),
         _max_document_bytes,
@@ -110,6 +109,15 @@ def input_options(function: F) -> F:
 
 learn_option = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
                         help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
+
+
+def own_options(function: F) -> F:
+    """Add fields of the caller's own fingerprints or features."""
+    return _all(
+        _input("--simhash-field", metavar="FIELD", help="Field with your own fingerprint, read instead of a text."),
+        _input("--features-field", metavar="FIELD",
+               help="Field with your own [[feature, weight], …], read instead of a text."),
+    )(function)  # fmt: skip
 
 
 def sample_options(function: F) -> F:

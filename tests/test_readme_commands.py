@@ -1,0 +1,124 @@
+"""README's commands as they are printed, in a fresh clone with nothing installed but what they install themselves."""
+
+import json
+import re
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+from fresh_clone import blocks, clone, provide, run
+
+from simhash_hbase.cli.app import COMMANDS
+
+REST = "…"
+ACTIVATED = "source .venv/bin/activate\n"
+INSTALL = re.compile(r"^\./scripts/install ?([\w,]*) && source \.venv/bin/activate", re.MULTILINE)
+# What is another each time.
+CHANGING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=\"request_id\":\")[0-9a-f]{16}")
+TESTED_ELSEWHERE = {"snapshot", "hbase", "reindex", "tour", "service"}
+
+
+def split(block):
+    """Return the commands of a block, each with the lines that it shows."""
+    parts = [part.splitlines() for part in re.split(r"^\$ ", block, flags=re.MULTILINE) if part]
+    return {command: shown for command, *shown in parts}
+
+
+def commands(block):
+    return "\n".join(split(block))
+
+
+def installed(folder, block):
+    """Provide what the block's own first line installs."""
+    [extras] = INSTALL.findall(commands(block))
+    provide(folder, extras)
+
+
+def likeness(line):
+    """Leave out what differs from machine to machine: figures, fingerprints, what is kept of a made corpus."""
+    return re.sub(r"\b[0-9a-f]{16}\b|[\d,.:TZ-]*\d[\d,.:TZ-]*", "#", line).rstrip()
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    return clone(tmp_path / "clone")
+
+
+def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_other(fresh):
+    found = blocks()
+    assert set(found) - TESTED_ELSEWHERE == {"first", "claims", "plan", "upkeep"}
+    installed(fresh, found["first"])
+
+    first = run(fresh, commands(found["first"]))
+    claims = run(fresh, commands(found["claims"]))
+    plan = run(fresh, ACTIVATED + commands(found["plan"]))
+    upkeep = run(fresh, ACTIVATED + commands(found["upkeep"]))
+    reindex = run(fresh, ACTIVATED + commands(found["reindex"]))
+
+    assert [done.returncode for done in (first, claims, plan, upkeep, reindex)] == [0] * 5, [
+        done.stderr for done in (first, claims, plan, upkeep, reindex)
+    ]
+    assert first.stdout.startswith('{"id":')
+    shown = [line for lines in split(found["claims"]).values() for line in lines]
+    assert claims.stdout.splitlines() == shown
+    assert plan.stdout.splitlines() == [line for lines in split(found["plan"]).values() for line in lines]
+    gone = (fresh / "gone.txt").read_text(encoding="utf-8").splitlines()
+    assert len(gone) == 5
+    assert upkeep.stdout.count('"removed":true') == 5
+    assert set(gone) <= set((fresh / "missing").read_text(encoding="utf-8").replace("\t", "").splitlines())
+
+
+def test_the_tour_says_what_it_is_shown_to_say(fresh):
+    tour = blocks()["tour"]
+    installed(fresh, tour)
+    steps = split(tour)
+    assert len(steps) == 6
+
+    for command, shown in steps.items():
+        done = run(fresh, (ACTIVATED if "install" not in command else "") + command)
+        assert done.returncode == 0, done.stderr
+        printed = [likeness(line) for line in (done.stdout + done.stderr).splitlines()]
+        if shown and shown[-1] == REST:
+            shown.pop()
+            del printed[len(shown) :]
+        assert printed == [likeness(line) for line in shown], command
+
+    assert_kept_what_was_decided(fresh)
+
+
+def assert_kept_what_was_decided(folder):
+    pages = {path.relative_to(folder / "pages").as_posix() for path in (folder / "pages").rglob("*.html")}
+    decisions = [json.loads(line) for line in (folder / "decisions.jsonl").read_text(encoding="utf-8").splitlines()]
+    kept = {path.relative_to(folder / "clean").as_posix() for path in (folder / "clean").rglob("*.html")}
+    assert {decision["id"] for decision in decisions} == pages
+    assert {decision["id"] for decision in decisions if decision["status"] == "original"} == kept < pages
+    assert "百科-蚕" in (folder / "report.html").read_text(encoding="utf-8")
+    again = [json.loads(line)["status"] for line in (folder / "today.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert set(again) == {"duplicate"}
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return str(listener.getsockname()[1])
+
+
+def test_the_commands_of_the_service_print_what_they_are_shown_to_print(fresh):
+    service = blocks()["service"]
+    installed(fresh, service)
+    assert shutil.which("curl")
+    expected = [line for lines in split(service).values() for line in lines]
+
+    done = run(fresh, f"trap 'kill $! 2> /dev/null || :' EXIT\n{commands(service).replace('8080', free_port())}")
+
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.replace("\n\n", "\n").splitlines()
+    assert [CHANGING.sub("…", line) for line in printed] == [CHANGING.sub("…", line) for line in expected]
+
+
+def test_what_the_table_of_commands_has_is_all_there_is():
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    [table] = re.findall(r"\| command \| does \|\n\|---\|---\|\n(.*?)\n\n", text, re.DOTALL)
+    named = {word for row in table.splitlines() for word in re.findall(r"`(\w+)[ `]", row.split(" | ")[0])}
+
+    assert set(COMMANDS) <= named

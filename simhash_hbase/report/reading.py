@@ -11,6 +11,7 @@ from simhash_hbase.inputs.extract import extracted
 from simhash_hbase.pipeline import analyse
 from simhash_hbase.report.duplicates import Decided, read_decisions
 from simhash_hbase.report.meter import Meter
+from simhash_hbase.rowkey import id_digest
 
 __all__ = ["COMPARED_CHARACTERS", "Corpus", "Reading", "Text", "read_again", "text_of"]
 
@@ -111,7 +112,7 @@ def read_again(corpus: Corpus, wanted: Sequence[int], database: sqlite3.Connecti
     names = _prepare(database, wanted)
     reading = Reading()
     progress = Progress()
-    for number, (record, decided) in enumerate(_beside(corpus, names, progress), 1):
+    for number, (record, decided) in enumerate(_beside(corpus, progress), 1):
         if decided is None:
             reading.refuse(record, corpus.analysis)
         else:
@@ -132,17 +133,17 @@ def _prepare(database: sqlite3.Connection, wanted: Sequence[int]) -> set[str]:
     return {name for number in wanted for name in database.execute(pair, (number,)).fetchone()}
 
 
-def _beside(corpus: Corpus, names: set[str], progress: Progress) -> Iterator[tuple[Scanned, Decided | None]]:
+def _beside(corpus: Corpus, progress: Progress) -> Iterator[tuple[Scanned, Decided | None]]:
     """Yield records with their decisions, which are in the order of the input; refused ones have none.
 
-    Pages are told apart by their ids, since extracting all of them would take as long as deciding them: of an address
-    that was fetched twice, first without a text, the first capture would pass for the second. Where texts are wanted
-    it does not.
+    Records are told apart by their ids, since analysing all of them would take as long as deciding them. Of an id that
+    comes twice the first record may have been refused for its text, so of such ids each record is analysed.
     """
+    repeated = _repeated_ids(corpus)
     decisions = read_decisions(corpus.lines())
     following = next(decisions, None)
     for record in scan(corpus.sources, corpus.settings, progress):
-        if following is None or record.id != following.id or _is_refused(record, names):
+        if following is None or record.id != following.id or _is_refused(record, repeated, corpus.analysis):
             yield record, None
         else:
             yield record, following
@@ -151,8 +152,26 @@ def _beside(corpus: Corpus, names: set[str], progress: Progress) -> Iterator[tup
         raise InvalidInput(_CHANGED)
 
 
-def _is_refused(record: Scanned, names: set[str]) -> bool:
-    return isinstance(record, Reject) or (record.id in names and isinstance(extracted(record), Reject))
+def _repeated_ids(corpus: Corpus) -> set[bytes]:
+    """Return digests of the ids that come more than once; a repeated id is refused, so without refusals none is."""
+    seen: set[bytes] = set()
+    repeated: set[bytes] = set()
+    for record in scan(corpus.sources, corpus.settings, Progress()) if corpus.refused else ():
+        if record.id is not None:
+            digest = id_digest(record.id)
+            (repeated if digest in seen else seen).add(digest)
+    return repeated
+
+
+def _is_refused(record: Scanned, repeated: set[bytes], analysis: Analysis) -> bool:
+    if isinstance(record, Reject):
+        return True
+    return id_digest(record.id) in repeated and bool(_rejects(record, analysis))
+
+
+def _rejects(record: Document | Page, analysis: Analysis) -> list[Reject]:
+    [chunk] = analyse([record], analysis)
+    return chunk.rejects
 
 
 def _bytes(record: Scanned) -> int:
@@ -170,9 +189,8 @@ def _keep(database: sqlite3.Connection, record: Record) -> None:
 
 def _rejected(record: Document | Page, analysis: Analysis) -> Reject:
     """Say why a record has no decision: it leaves no text or feature, or its id came before."""
-    [chunk] = analyse([record], analysis)
-    if chunk.rejects:
-        return chunk.rejects[0]
+    for reject in _rejects(record, analysis):
+        return reject
     return Reject(record.place, repeated_id(record.id, record.place), b"", record.id)
 
 

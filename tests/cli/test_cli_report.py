@@ -348,6 +348,26 @@ def test_a_folder_that_is_missing_is_told_before_any_work(cli, url, corpus_file,
     assert "missing" in done.sentence
 
 
+@pytest.mark.parametrize("good_first", [False, True])
+def test_a_refused_record_with_the_id_of_a_good_one_keeps_its_own_place_and_text(cli, url, page, tmp_path, good_first):
+    original, copy = near_copies(1, 2)
+    good, bad = {**copy, "id": "twice"}, {"id": "twice", "text": "……！？"}
+    order = [good, bad] if good_first else [bad, good]
+    file = write_jsonl(tmp_path / "a.jsonl", [original, *order, {"id": "last", "text": text(7)}])
+
+    done = cli("dedup", url, file, *SHINGLES, "--report", page)
+
+    assert done.code == 3
+    report = read_report(page)
+    [pair] = report.pairs
+    left, right = texts_of(pair)
+    assert (pair["id"], left[:200], right[:200]) == ("twice", original["text"][:200], copy["text"][:200])
+    bad_line = 2 + good_first
+    [(where, _)] = report.refused.items()
+    assert where == f"{file}:{bad_line}"
+    assert report.count("duplicates") == 1
+
+
 @pytest.mark.parametrize("other", ["--output", "--clusters", "--results", "--rejects"])
 def test_the_report_is_no_file_of_another_option(cli, url, corpus_file, page, other):
     done = cli("dedup", url, corpus_file, *SHINGLES, "--report", page, other, page)

@@ -1,5 +1,6 @@
 """The one place where an address becomes a store: nothing below knows which stores there are."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -320,4 +321,7 @@ def _split(url: str) -> tuple[str, str]:
         raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(SCHEMES.values())}")
     if scheme == "file" and not rest:
         raise InvalidArgument("file: needs the path of a folder")
+    if scheme == "file":
+        # A shell expands ~ at the beginning of a word only.
+        rest = os.path.expanduser(rest)
     return ("redis" if scheme == "rediss" else scheme), rest

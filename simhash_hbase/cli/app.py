@@ -1,5 +1,6 @@
 """The command group: settings, errors and exit codes."""
 
+import io
 import os
 import signal
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from simhash_hbase.cli.controls import harmless
+from simhash_hbase.cli.controls import harmless, secretless
 from simhash_hbase.cli.help import CONFIG, Command, Option, option
 from simhash_hbase.cli.interrupts import Stopped, stoppable
 from simhash_hbase.cli.sentences import sentence_of
@@ -151,7 +152,9 @@ def _run(words: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         code = _stopped(error if isinstance(error, KeyboardInterrupt) else error.__cause__)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(secretless(shown.getvalue()), err=True, nl=False)
         code = WRONG_USAGE
     except BrokenPipeError:
         raise
@@ -195,5 +198,5 @@ def _report(error: BaseException, state: State, code: int) -> int:
 def _say(text: str, code: int) -> int:
     # A terminal that was closed shows nothing any more.
     with suppress(OSError):
-        click.echo(f"{PROGRAM}: {harmless(' '.join(text.split()))}", err=True)
+        click.echo(f"{PROGRAM}: {secretless(harmless(' '.join(text.split())))}", err=True)
     return code

@@ -1,6 +1,11 @@
-"""Characters that would move a terminal's cursor, or worse: texts, ids and names of files are others'."""
+"""What is left out of messages: characters that would move a terminal's cursor, or worse, and passwords."""
 
-__all__ = ["harmless"]
+import re
+
+__all__ = ["harmless", "secretless"]
+
+# A password may hold a slash that should have been percent-encoded.
+_SECRET = re.compile(r"\b(rediss?|hbase):(//)?\S*@", re.IGNORECASE)
 
 _WRITTEN = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
 
@@ -14,3 +19,14 @@ def harmless(text: str) -> str:
     'a\\x1b[2J'
     """
     return text.translate(_WRITTEN)
+
+
+def secretless(text: str) -> str:
+    r"""Leave users and passwords out of addresses.
+
+    Examples
+    --------
+    >>> secretless("redis://:pa/ss@host/0 does not answer")
+    'redis://…@host/0 does not answer'
+    """
+    return _SECRET.sub(r"\1:\2…@", text)

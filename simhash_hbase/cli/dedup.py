@@ -1,5 +1,6 @@
 """``simhash-hbase dedup``."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -64,7 +65,7 @@ from simhash_hbase.rowkey import id_digest
 @option("--create", is_flag=True, help="Make the index where there is none, learning the idf from FILEs.")
 @option("--keep", type=click.Choice(["first", "longest"]), default="first", show_default=True,
               help="Of near copies, which becomes the original.")  # fmt: skip
-@option("--dry-run", is_flag=True, help="Write nothing.")
+@option("--dry-run", is_flag=True, help="Change no index; files that other options name are written.")
 @option("--output", "kept", type=click.Path(), metavar="PLACE", help="Write the kept documents here, as they"
               " came: lines, rows of Parquet, records of a crawl into a file; whole files into a folder.")  # fmt: skip
 @option("--clusters", type=click.Path(dir_okay=False), metavar="FILE", help="Write each original that has"
@@ -150,7 +151,7 @@ def _kept_before(options: dict[str, Any], decisions: Decisions) -> int | None:
 
 def _index_folder(url: str) -> str | None:
     scheme, _, path = url.partition(":")
-    return path or None if scheme == "file" else None
+    return os.path.expanduser(path) or None if scheme == "file" else None
 
 
 def _written(options: dict[str, Any], given: dict[str, Any]) -> dict[str, str | None]:

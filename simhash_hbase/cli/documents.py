@@ -9,6 +9,7 @@ from typing import Any, Self
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.destinations import check_destinations
 from simhash_hbase.cli.output import Output
+from simhash_hbase.cli.plurals import counted
 from simhash_hbase.cli.refusals import Refusals
 from simhash_hbase.inputs import InputOptions, Reject, Scanned, scan, total_bytes, write_rejects
 from simhash_hbase.inputs import Progress as InputProgress
@@ -38,7 +39,9 @@ def tell_passed_over(output: Output, progress: InputProgress) -> None:
     kinds = [f"{count:,} × {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
     if len(skipped) > SHOWN_KINDS:
         kinds.append(f"and {len(skipped) - SHOWN_KINDS:,} other kinds")
-    output.note(f"{skipped.total():,} records are no pages and were passed over: {', '.join(kinds)}")
+    total = skipped.total()
+    were = "is no page and was" if total == 1 else "are no pages and were"
+    output.note(f"{counted(total, 'records')} {were} passed over: {', '.join(kinds)}")
 
 
 def take_input(options: dict[str, Any]) -> dict[str, Any]:

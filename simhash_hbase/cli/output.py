@@ -10,8 +10,9 @@ from typing import Any, BinaryIO, Self
 import msgspec
 from rich.console import Console
 
-from simhash_hbase.cli.controls import harmless
+from simhash_hbase.cli.controls import harmless, secretless
 from simhash_hbase.cli.interrupts import whole
+from simhash_hbase.cli.plurals import counted
 from simhash_hbase.cli.progress import Lines, Meter, Pace, Silent, live_bar
 from simhash_hbase.cli.tables import print_wide, record_table, rows_table, summary_table
 from simhash_hbase.results import plain
@@ -119,7 +120,7 @@ class Output:
 
     def error(self, text: str) -> None:
         """Tell people why the exit code is not 0; standard error, also when quiet."""
-        self._console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)
+        self._console.print(secretless(harmless(text)), markup=False, highlight=False, soft_wrap=True)
 
     def summary(self, command: str, documents: int, **counts: int) -> None:
         """Tell how many, how long and how fast: a table on a terminal, else a line."""
@@ -127,9 +128,10 @@ class Output:
         if self._is_terminal() and not self.quiet:
             self._console.print(summary_table(command, documents, counts, seconds))
             return
-        rest = "".join(f", {n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
-        noun = "document" if documents == 1 else "documents"
-        self.note(f"{command}: {documents:,} {noun}{rest}; {seconds:.1f} s, {documents / seconds:,.0f} a second")
+        rest = "".join(f", {counted(n, name.replace('_', ' '))}" for name, n in counts.items() if n)
+        self.note(
+            f"{command}: {counted(documents, 'documents')}{rest}; {seconds:.1f} s, {documents / seconds:,.0f} a second"
+        )
 
     @contextmanager
     def meter(

@@ -10,6 +10,8 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from simhash_hbase.cli.plurals import counted
+
 __all__ = ["Bar", "Lines", "Meter", "Pace", "Silent", "live_bar"]
 
 WINDOW_S = 30.0
@@ -91,7 +93,7 @@ class Pace:
     def said(self) -> str:
         """Write all of it in a line."""
         _, done, count = self._seen[-1]
-        words = [f"{count:,} {self._noun}"]
+        words = [counted(count, self._noun)]
         if rate := self.rate():
             words.append(f"{rate:,.0f} a second")
         if self._total:

@@ -56,6 +56,7 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterat
 
 def _decoded(line: bytes, source: str, number: int) -> str:
     try:
-        return line.decode().rstrip("\r\n")
+        # Editors of Windows begin a file with a byte order mark.
+        return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{source}:{number}: the id is not UTF-8") from error

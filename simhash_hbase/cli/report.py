@@ -1,13 +1,13 @@
 """``dedup --report``: the file, and what the report needs to know."""
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from simhash_hbase.cli.controls import secretless
 from simhash_hbase.cli.output import Output
 from simhash_hbase.placed import open_placed, to_disk
 from simhash_hbase.report import Corpus, Run, write_report
@@ -69,6 +69,5 @@ def tell_report(stream: BinaryIO, corpus: Corpus, url: str, options: dict[str, A
     output : Output
         Shows how far it is.
     """
-    secretless = re.sub(r"//[^/@]*@", "//", url)
-    run = Run(index=secretless, time=datetime.now(UTC), keep=options["keep"], dry=options["dry_run"])
+    run = Run(index=secretless(url), time=datetime.now(UTC), keep=options["keep"], dry=options["dry_run"])
     write_report(stream, corpus, run, meter=output.meter)

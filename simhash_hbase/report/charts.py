@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from html import escape
+from typing import NamedTuple
 
 from simhash_hbase.report.figures import Bar
 
-__all__ = ["histogram"]
+__all__ = ["Bound", "histogram"]
 
 WIDTH, HEIGHT = 520, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 8, 8, 26, 30
@@ -14,7 +15,15 @@ _DIGIT = 7.5
 _GAP = 0.18
 
 
-def histogram(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
+class Bound(NamedTuple):
+    """A bound of the rule that decided."""
+
+    value: float
+    """Between the bars that end and that begin there."""
+    label: str
+
+
+def histogram(name: str, title: str, unit: str, bars: Sequence[Bar], *, bound: Bound | None) -> str:
     """Draw bars.
 
     Parameters
@@ -27,6 +36,8 @@ def histogram(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
         What the ticks are.
     bars : sequence of Bar
         At least one.
+    bound : Bound or None
+        Where the rule ends, drawn as a line if it is within the chart.
 
     Returns
     -------
@@ -42,6 +53,7 @@ def histogram(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
     )
     if not all(_has_room(bar, step) for bar in bars):
         drawn += _text(WIDTH - _RIGHT, 12, "count end", f"highest bar: {most:,}")
+    drawn += _line(bound, bars, step) if bound is not None else ""
     rows = "".join(f"<tr><td>{escape(bar.label)}</td><td>{bar.height:,}</td></tr>" for bar in bars)
     return (
         f'<figure class="chart" id="{name}"><figcaption>{escape(title)}</figcaption>'
@@ -52,6 +64,19 @@ def histogram(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
         "<details><summary>as a table</summary><table>"
         f"<thead><tr><th>{escape(unit)}</th><th>duplicates</th></tr></thead><tbody>{rows}</tbody></table></details></figure>"
     )
+
+
+def _line(bound: Bound, bars: Sequence[Bar], step: float) -> str:
+    """Draw where the rule ends, with its name beside it where there is room."""
+    each = bars[1].start - bars[0].start if len(bars) > 1 else 1
+    place = (bound.value - bars[0].start) / each
+    # Rounding must not push what is the end of the last bar out of the chart.
+    if not 0 <= place <= len(bars) + 1e-6:
+        return ""
+    x = _LEFT + place * step
+    side, text_x = ("start", x + 4) if place < len(bars) / 2 else ("end", x - 4)
+    line = f'<line class="bound" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{HEIGHT - _BOTTOM}"/>'
+    return line + _text(text_x, _TOP - 12, f"count {side}", bound.label)
 
 
 def _bar(bar: Bar, left: float, step: float, share: float, *, has_tick: bool) -> str:

@@ -19,6 +19,8 @@ class Bar(NamedTuple):
     """What stands below it."""
     height: int
     """Duplicates."""
+    start: float
+    """Least value that is counted."""
 
 
 def distance_bars(database: sqlite3.Connection) -> list[Bar]:
@@ -36,7 +38,7 @@ def distance_bars(database: sqlite3.Connection) -> list[Bar]:
     """
     counts = dict(database.execute("SELECT distance, COUNT(*) FROM duplicate GROUP BY distance"))
     return [
-        Bar(f"distance {distance}", str(distance), counts.get(distance, 0))
+        Bar(f"distance {distance}", str(distance), counts.get(distance, 0), distance)
         for distance in range(max(counts, default=0) + 1)
     ]
 
@@ -66,4 +68,4 @@ def similarity_bars(database: sqlite3.Connection) -> list[Bar]:
 def _bin(number: int, count: int) -> Bar:
     low, high = f"{number / _BINS:.2f}", f"{(number + 1) / _BINS:.2f}"
     label = "similarity 1" if number == _BINS else f"similarity from {low} to below {high}"
-    return Bar(label, "1" if number == _BINS else low, count)
+    return Bar(label, "1" if number == _BINS else low, count, number / _BINS)

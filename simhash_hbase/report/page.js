@@ -21,6 +21,10 @@ const SCRIPTS = [[/[\u3040-\u30ff]/, "ja"], [/[\uac00-\ud7a3]/, "ko"], [/[\u4e00
 const language = (text) => SCRIPTS.find(([script]) => script.test(text))[1];
 const bits = (value) => plural(value, "bit");
 const idOf = (text) => make("bdi", { class: "id" }, text);
+// Inside of a summary a link could not be told from the summary's own click, so there are none.
+const isAddress = (text) => /^https?:\/\/[^\s…]+$/i.test(text);
+const linkOf = (text) => (isAddress(text)
+  ? make("a", { href: text, target: "_blank", rel: "noopener noreferrer" }, idOf(text)) : idOf(text));
 
 // --- one pair -------------------------------------------------------------------------------------------------------
 
@@ -85,7 +89,7 @@ function hidden(rows) {
 
 function head(title, id, characters) {
   const length = characters === undefined ? "" : ` · ${plural(characters, "character")}`;
-  return make("div", {}, make("b", {}, title), idOf(id), make("span", { class: "soft" }, length));
+  return make("div", {}, make("b", {}, title), linkOf(id), make("span", { class: "soft" }, length));
 }
 
 function drawPair(pair) {
@@ -114,7 +118,7 @@ function pairSummary(pair) {
 function member(found) {
   const [id, distance, similar, pair] = found;
   const link = pair === null ? "" : make("a", { href: `#pair-${pair}` }, "compare");
-  return make("tr", {}, make("td", {}, idOf(id)), make("td", { class: "n" }, number(distance)),
+  return make("tr", {}, make("td", {}, linkOf(id)), make("td", { class: "n" }, number(distance)),
     make("td", { class: "n" }, similarity(similar)), make("td", { class: "n" }, link));
 }
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
-from simhash_hbase.report.charts import histogram
+from simhash_hbase.profile import MatchRule
+from simhash_hbase.report.charts import Bound, histogram
 from simhash_hbase.report.figures import Bar
 from simhash_hbase.report.reading import Reading
 from simhash_hbase.report.resources import resource
@@ -125,15 +126,19 @@ def _short(reason: str) -> str:
     return reason if len(reason) <= _REASON else reason[: _REASON - 1] + "…"
 
 
-def charts(distances: Sequence[Bar], similarities: Sequence[Bar], duplicates: int) -> str:
+def charts(distances: Sequence[Bar], similarities: Sequence[Bar], duplicates: int, rule: MatchRule) -> str:
     """Draw both histograms; nothing without duplicates."""
     if not duplicates:
         return ""
-    drawn = histogram("distances", "Distance to the kept document", "bits of 64 that differ", distances)
+    most = rule.radius if rule.match == "verified" else rule.distance
+    bound: Bound | None = Bound(most + 1, f"at most {most}")
+    drawn = histogram("distances", "Distance to the kept document", "bits of 64 that differ", distances, bound=bound)
     note = ""
     if similarities:
         title = "Similarity to the kept document"
-        drawn += histogram("similarities", title, "estimated Jaccard similarity of 5-character shingles", similarities)
+        unit = "estimated Jaccard similarity of 5-character shingles"
+        bound = Bound(rule.similarity, f"at least {rule.similarity:g}") if rule.match == "verified" else None
+        drawn += histogram("similarities", title, unit, similarities, bound=bound)
     unknown = duplicates - sum(bar.height for bar in similarities)
     if unknown:
         note = (

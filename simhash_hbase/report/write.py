@@ -79,15 +79,16 @@ def _page(
     (clusters,) = database.execute("SELECT COUNT(DISTINCT of) FROM duplicate").fetchone()
     distances = distance_bars(database)
     shown = lists(_clusters_shown(found, clusters), _pairs_shown(found, chosen, reading.duplicates), distances)
+    drawn = charts(distances, similarity_bars(database), reading.duplicates, corpus.analysis.profile.rule)
     sections = [
         Section(figures(reading, clusters, has_texts=corpus.has_texts), [("figures", "Figures")]),
         Section(notices(reading, dry=run.dry)),
-        Section(charts(distances, similarity_bars(database), reading.duplicates), [("histograms", "Histograms")]),
+        Section(drawn, [("histograms", "Histograms")]),
         Section(shown if clusters else "", [("clusters", "Clusters"), ("pairs", "Pairs")]),
         Section(refused(reading), [("refused-records", "Refused records")]),
     ]
     return make_page(
-        heading="Near-duplicates",
+        heading=f"Near-duplicates of {_named(corpus.sources)}",
         lead=_lead(corpus, run),
         sections=sections,
         data={"pairs": found.pairs, "clusters": found.clusters} if clusters else None,

@@ -46,7 +46,7 @@ def test_settings_follow_a_question_mark():
         ("hbase://:9091/t", "is no host:port"),
         ("hbase:///t", "is no host:port"),
         ("hbase://one:9091,/t", "is no host:port"),
-        ("hbase://me:secret@one:9091/t", "is no host:port"),
+        ("hbase://me:secret@one:9091/t", "has no user and no password"),
         ("hbase://one:/t", "ends without a port"),
         ("hbase://one:0/t", "no address of a gateway"),
         ("hbase://one:65536/t", "no address of a gateway"),

@@ -108,6 +108,9 @@ def parse_url(url: str) -> HBaseOptions:
     (Gateway(host='two', port=9090), 'news:simhash', 2)
     """
     scheme, slashes, rest = url.partition("://")
+    if "@" in rest:
+        # Not to be shown: what somebody takes for a password may be in front of it.
+        raise InvalidArgument(f"an address of an HBase has no user and no password: {_FORM}")
     if scheme != "hbase" or not slashes or "#" in rest:
         raise InvalidArgument(f"{url!r} is no address of an HBase: {_FORM}")
     address, _, query = rest.partition("?")

@@ -1,0 +1,94 @@
+"""Small things that a new user meets: plurals, the home folder, byte order marks, passwords, links."""
+
+import re
+
+import pytest
+from corpus import near_copies, text, write_jsonl
+from reports import read_report
+
+SHINGLES = ("--create", "--analyzer", "shingle")
+
+
+@pytest.mark.parametrize(("copies", "said"), [(2, "1 duplicate;"), (3, "2 duplicates;")])
+def test_one_is_no_plural(cli, tmp_path, copies, said):
+    file = write_jsonl(tmp_path / "a.jsonl", near_copies(1, copies))
+
+    done = cli("dedup", f"file:{tmp_path / 'i'}", file, *SHINGLES)
+
+    assert said in done.err
+
+
+def test_what_is_no_plural_stays(cli, filled, tmp_path):
+    file = write_jsonl(tmp_path / "a.jsonl", near_copies(1, 1))
+
+    assert "query: 1 document, 1 with matches;" in cli("query", filled, file).err
+
+
+def test_the_home_folder_in_an_address_is_the_user_s(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    assert cli("create", "file:~/i", "--analyzer", "shingle").code == 0
+
+    assert (tmp_path / "i").is_dir()
+    assert not (tmp_path / "~").exists()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_id(cli, filled, tmp_path):
+    gone = tmp_path / "gone.txt"
+    gone.write_bytes("\ufeffgroup 0 copy 0\r\ngroup 0 copy 1\r\n".encode())
+
+    done = cli("remove", filled, "--from", gone)
+
+    assert done.records == [{"id": f"group 0 copy {n}", "removed": True} for n in (0, 1)]
+
+
+ADDRESSES = (
+    "redis://:hunter2@127.0.0.1:1/0",
+    "rediss://me:hunt/hunter2@127.0.0.1:1/0",
+    "hbase://me:hunter2@h:x/t",
+    "rediss:me:hunter2@h",
+)
+
+LINES = (
+    "stats {}",
+    "{} stats",
+    "stats {} {}",
+    "create {} --regions 9",
+    "load {} a",
+    "backup {}",
+    "schema {}",
+    "explain {} a b",
+)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("line", LINES)
+def test_no_message_repeats_a_password(cli, address, line):
+    failed = cli(*line.replace("{}", address).split())
+
+    assert failed.code in (1, 2)
+    assert "hunter2" not in failed.err
+
+
+def test_a_dry_run_says_what_it_writes_all_the_same(cli):
+    shown = " ".join(cli("dedup", "--help").out.decode().split())
+
+    assert "Change no index; files that other options name are written." in shown
+
+
+def test_the_report_names_its_corpus_and_draws_the_bounds_of_the_rule(cli, tmp_path):
+    file = write_jsonl(tmp_path / "corpus.jsonl", [*near_copies(9, 3), {"id": "<i>", "text": text(99)}])
+    page = tmp_path / "report.html"
+
+    cli("dedup", f"file:{tmp_path / 'i'}", file, *SHINGLES, "--report", page)
+
+    html = read_report(page).html
+    assert f"<title>Near-duplicates of {file}</title>" in html
+    bounds = re.findall(r'<line class="bound" x1="([\d.]+)".*?<text class="count \w+".*?>(.*?)</text>', html)
+    assert "at least 0.77" in [label for _, label in bounds]
+    # Bars of .02 from .7 on: the bound is at the beginning of the one of .76 and a half further.
+    [chart] = re.findall(r'id="similarities">.*?</figure>', html)
+    lefts = [float(x) for x in re.findall(r'class="column" x="([\d.]+)"', chart)]
+    [place] = [float(x) for x, label in bounds if label == "at least 0.77"]
+    assert lefts[3] < place < lefts[4]

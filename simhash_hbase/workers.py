@@ -14,7 +14,17 @@ from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.errors import WorkerLost
 from simhash_hbase.inputs import Document
 
-__all__ = ["Payload", "Workers", "payload", "processors", "translated", "work"]
+__all__ = [
+    "WORKER_LOST",
+    "Payload",
+    "Workers",
+    "payload",
+    "processors",
+    "set_up",
+    "translated",
+    "without_ctrl_c",
+    "work",
+]
 
 WORKER_LOST = "a worker process was ended from outside; fewer --workers need less memory"
 
@@ -38,7 +48,7 @@ class Workers:
     def __init__(self, analysis: Analysis, processes: int) -> None:
         # Spawned, not forked: a fork would copy this process's connections and locks.
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(analysis,))
+        self._pool = ProcessPoolExecutor(processes, mp_context=context, initializer=set_up, initargs=(analysis,))
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Have a function of this package, such as `work`, called with the process's analysis.
@@ -54,7 +64,7 @@ class Workers:
             When the system, or somebody, ended a worker.
         """
         try:
-            with translated(), _without_ctrl_c():
+            with translated(), without_ctrl_c():
                 return self._pool.submit(_call_there, function, *arguments)
         except OSError as error:
             # A worker that ends while the pool starts one leaves a closed pipe, which has no number of the system's.
@@ -80,7 +90,7 @@ def translated() -> Iterator[None]:
 
 
 @contextmanager
-def _without_ctrl_c() -> Iterator[None]:
+def without_ctrl_c() -> Iterator[None]:
     """Let a worker that is started for a payload hear of no Ctrl-C, which is this process's business, even at first."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -119,7 +129,7 @@ def work(analysis: Analysis, kind: str, ids: Sequence[str], what: Sequence[objec
 _analysis: Analysis | None = None
 
 
-def _start(analysis: Analysis) -> None:
+def set_up(analysis: Analysis) -> None:
     """Set up a worker process; Ctrl-C is the parent's business."""
     global _analysis  # noqa: PLW0603
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -38,6 +38,8 @@ _limit = partial(option, section="Limits", show_default=True)
 @_limit("--max-body", type=AMOUNT, metavar="MB", default=4, help="Longest JSON body, and longest line of a stream.")
 @_limit("--max-batch", type=click.IntRange(1), metavar="N", default=2000, help="Most documents a commit.")
 @_limit("--timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a request that is no stream.")
+@_limit("--work-timeout", type=AMOUNT, metavar="SECONDS", default=10,
+        help="Processor time for one large text or comparison.")  # fmt: skip
 @_limit("--header-timeout", type=AMOUNT, metavar="SECONDS", default=10, help="For the header of a request.")
 @_limit("--idle-timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a stream to send its next line.")
 @_limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=3600, help="For a stream in all.")
@@ -79,6 +81,7 @@ def _limits(options: dict[str, Any]) -> "Limits":
         body_bytes=round(options["max_body"] * MEGABYTE),
         batch=options["max_batch"],
         request_s=options["timeout"],
+        work_s=options["work_timeout"],
         idle_s=options["idle_timeout"],
         stream_s=options["stream_timeout"],
         header_s=options["header_timeout"],

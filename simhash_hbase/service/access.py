@@ -2,18 +2,22 @@
 
 import ipaddress
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from simhash_hbase.service.core import Service
+from simhash_hbase.service.middleware import VOUCH
 from simhash_hbase.service.problems import Problem
+from simhash_hbase.service.trail import Trail
 
 __all__ = ["Metering", "Reading", "Writing", "is_loopback"]
 
 UNAUTHORIZED = 401
 FORBIDDEN = 403
+BUSY = 503
 
 _bearer = HTTPBearer(
     auto_error=False,
@@ -38,9 +42,13 @@ def _needs(scope: str) -> Callable[[Request, HTTPAuthorizationCredentials | None
 
     async def allowed(request: Request, given: _Given) -> Service:
         service: Service = request.app.state.service
+        trail: Trail = request.state.trail
         if service.keys is None:
+            _vouch(request, is_known=True)
+            _take_place(request, service, scope)
             return service
         key = service.keys.find(given.credentials) if given is not None else None
+        _vouch(request, is_known=key is not None)
         if key is None:
             raise Problem(
                 UNAUTHORIZED,
@@ -48,12 +56,36 @@ def _needs(scope: str) -> Callable[[Request, HTTPAuthorizationCredentials | None
                 "a key is needed: Authorization: Bearer KEY" if given is None else "this key is not known",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        request.state.trail.key = key.name
+        trail.key = key.name
         if scope not in key.scopes:
             raise Problem(FORBIDDEN, "forbidden", f"this key has not the scope {scope}")
+        trail.is_allowed = partial(service.keys.holds, key, scope)
+        _take_place(request, service, scope)
         return service
 
     return allowed
+
+
+def _vouch(request: Request, *, is_known: bool) -> None:
+    if VOUCH in request.scope:
+        request.scope[VOUCH](is_known)
+
+
+def _take_place(request: Request, service: Service, scope: str) -> None:
+    """Let a request in, if there is room; whoever operates a busy service needs its metrics most."""
+    trail: Trail = request.state.trail
+    if scope == "metrics":
+        return
+    if not service.places.take(trail.payer):
+        service.metrics.turned_away.inc()
+        raise Problem(BUSY, "too_many_requests", "too many requests are under way", retryable=True)
+    service.metrics.under_way.inc()
+    trail.slot.callback(_give_back, service, trail.payer)
+
+
+def _give_back(service: Service, client: str) -> None:
+    service.places.give_back(client)
+    service.metrics.under_way.dec()
 
 
 Reading = Annotated[Service, Security(_needs("read"))]

@@ -76,7 +76,7 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
     app.add_exception_handler(RequestValidationError, _tell_invalid)
     if keys is None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK_NAMES)
-    app.add_middleware(Surround, metrics=metrics, most=limits.requests)
+    app.add_middleware(Surround, metrics=metrics)
     return app
 
 

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -12,15 +14,18 @@ from starlette.types import Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index import Index
+from simhash_hbase.service.connections import Connections
 from simhash_hbase.service.engine import Engine
+from simhash_hbase.service.intake import Turns
 from simhash_hbase.service.items import Item, decode
-from simhash_hbase.service.keys import Keyring
-from simhash_hbase.service.limits import Limits
-from simhash_hbase.service.lines import Lines
+from simhash_hbase.service.keys import LOOK_S, Keyring
+from simhash_hbase.service.limits import LARGE_BYTES, Limits, is_large
+from simhash_hbase.service.lines import End, Lines
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.operations import Operation, run_one
+from simhash_hbase.service.operations import Operation, Record, analyse_raw, run_analysed, run_one
 from simhash_hbase.service.problems import Problem, of_error
+from simhash_hbase.service.shares import Shares
 from simhash_hbase.service.streams import Stream
 from simhash_hbase.service.trail import Trail
 
@@ -30,6 +35,8 @@ T = TypeVar("T")
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
+# More would take the files that a process may have open.
+CONNECTIONS = 768
 _NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
 
 TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA, BUSY = 408, 413, 415, 503
@@ -48,6 +55,14 @@ class Service:
     """Set when the service is to end: streams end behind a document then."""
     end_by: float | None = None
     """By `time.monotonic`, when it must have ended; None: when all is finished."""
+    connections: Connections = field(default_factory=lambda: Connections(CONNECTIONS))
+    turns: Turns = field(default_factory=Turns)
+
+    def __post_init__(self) -> None:
+        self.places = Shares(self.limits.requests)
+        """Of requests under way."""
+        self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))
+        """Of large bodies and lines."""
 
     async def respond(self, request: Request, operation: Operation, *, one: bool = True) -> Response:
         """Answer a body: JSON at once, lines of JSON as they come.
@@ -67,11 +82,13 @@ class Service:
             return _StreamResponse(self, operation, request.state.trail)
         if not one:
             raise _other_media(NDJSON)
-        record = await self.record(request, f"{JSON} for one document, {NDJSON} for lines")
-        return await self.answer(request, operation, operation.item(record))
+        body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
+        if is_large(body):
+            return await self._answered(request, operation, self._record_apart(request, operation, body))
+        return await self.answer(request, operation, operation.item(decode(body)))
 
-    async def record(self, request: Request, wanted: str = JSON) -> dict[str, object]:
-        """Read a body that is one JSON object.
+    async def body(self, request: Request, wanted: str = JSON) -> bytes:
+        """Read a body that is to be one JSON object.
 
         Parameters
         ----------
@@ -83,7 +100,7 @@ class Service:
         Raises
         ------
         Problem
-            When it is of another type, too large, late, or no JSON object.
+            When it is of another type, too large, or late.
         """
         _check_plain(request)
         if _media(request) != JSON:
@@ -91,15 +108,21 @@ class Service:
         request.state.trail.media = "json"
         try:
             async with asyncio.timeout(self.limits.request_s):
-                return decode(await self._body(request))
+                return await self._body(request)
         except TimeoutError as error:
+            if request.state.trail.waits:
+                raise Problem(BUSY, "too_many_bytes", "too many large bodies are under way", retryable=True) from error
             raise Problem(TIMEOUT, "request_timeout", "the body did not arrive in time") from error
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
+        record = self.engine.run(lambda index: run_one(index, operation, item))
+        return await self._answered(request, operation, record)
+
+    async def _answered(self, request: Request, operation: Operation, work: Awaitable[Record]) -> Response:
         trail: Trail = request.state.trail
         try:
-            record = await self.call(request, lambda index: run_one(index, operation, item))
+            record = await self.outcome(request, work)
         except Problem as problem:
             record = problem
         trail.outcomes[operation.outcome_of(record)] += 1
@@ -107,6 +130,19 @@ class Service:
         if isinstance(record, Problem):
             raise record
         return Response(msgspec.json.encode(record), media_type=JSON)
+
+    async def _record_apart(self, request: Request, operation: Operation, body: bytes) -> Record:
+        """Do one thing with a large document, which is decoded and analysed where nobody else waits for it."""
+        payer = request.state.trail.payer
+        name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, operation.wanted())
+        if analysed is None:
+            return await self.engine.run(lambda index: run_one(index, operation, name))
+        return await self.engine.run(lambda index: run_analysed(index, operation, analysed))
+
+    async def apart(self, request: Request, function: Callable[..., T], *arguments: object) -> T:
+        """Call a function with the analysis in a process where nobody else waits for it; see `outcome`."""
+        payer = request.state.trail.payer
+        return await self.outcome(request, self.engine.apart(payer, self.limits.work_s, function, *arguments))
 
     async def call(self, request: Request, work: Callable[[Index], T]) -> T:
         """Call a function with the index in a thread, within the time that a request may take; see `outcome`."""
@@ -137,14 +173,29 @@ class Service:
         most = self.limits.body_bytes
         too_large = Problem(TOO_LARGE, "body_too_large", f"a body has {most} bytes at most; more documents go as lines")
         declared = request.headers.get("content-length", "0")
-        if declared.isdigit() and int(declared) > most:
+        expected = int(declared) if declared.isdigit() else 0
+        if expected > most:
             raise too_large
+        if expected > LARGE_BYTES:
+            await self._ask(request, expected)
         body = bytearray()
         async for piece in request.stream():
             body += piece
             if len(body) > most:
                 raise too_large
+            if len(body) > LARGE_BYTES >= expected:
+                expected = most
+                await self._ask(request, expected)
         return bytes(body)
+
+    async def _ask(self, request: Request, size: int) -> None:
+        """Wait for a large body's share of memory, which it has until it is answered."""
+        trail: Trail = request.state.trail
+        ticket = self.bytes.ask(trail.payer, size)
+        trail.slot.callback(ticket.close)
+        trail.waits = True
+        await ticket.served.wait()
+        trail.waits = False
 
 
 def _media(request: Request) -> str:
@@ -160,6 +211,16 @@ def _other_media(wanted: str) -> Problem:
     return Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", f"the content type is to be {wanted}")
 
 
+async def _stop(stopping: asyncio.Event, trail: Trail) -> End:
+    """Wait for what ends a stream before its client does."""
+    while trail.is_allowed():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                await stopping.wait()
+                return End.STOPPING
+    return End.KEY
+
+
 class _StreamResponse(Response):
     """Answers lines while they are read; the framework's own would read the body itself, waiting for its end."""
 
@@ -171,14 +232,9 @@ class _StreamResponse(Response):
         self._trail = trail
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        service, limits = self._service, self._service.limits
-        lines = Lines(
-            receive,
-            longest=limits.body_bytes,
-            idle_s=limits.idle_s,
-            stream_s=limits.stream_s,
-            stop=service.stopping,
-        )
+        service, limits, trail = self._service, self._service.limits, self._trail
+        stop = asyncio.create_task(_stop(service.stopping, trail))
+        lines = Lines(receive, limits, stop, partial(service.bytes.ask, trail.payer, limits.body_bytes))
         stream = Stream(service.engine, self._operation, limits, self._trail, service.metrics)
         try:
             await lines.begin()

@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
 from simhash_hbase.index import Index
+from simhash_hbase.lanes import Lane
 from simhash_hbase.ownrows import read_idf, read_profile
+from simhash_hbase.service.shares import Shares
 from simhash_hbase.stats import Stats
 from simhash_hbase.workers import Payload, Workers, translated, work
 
@@ -24,6 +26,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 PROBE_S = 3.0
+# A client has one of them at most, so that the other one is there for others.
+LANES = 2
 WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)
 
 
@@ -50,8 +54,14 @@ class Engine:
         self._stats: Future[Stats] | None = None
         self._calls: set[Future[Any]] = set()
         self._pool: Workers | None = None
+        self.streams = 0
+        """How many there are now; their memory is bounded together."""
         self._analysis: Analysis | None = None
         self._analysing = ThreadPoolExecutor(1, thread_name_prefix="analysis")
+        self._lanes: list[Lane] = []
+        self._free: list[Lane] = []
+        self._lane_shares = Shares(LANES)
+        self._in_lanes = ThreadPoolExecutor(LANES, thread_name_prefix="lane")
 
     async def start(self) -> None:
         """Load dictionaries and start the processes, so that the first request does not wait for them."""
@@ -86,6 +96,45 @@ class Engine:
         except WorkerLost:
             return await self._analyse_there(what)
 
+    async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
+        """Call a function with the analysis in a process where nobody else waits for it.
+
+        Parameters
+        ----------
+        client : str
+            Whose share of these processes it takes.
+        seconds : float
+            For the function; see `Lane.call`.
+        function : callable
+            Importable by its name.
+        *arguments
+            What it takes beside the analysis.
+
+        Raises
+        ------
+        TooMuchWork
+            When the time is over.
+        WorkerLost
+            When the process was ended from outside.
+        """
+        ticket = self._lane_shares.ask(client)
+        try:
+            await ticket.served.wait()
+            lane = self._free.pop() if self._free else self._new_lane()
+            begun = asyncio.wrap_future(self._in_lanes.submit(lane.call, seconds, function, *arguments))
+        except BaseException:
+            ticket.close()
+            raise
+
+        def end(done: "asyncio.Future[T]") -> None:
+            # Also what nobody waits for any more ends, and is read, before the next one begins.
+            _ = done.cancelled() or done.exception()
+            self._free.append(lane)
+            ticket.close()
+
+        begun.add_done_callback(end)
+        return await asyncio.shield(begun)
+
     async def probe(self) -> None:
         """Ask the store something small.
 
@@ -118,11 +167,17 @@ class Engine:
             Of `time.monotonic`: what a store has not answered by then goes on, counted by `under_way`. Python waits for
             such threads before it ends by itself.
         """
-        for pool in (self._threads, self._probes, self._analysing):
+        for pool in (self._threads, self._probes, self._analysing, self._in_lanes):
             pool.shutdown(wait=False, cancel_futures=True)
+        for lane in self._lanes:
+            lane.close()
         wait(set(self._calls), timeout=None if until is None else max(0.0, until - time.monotonic()))
         if self._pool is not None:
             self._pool.close()
+
+    def _new_lane(self) -> Lane:
+        self._lanes.append(Lane(self.index.analysis))
+        return self._lanes[-1]
 
     def _begin(self, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
         begun = threads.submit(call, on)

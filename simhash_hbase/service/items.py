@@ -44,7 +44,7 @@ def decode(raw: bytes) -> dict[str, object]:
         raise Problem(MALFORMED, "malformed_json", "this is nested too deeply") from error
 
 
-def document_or_id(value: dict[str, object], *, documents: bool, ids: bool, needs_id: bool) -> Item:
+def document_or_id(value: dict[str, object], documents: bool, ids: bool, needs_id: bool) -> Item:
     """Make what is worked on.
 
     Parameters

@@ -10,16 +10,17 @@ import hmac
 import os
 import re
 import secrets
+import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.logs import logger
 
-__all__ = ["SCOPES", "Key", "Keyring", "make_key"]
+__all__ = ["LOOK_S", "SCOPES", "Key", "Keyring", "make_key"]
 
 SCOPES = ("read", "write", "metrics")
 """What a key may allow: queries and look-ups; changes and claims; the metrics."""
@@ -27,6 +28,8 @@ SCOPES = ("read", "write", "metrics")
 KEY_BYTES = 32
 PREFIX = "shk_"
 LOOK_S = 1.0
+"""Seconds for which a file of keys is taken as it was read."""
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FORM = "wanted: NAME SCOPE[,SCOPE] SHA256"
@@ -63,7 +66,7 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:
     Raises
     ------
     InvalidArgument
-        When the name is taken or of another form, a scope unknown, or the file no file of keys.
+        When the name is taken or of another form, a scope unknown, the file no file of keys, or others may write it.
     """
     wanted = sorted(set(scopes))
     if not _NAME.fullmatch(name):
@@ -71,12 +74,15 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:
     if not wanted or not set(wanted) <= set(SCOPES):
         raise InvalidArgument(f"a key needs scopes, of {', '.join(SCOPES)}")
     file = Path(path)
-    if file.exists() and any(key.name == name for key in _read(file)):
+    held = _content(file) if file.exists() else b""
+    keys, slips = _parsed(held, file)
+    if slips:
+        raise InvalidArgument(slips[0])
+    if any(key.name == name for key in keys):
         raise InvalidArgument(f"{path} has a key called {name} already: remove its line first, or choose another name")
     key = PREFIX + secrets.token_urlsafe(KEY_BYTES)
     line = f"{name} {','.join(wanted)} {_digest(key).hex()}\n"
     # Of a file that people edit, the last line may have no end.
-    held = file.read_bytes() if file.exists() else b""
     glue = "\n" if held and not held.endswith(b"\n") else ""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="ascii") as stream:
         stream.write(glue + line)
@@ -84,7 +90,7 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:
 
 
 class Keyring:
-    """The keys of a file, read again when it has changed.
+    """The keys of a file, which is read again while it is used.
 
     Parameters
     ----------
@@ -94,19 +100,23 @@ class Keyring:
     Raises
     ------
     InvalidArgument
-        When the file cannot be read, or a line has another form.
+        When the file cannot be read, others may write it, or it has lines but no key.
 
     Notes
     -----
-    Threads may share it. A file that cannot be read any more, or has a line of another form, changes nothing: the
-    keys before it stay, and the log says why.
+    Threads may share it. Each line counts for itself: one of another form is reported in the log and ignored. A file
+    that is missing, cannot be read or can be written by others has no keys until that is mended, so that no slip keeps
+    a removed key alive.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._lock = threading.Lock()
-        self._version = _version(self._path)
-        self._keys = list(_read(self._path))
+        self._content: bytes | None = _content(self._path)
+        self._keys, slips = _parsed(self._content, self._path)
+        if slips and not self._keys:
+            raise InvalidArgument(slips[0])
+        _report(slips)
         self._looked = time.monotonic()
 
     def __len__(self) -> int:
@@ -115,7 +125,15 @@ class Keyring:
     def find(self, presented: str) -> Key | None:
         """Find the key that a client presents; all are compared, so that the time tells nothing."""
         self._look_again()
-        digest = _digest(presented)
+        return self._find(_digest(presented))
+
+    def holds(self, key: Key, scope: str) -> bool:
+        """Tell whether a key that was found before is still in the file, with a scope."""
+        self._look_again()
+        held = self._find(key.digest)
+        return held is not None and scope in held.scopes
+
+    def _find(self, digest: bytes) -> Key | None:
         found = None
         for key in self._keys:
             if hmac.compare_digest(key.digest, digest):
@@ -127,44 +145,60 @@ class Keyring:
             if time.monotonic() - self._looked < LOOK_S:
                 return
             self._looked = time.monotonic()
-            version = _version(self._path)
-            if version == self._version:
-                return
             try:
-                self._keys = list(_read(self._path))
-                logger.info("keys read", extra={"fields": {"keys": len(self._keys)}})
+                content = _content(self._path)
             except InvalidArgument as error:
-                logger.warning("keys not read, those before stay", extra={"fields": {"reason": str(error)}})
-            self._version = version
+                if self._content is not None:
+                    logger.warning("no key counts", extra={"fields": {"reason": str(error)}})
+                self._content, self._keys = None, []
+                return
+            if content != self._content:
+                self._keys, slips = _parsed(content, self._path)
+                self._content = content
+                logger.info("keys read", extra={"fields": {"keys": len(self._keys)}})
+                _report(slips)
 
 
-def _read(path: Path) -> Iterator[Key]:
+def _content(path: Path) -> bytes:
+    """Read the whole file: times and sizes would not show every change, and it is small."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{path} cannot be read as a file of keys: {error}") from error
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.startswith("#"):
-            yield _parse(line, f"{path}:{number}")
+        with path.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_mode & OTHERS_WRITE:
+                raise InvalidArgument(f"{path} can be written by others, so its keys do not count: chmod go-w {path}")
+            return stream.read()
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be read as a file of keys: {error.strerror}") from error
 
 
-def _parse(line: str, place: str) -> Key:
+def _parsed(content: bytes, path: Path) -> tuple[list[Key], list[str]]:
+    """Return the keys of a file and what is wrong with its other lines."""
+    keys, slips = [], []
+    for number, raw in enumerate(content.splitlines(), 1):
+        line = raw.decode("ascii", "replace")
+        if not line.strip() or line.startswith("#"):
+            continue
+        key = _parse(line)
+        if key is None:
+            # The line itself is not shown: somebody may have put a key there.
+            slips.append(f"{path}:{number} is no line of a file of keys; {_FORM}")
+        else:
+            keys.append(key)
+    return keys, slips
+
+
+def _parse(line: str) -> Key | None:
     match line.split():
         case [name, scopes, digest] if _NAME.fullmatch(name) and _DIGEST.fullmatch(digest):
             allowed = frozenset(scopes.split(","))
             if allowed <= set(SCOPES):
                 return Key(name, allowed, bytes.fromhex(digest))
-    # The line itself is not shown: somebody may have put a key there.
-    raise InvalidArgument(f"{place} is no line of a file of keys; {_FORM}")
+    return None
+
+
+def _report(slips: Iterable[str]) -> None:
+    for slip in slips:
+        logger.warning("line of keys ignored", extra={"fields": {"reason": slip}})
 
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
-
-
-def _version(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -2,13 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from starlette.types import Message, Receive
 
+from simhash_hbase.service.limits import LARGE_BYTES, Limits
+from simhash_hbase.service.shares import Ticket
+
 __all__ = ["End", "Line", "Lines"]
+
+PIECE_BYTES = 16 << 10
 
 
 class End(StrEnum):
@@ -19,6 +24,7 @@ class End(StrEnum):
     STOPPING = "stopping"
     IDLE = "idle"
     TIME = "time"
+    KEY = "key_removed"
 
 
 class Line(NamedTuple):
@@ -37,26 +43,29 @@ class Lines:
     ----------
     receive : Receive
         Of the request.
-    longest : int
-        Bytes of a line at most; of a longer one no more than that is kept.
-    idle_s : float
-        Seconds that may be waited for the end of a line, or for a new one.
-    stream_s : float
-        Seconds after which no more is read.
-    stop : asyncio.Event
-        When set, no more is read.
+    limits : Limits
+        How long a line may be, and how long may be waited.
+    stop : Task
+        When done, no more is read; it says why.
+    ask : callable
+        Asks for the memory that a large line takes.
 
     Notes
     -----
     What is not asked for is not read: the server then stops taking bytes from the client.
     """
 
-    def __init__(self, receive: Receive, *, longest: int, idle_s: float, stream_s: float, stop: asyncio.Event) -> None:
+    def __init__(self, receive: Receive, limits: Limits, stop: asyncio.Task[End], ask: Callable[[], Ticket]) -> None:
         self._receive = receive
-        self._longest = longest
-        self._idle_s = idle_s
-        self._until = time.monotonic() + stream_s
-        self._stop = asyncio.ensure_future(stop.wait())
+        self._longest = limits.body_bytes
+        self._idle_s = limits.idle_s
+        self._until = time.monotonic() + limits.stream_s
+        self._stop = stop
+        self._ask = ask
+        self._ticket: Ticket | None = None
+        self._served: asyncio.Future[Any] | None = None
+        self._uncut = b""
+        self._is_whole = False
         self._arriving: asyncio.Future[Message] | None = None
         self._part = bytearray()
         self._is_dropping = False
@@ -83,29 +92,60 @@ class Lines:
         list of Line
             Those that have arrived; it may be empty. When `end` is set, they are the last ones.
         """
-        message = await self._next(patience_s)
-        if message is None:
+        if not await self._has_room(patience_s):
             return []
-        if message["type"] == "http.disconnect":
-            self.end = End.DISCONNECTED
-            return []
-        found = list(self._cut(message.get("body", b"")))
-        if not message.get("more_body", False):
+        if not self._uncut and not self._is_whole:
+            message = await self._next(patience_s)
+            if message is None:
+                return []
+            if message["type"] == "http.disconnect":
+                self.end = End.DISCONNECTED
+                return []
+            self._uncut = message.get("body", b"")
+            self._is_whole = not message.get("more_body", False)
+        # Others go on between pieces of a body that has many short lines.
+        await asyncio.sleep(0)
+        piece, self._uncut = self._uncut[:PIECE_BYTES], self._uncut[PIECE_BYTES:]
+        found = list(self._cut(piece))
+        if self._is_dropping:
+            self.give_back()
+        if self._is_whole and not self._uncut:
             self.end = End.COMPLETE
             # The last line may go without its end.
             found += self._cut(b"\n") if self._part or self._is_dropping else ()
         return found
 
     @property
-    def is_stopping(self) -> bool:
-        """Whether the service is to end."""
-        return self._stop.done()
+    def stopped(self) -> End | None:
+        """Why the stream is to end before its client ends it."""
+        return self._stop.result() if self._stop.done() else None
+
+    def give_back(self) -> None:
+        """Give the memory for large lines back: those that were read are answered."""
+        if self._served is not None:
+            self._served.cancel()
+        if self._ticket is not None:
+            self._ticket.close()
+        self._ticket = self._served = None
 
     def close(self) -> None:
         """Wait for nothing any more."""
         self._stop.cancel()
+        self.give_back()
         if self._arriving is not None:
             self._arriving.cancel()
+
+    async def _has_room(self, patience_s: float | None) -> bool:
+        """Wait for the memory that the rest of a large line may take; it is not the client who is waited for."""
+        if len(self._part) <= LARGE_BYTES:
+            return True
+        if self._ticket is None:
+            self._ticket = self._ask()
+            self._served = asyncio.ensure_future(self._ticket.served.wait())
+        if self._served is not None:
+            await asyncio.wait({self._served, self._stop}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        self.end = self.stopped
+        return self._ticket.served.is_set() and self.end is None
 
     async def _next(self, patience_s: float | None) -> Message | None:
         if self._arriving is None:
@@ -118,7 +158,7 @@ class Lines:
         # Only what is waited for the client counts, not what it has to wait for us.
         self._waited_s += time.monotonic() - now
         if self._stop.done():
-            self.end = End.STOPPING
+            self.end = self._stop.result()
         elif self._arriving.done():
             message, self._arriving = self._arriving.result(), None
             return message
@@ -130,10 +170,13 @@ class Lines:
 
     def _cut(self, piece: bytes) -> Iterator[Line]:
         *whole, rest = piece.split(b"\n")
-        for end in whole:
-            line = self._finished(end)
-            self.read += 1
+        if whole:
             self._waited_s = 0.0
+        for end in whole:
+            self.read += 1
+            if not (end or self._part or self._is_dropping):
+                continue
+            line = self._finished(end)
             if line is None or line.strip():
                 yield Line(self.read, line)
         self._keep(rest)

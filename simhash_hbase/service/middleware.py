@@ -1,7 +1,7 @@
 """What surrounds every request: its id, the limit on how many there are at once, its log line and its figures."""
 
 import asyncio
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -9,18 +9,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.problems import Problem, internal, stopped
+from simhash_hbase.service.problems import internal, stopped
 from simhash_hbase.service.trail import Trail, request_id_of
 
-__all__ = ["FREE_PATHS", "HANG_UP", "Surround"]
+__all__ = ["HANG_UP", "VOUCH", "Surround"]
 
-FREE_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Answered however many requests there are: who operates a busy service needs them most."""
 HANG_UP = "simhash_hbase.hang_up"
 """Key of the scope under which the server puts a function that has the connection closed behind the answer."""
+VOUCH = "simhash_hbase.vouch"
+"""Key of the scope under which the server puts a function that takes whether the client has presented a key."""
 
-BUSY = 503
 CLOSED_BY_CLIENT = 499
+UNLOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
 # Whoever gets an answer before the end of what it sends may read it late: closing at once could destroy it on the way.
 DRAIN_S = 2.0
 DRAIN_BYTES = 16 << 20
@@ -35,16 +35,16 @@ class Surround:
         The rest.
     metrics : Metrics
         Counts requests.
-    most : int
-        Requests at a time. One counts from where it is let in to the end of its answer, not while the rest of its body
-        is drained: else whoever has no key could keep those out who have one.
+
+    Notes
+    -----
+    What a request has taken, such as its place among those under way, is given back at the end of its answer, not when
+    the rest of its body is drained: else clients that are refused could keep others out.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, most: int) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
-        self._most = most
-        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -56,8 +56,8 @@ class Surround:
         trail = Trail(request_id_of(headers.get("x-request-id")), scope, client[0] if client else None)
         scope.setdefault("state", {})["trail"] = trail
         try:
-            with ExitStack() as slot:
-                await self._answer(scope, _Exchange(scope, receive, send, trail, slot), trail)
+            with trail.slot:
+                await self._answer(scope, _Exchange(scope, receive, send, trail), trail)
         except ClientDisconnect:
             trail.status = CLOSED_BY_CLIENT
         finally:
@@ -66,50 +66,31 @@ class Surround:
     async def _answer(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
         """Have the request answered by the rest, or say why it is not."""
         try:
-            if scope["path"] in FREE_PATHS or self._takes(exchange.slot):
-                await self._app(scope, exchange.receive, exchange.send)
-                return
-            self._metrics.turned_away.inc()
-            problem = Problem(BUSY, "too_many_requests", "too many requests are under way", retryable=True)
+            await self._app(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             raise
         except asyncio.CancelledError:
             # The service ends, and what this waited for goes on without it.
             if exchange.is_begun:
                 raise
-            problem = stopped()
+            await stopped().response(trail.request_id)(scope, exchange.receive, exchange.send)
         except Exception:
             logger.exception("request failed", extra=trail.extra())
             if exchange.is_begun:
                 raise
-            problem = internal()
-        await problem.response(trail.request_id)(scope, exchange.receive, exchange.send)
-
-    def _takes(self, slot: ExitStack) -> bool:
-        """Let a request in, if there is room."""
-        if self._under_way >= self._most:
-            return False
-        self._under_way += 1
-        self._metrics.under_way.inc()
-        slot.callback(self._give_back)
-        return True
-
-    def _give_back(self) -> None:
-        self._under_way -= 1
-        self._metrics.under_way.dec()
+            await internal().response(trail.request_id)(scope, exchange.receive, exchange.send)
 
     def _finish(self, scope: Scope, trail: Trail) -> None:
         self._metrics.requests.labels(trail.route, _known(trail.method), str(trail.status)).inc()
         self._metrics.seconds.labels(trail.route, trail.media).observe(trail.seconds())
-        if scope["path"] not in FREE_PATHS:
+        if scope["path"] not in UNLOGGED:
             logger.info("request", extra={"fields": trail.fields()})
 
 
 class _Exchange:
     """The messages of one request, watched."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, trail: Trail, slot: ExitStack) -> None:
-        self.slot = slot
+    def __init__(self, scope: Scope, receive: Receive, send: Send, trail: Trail) -> None:
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -146,7 +127,7 @@ class _Exchange:
             self._trail.bytes_out += len(message.get("body", b""))
             if not message.get("more_body", False) and self._has_more:
                 await self._send({**message, "more_body": True})
-                self.slot.close()
+                self._trail.slot.close()
                 await self._drain()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._send(message)

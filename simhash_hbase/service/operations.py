@@ -4,16 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import ClaimContended, EmptyDocument
 from simhash_hbase.index import BATCH_DOCUMENTS, Index
 from simhash_hbase.profile import MatchRule
 from simhash_hbase.results import answer_record, decision_record, hex_simhash, stored_record
-from simhash_hbase.service.items import Item, document_or_id
+from simhash_hbase.service.items import Item, decode, document_or_id
 from simhash_hbase.service.problems import Problem, of_error
 from simhash_hbase.workers import payload, work
 
-__all__ = ["ADD", "CLAIM", "GET", "REMOVE", "Operation", "Record", "query", "run_one"]
+__all__ = ["ADD", "CLAIM", "GET", "REMOVE", "Operation", "Record", "analyse_raw", "query", "run_analysed", "run_one"]
 
 Record = dict[str, object] | Problem
 """What a document or an id is answered with."""
@@ -42,8 +43,11 @@ class Operation:
 
     def item(self, value: dict[str, object]) -> Item:
         """Make what is worked on of a JSON object; see `document_or_id`."""
-        documents, ids = self.on_entries is not None, self.on_ids is not None
-        return document_or_id(value, documents=documents, ids=ids, needs_id=self.needs_id)
+        return document_or_id(value, *self.wanted())
+
+    def wanted(self) -> tuple[bool, bool, bool]:
+        """Say what `document_or_id` is to make, for another process: documents, ids, with an id each."""
+        return self.on_entries is not None, self.on_ids is not None, self.needs_id
 
     def outcome_of(self, record: Record) -> str:
         """Say what became of a document or an id, refused ones by the code of their error."""
@@ -64,7 +68,31 @@ def run_one(index: Index, operation: Operation, item: Item) -> Record:
         return operation.on_ids(index, [item])[0]
     if operation.on_entries is None:
         raise TypeError(f"{operation.name} takes ids")
-    analysed = work(index.analysis, *payload([item]))
+    return run_analysed(index, operation, work(index.analysis, *payload([item])))
+
+
+def analyse_raw(analysis: Analysis, raw: bytes, wanted: tuple[bool, bool, bool]) -> tuple[str, Analysed | None]:
+    """Decode and analyse one JSON object, in a process where nobody else waits for it.
+
+    Returns
+    -------
+    (str, Analysed or None)
+        The id; None where there is nothing else.
+    """
+    item = document_or_id(decode(raw), *wanted)
+    return (item, None) if isinstance(item, str) else (item.id, work(analysis, *payload([item])))
+
+
+def run_analysed(index: Index, operation: Operation, analysed: Analysed) -> Record:
+    """Do one thing with a document that was analysed before.
+
+    Raises
+    ------
+    EmptyDocument
+        When the document leaves no feature.
+    """
+    if operation.on_entries is None:
+        raise TypeError(f"{operation.name} takes ids")
     for reason in analysed.refused.values():
         raise EmptyDocument(reason)
     return operation.on_entries(index, analysed.entries)[0]

@@ -1,11 +1,13 @@
 """Errors as HTTP answers (RFC 9457): status, a code for programs, a sentence for people."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 from starlette.responses import Response
 
 from simhash_hbase import errors
+from simhash_hbase.lanes import TooMuchWork
 
 __all__ = ["PROBLEM_TYPE", "Problem", "internal", "of_error", "stopped"]
 
@@ -23,6 +25,7 @@ _KNOWN: tuple[tuple[type[errors.SimhashError], int, str, str | None], ...] = (
     (errors.InvalidProfile, 422, "invalid_argument", None),
     (errors.DocumentMissing, 404, "document_missing", None),
     (errors.ClaimContended, 409, "claim_contended", None),
+    (TooMuchWork, 422, "too_much_work", None),
     (errors.WorkerLost, BUSY, "worker_lost", None),
     (errors.Retryable, BUSY, "store_unavailable", _LATER),
     (errors.Unsupported, 501, "unsupported", None),
@@ -63,6 +66,11 @@ class Problem(Exception):
         self.detail = detail
         self.retryable = retryable
         self.headers = dict(headers or {})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let it come from another process."""
+        make = partial(Problem, retryable=self.retryable, headers=self.headers)
+        return make, (self.status, self.code, self.detail)
 
     def record(self) -> dict[str, object]:
         """Make what a line of a stream says of it."""

@@ -1,4 +1,4 @@
-"""HTTP on one connection, with an end to waiting: for a header, and for a client to read its answer."""
+"""HTTP on one connection, with bounds on how long it may wait and how much it may take."""
 
 import asyncio
 from typing import Any
@@ -7,44 +7,58 @@ from starlette.types import Message, Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from simhash_hbase.service.limits import Limits
-from simhash_hbase.service.middleware import HANG_UP
+from simhash_hbase.service.core import Service
+from simhash_hbase.service.intake import Intake
+from simhash_hbase.service.middleware import HANG_UP, VOUCH
 
 __all__ = ["GuardedProtocol"]
 
-# More would take the files that a process may have open.
-CONNECTIONS = 768
 REQUEST_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class GuardedProtocol(H11Protocol):
-    """The server's own, which waits for both for ever."""
+    """uvicorn's, with time-outs for slow headers and slow readers, and with its share of connections and of time."""
 
     def __init__(self, config: Config, *args: Any, **options: Any) -> None:  # noqa: ANN401
         super().__init__(config, *args, **options)
         app: Any = config.app
-        self._limits: Limits = app.state.service.limits
+        self._service: Service = app.state.service
+        self._limits = self._service.limits
+        self._intake: Intake
+        self.address = ""
         self._inner: Any = self.app
         self.app = self._run
         self._awaiting: asyncio.TimerHandle | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is under way."""
+        return self.cycle is None or bool(self.cycle.response_complete)
+
+    def drop(self) -> None:
+        """End the connection at once."""
+        self.transport.abort()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first header."""
+        """Wait for the first header, if there is room for one more connection."""
         super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS:
-            transport.abort()
-        self._await_header()
+        self.flow = self._intake = Intake(transport, self._service.turns, self._feed)
+        self.address = self.client[0] if self.client else ""
+        if self._service.connections.admit(self):
+            self._await_header()
+        else:
+            transport.write(TOO_MANY)
+            transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; when they do not complete a header, go on waiting for it."""
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._await_no_more()
-        elif self._awaiting is None:
-            self._await_header()
+        """Take bytes."""
+        if not self.transport.is_closing():
+            self._intake.take(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
+        self._service.connections.forget(self)
         self._await_no_more()
         super().connection_lost(exc)
 
@@ -68,7 +82,18 @@ class GuardedProtocol(H11Protocol):
         def hang_up() -> None:
             cycle.keep_alive = False
 
-        await self._inner({**scope, HANG_UP: hang_up}, receive, send_soon)
+        def vouch(is_known: bool) -> None:
+            self._service.connections.vouch(self, is_known)
+
+        await self._inner({**scope, HANG_UP: hang_up, VOUCH: vouch}, receive, send_soon)
+
+    def _feed(self, data: bytes) -> None:
+        """Have bytes parsed; when they do not complete a header, go on waiting for it."""
+        super().data_received(data)
+        if not self.is_idle:
+            self._await_no_more()
+        elif self._awaiting is None:
+            self._await_header()
 
     def _await_header(self) -> None:
         self._awaiting = self.loop.call_later(self._limits.header_s, self._give_up)

@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import sys
 import time
 from logging import INFO, WARNING
 from types import FrameType
@@ -19,6 +20,7 @@ __all__ = ["listen", "serve"]
 
 HEADER_BYTES = 64 << 10
 KEEP_ALIVE_S = 30
+SWITCH_S = 0.001
 
 
 def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
@@ -71,6 +73,8 @@ def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:
         they succeeded, and they end with the process.
     """
     service: Service = app.state.service
+    # The event loop waits for so long at most for each thread that works on a request, 5 ms by default.
+    sys.setswitchinterval(SWITCH_S)
     config = uvicorn.Config(
         app,
         http=GuardedProtocol,

@@ -7,20 +7,22 @@ and with it the client.
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 
 import msgspec
 
+from simhash_hbase.analysis import Analysed
 from simhash_hbase.errors import EmptyDocument, Retryable, SimhashError
+from simhash_hbase.inputs import Document, Place
 from simhash_hbase.service.batches import answer_batch
 from simhash_hbase.service.chunks import Chunk, Ready
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import Item, decode
-from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.limits import Limits, is_large
 from simhash_hbase.service.lines import End, Line, Lines
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.operations import Operation
+from simhash_hbase.service.operations import Operation, analyse_raw
 from simhash_hbase.service.problems import Problem, internal, of_error
 from simhash_hbase.service.trail import Trail
 from simhash_hbase.workers import payload
@@ -29,15 +31,18 @@ __all__ = ["Stream"]
 
 # A chunk is closed when the client pauses for so long: who waits for an answer before the next line gets it.
 PAUSE_S = 0.005
-# What one stream may have under way; and at least one chunk, however long its lines are.
+# What one stream may have under way, and what all together; and each one at least one chunk.
 WINDOW_BYTES = 8 << 20
+WINDOWS_BYTES = 32 << 20
 
+UNAUTHORIZED = 401
 TOO_LONG = 413
 BUSY = 503
 _encode = msgspec.json.Encoder().encode
 _ENDS = {
     End.STOPPING: "the service is being stopped: send the lines behind this one again, to one that is not",
     End.IDLE: "no line was ended for too long: send the lines behind this one in another request",
+    End.KEY: "the key was removed, or no longer allows this: the lines behind this one were not worked on",
     End.TIME: "the time for one stream is over: send the lines behind this one in another request",
 }
 
@@ -81,12 +86,13 @@ class Stream:
         """
         reader = asyncio.create_task(self._read(lines))
         failure = None
+        self._engine.streams += 1
         try:
-            while not lines.is_stopping and (batch := await self._next_batch()):
+            while not lines.stopped and (batch := await self._next_batch()):
                 yield await self._answer(batch)
             if self._waiting or not self._is_read:
                 # Megabytes may have been read and not begun: the client is told from where to send them again.
-                lines.end = End.STOPPING
+                lines.end = lines.stopped or lines.end
             else:
                 await reader
         except SimhashError as error:
@@ -96,6 +102,7 @@ class Stream:
             failure = internal()
             logger.exception("stream failed", extra=self._trail.extra())
         finally:
+            self._engine.streams -= 1
             reader.cancel()
             lines.close()
             for task in self._waiting:
@@ -110,16 +117,20 @@ class Stream:
             while lines.end is None:
                 found = await lines.more(PAUSE_S if chunk.items else None)
                 for line in found:
+                    if is_large(line.raw):
+                        await self._hand_over(chunk)
+                        chunk = Chunk()
+                        await self._hand_over_large(line, lines)
+                        continue
                     item = self._item(line)
                     if not chunk.takes(item):
                         await self._hand_over(chunk)
                         chunk = Chunk()
                     chunk.add(line.number, item, len(line.raw or b""))
-                if chunk.items and not found:
+                if not found:
                     await self._hand_over(chunk)
                     chunk = Chunk()
-            if chunk.items:
-                await self._hand_over(chunk)
+            await self._hand_over(chunk)
         finally:
             self._is_read = True
             self._changed.set()
@@ -134,11 +145,25 @@ class Stream:
             return problem
 
     async def _hand_over(self, chunk: Chunk) -> None:
-        self._under_way += chunk.size
-        self._waiting.append(asyncio.create_task(self._prepare(chunk)))
-        self._changed.set()
-        while self._under_way > WINDOW_BYTES:
+        if not chunk.items:
+            return
+        self._begin(chunk.size, self._prepare(chunk))
+        # Others go on between chunks of short lines.
+        await asyncio.sleep(0)
+        while self._under_way > min(WINDOW_BYTES, WINDOWS_BYTES / self._engine.streams):
             await self._change()
+
+    async def _hand_over_large(self, line: Line, lines: Lines) -> None:
+        """Have a large line worked on, and wait for its answer, so that those of other streams have their turn."""
+        self._begin(len(line.raw or b""), self._prepare_large(line))
+        while self._under_way:
+            await self._change()
+        lines.give_back()
+
+    def _begin(self, size: int, work: Coroutine[None, None, Ready]) -> None:
+        self._under_way += size
+        self._waiting.append(asyncio.create_task(work))
+        self._changed.set()
 
     async def _change(self) -> None:
         self._changed.clear()
@@ -155,8 +180,28 @@ class Stream:
         except SimhashError as error:
             # Texts for an index that takes features, for one.
             return Ready(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
-        refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
-        return Ready(chunk, analysed.entries, refused)
+        return Ready(chunk, analysed.entries, _refused(analysed))
+
+    async def _prepare_large(self, line: Line) -> Ready:
+        """Decode and analyse a line where nobody else waits for it."""
+        chunk, raw = Chunk(), line.raw or b""
+        item: Item | Problem
+        seconds, wanted = self._limits.work_s, self._operation.wanted()
+        try:
+            name, analysed = await self._engine.apart(self._trail.payer, seconds, analyse_raw, raw, wanted)
+        except Retryable:
+            raise
+        except SimhashError as error:
+            analysed, item = None, of_error(error)
+        except Problem as problem:
+            analysed, item = None, problem
+        else:
+            item = name if analysed is None else Document(name, "", None, None, None, Place("", 0), b"")
+        chunk.add(line.number, item, len(raw))
+        chunk.size = len(raw)
+        if analysed is None:
+            return Ready(chunk, None, {})
+        return Ready(chunk, analysed.entries, _refused(analysed))
 
     async def _next_batch(self) -> list[Ready]:
         """Wait for the next chunk, and take with it those behind it that are ready."""
@@ -198,5 +243,11 @@ class Stream:
         }
         if not complete:
             detail = _ENDS.get(lines.end, "") if lines.end else ""
+            if lines.end is End.KEY:
+                failure = failure or Problem(UNAUTHORIZED, str(lines.end), detail)
             summary["error"] = (failure or Problem(BUSY, str(lines.end), detail, retryable=True)).record()
         return _encode({"summary": summary}) + b"\n"
+
+
+def _refused(analysed: Analysed) -> dict[int, Problem]:
+    return {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}

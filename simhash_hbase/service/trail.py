@@ -4,7 +4,8 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,10 @@ class Trail:
     client: str | None = None
     key: str | None = None
     """Name of the key that was presented."""
+    is_allowed: Callable[[], bool] = lambda: True
+    """Tells whether the key still allows what was asked for."""
+    slot: ExitStack = field(default_factory=ExitStack)
+    """What the request has taken and gives back at the end of its answer."""
     media: str = "none"
     """``json`` or ``ndjson``."""
     status: int = 0
@@ -32,6 +37,8 @@ class Trail:
     """Documents by what became of them."""
     bytes_in: int = 0
     bytes_out: int = 0
+    waits: bool = False
+    """Whether it waits for the memory that its body needs."""
     end: str | None = None
     """Of a stream: why there was no next line."""
     started: float = field(default_factory=time.monotonic)
@@ -45,6 +52,11 @@ class Trail:
     def route(self) -> str:
         """The route's pattern, never the address itself: that may hold ids."""
         return str(getattr(self.scope.get("route"), "path", "none"))
+
+    @property
+    def payer(self) -> str:
+        """Whose share the request takes: its key's, or its address's where no keys are asked for."""
+        return self.key or self.client or ""
 
     def seconds(self) -> float:
         """Tell how long ago the request's header arrived."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from corpus import text
-from serving import JSON
+from serving import JSON, serving
 
 from simhash_hbase import open_index
 from simhash_hbase.differences import word_differences
@@ -54,10 +54,11 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(client, body, status, 
     assert (refused.status_code, words in refused.json()["detail"]) == (status, True), refused.json()
 
 
-def test_texts_as_long_as_may_be_are_compared(client):
+def test_texts_as_long_as_may_be_are_compared(url, tmp_path):
     long = (text(1) * 100)[:LONGEST_COMPARED]
 
-    answer = client.post("/v1/comparisons", json={"a": long, "b": long.replace("a", "b", 5)}, timeout=120)
+    with serving(url, tmp_path, "--timeout", "900") as server, server.client() as client:
+        answer = client.post("/v1/comparisons", json={"a": long, "b": long.replace("a", "b", 5)}, timeout=900)
 
     assert answer.status_code == 200
 

@@ -36,7 +36,7 @@ def exchange(answer_headers, arriving, *, request_headers=((b"transfer-encoding"
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": list(request_headers)}
     scope[HANG_UP] = lambda: hung_up.append(True)
-    asyncio.run(Surround(app, Metrics(MemoryStore()), most=1)(scope, receive, send))
+    asyncio.run(Surround(app, Metrics(MemoryStore()))(scope, receive, send))
     return sent, arriving, bool(hung_up)
 
 
@@ -97,7 +97,7 @@ def test_probes_take_no_place_of_a_request():
         async def send(message):
             answered.append(message.get("status"))
 
-        surround = Surround(app, Metrics(MemoryStore()), most=1)
+        surround = Surround(app, Metrics(MemoryStore()))
         scope = {"type": "http", "method": "GET", "headers": []}
         probe = asyncio.create_task(surround({**scope, "path": "/readyz"}, None, send))
         await asyncio.sleep(0)

@@ -1,11 +1,15 @@
 """The file of keys under a running service, and the service without one."""
 
+import hashlib
+import json
 import subprocess
 import sys
 
 import pytest
+from duplex import Duplex
 from serving import serving, wait_for
 
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.keys import Keyring, make_key
 
 
@@ -14,7 +18,11 @@ def status(server, key):
         return client.get("/v1/stats", headers={"Authorization": f"Bearer {key}"}).status_code
 
 
-def test_keys_come_and_go_without_a_restart_and_a_broken_file_changes_nothing(server, tmp_path):
+def logged(server, event):
+    return [line for line in server.log() if line["event"] == event]
+
+
+def test_keys_come_and_go_without_a_restart(server, tmp_path):
     path = tmp_path / "keys"
     kept = path.read_text()
 
@@ -24,10 +32,61 @@ def test_keys_come_and_go_without_a_restart_and_a_broken_file_changes_nothing(se
     path.write_text(kept)
     wait_for(lambda: status(server, added) == 401)
 
-    path.write_text(f"{kept}{added}\n")
-    wait_for(lambda: status(server, added) and "keys not read" in server.log_text())
+
+def test_a_slip_in_one_line_keeps_no_removed_key_alive_and_no_other_key_out(server, tmp_path):
+    path = tmp_path / "keys"
+    kept = path.read_text()
+    removed = make_key(path, "later", ["read"])
+    wait_for(lambda: status(server, removed) == 200)
+
+    path.write_text(f"some typing\n{kept}")
+
+    wait_for(lambda: status(server, removed) == 401)
     assert status(server, server.keys["read"]) == 200
-    assert status(server, added) == 401
+    [slip] = logged(server, "line of keys ignored")
+    assert slip["reason"].startswith(f"{path}:1 is no line of a file of keys; wanted: NAME ")
+    assert "typing" not in slip["reason"]
+
+
+@pytest.mark.parametrize("spoil", ["remove", "group", "others"])
+def test_a_file_of_keys_that_is_gone_or_that_others_may_write_has_no_keys_until_it_is_mended(server, tmp_path, spoil):
+    path = tmp_path / "keys"
+    key = server.keys["read"]
+    kept = path.read_text()
+    assert status(server, key) == 200
+
+    if spoil == "remove":
+        path.unlink()
+    else:
+        path.chmod({"group": 0o620, "others": 0o602}[spoil])
+
+    wait_for(lambda: status(server, key) == 401)
+    [told] = logged(server, "no key counts")
+    assert ("cannot be read" if spoil == "remove" else "can be written by others") in told["reason"]
+    path.write_text(kept)
+    path.chmod(0o600)
+    wait_for(lambda: status(server, key) == 200)
+
+
+@pytest.mark.parametrize("left", ["", "all read {digest}\n"])
+def test_a_stream_ends_with_its_key_and_says_so(server, tmp_path, left):
+    path = tmp_path / "keys"
+    others = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("all "))
+    digest = hashlib.sha256(server.keys["all"].encode()).hexdigest()
+    with Duplex(server, "/v1/claims") as stream:
+        stream.send(b'{"id":"a","simhash":"0"}\n')
+        assert stream.status() == 200
+        answers = stream.lines()
+        assert b'"original"' in next(answers)
+
+        path.write_text(others + left.format(digest=digest))
+
+        # It ends while it waits for its client.
+        summary = json.loads(next(answers))["summary"]
+    assert (summary["complete"], summary["last_line"], summary["outcomes"]) == (False, 1, {"original": 1})
+    assert summary["error"]["code"] == "key_removed"
+    assert not summary["error"]["retryable"]
+    wait_for(lambda: [line for line in logged(server, "request") if line.get("end") == "key_removed"])
 
 
 def test_a_file_of_keys_is_its_owners_and_holds_no_key(tmp_path):
@@ -38,6 +97,18 @@ def test_a_file_of_keys_is_its_owners_and_holds_no_key(tmp_path):
     found = Keyring(tmp_path / "keys").find(key)
     assert (found.name, found.scopes) == ("one", {"read", "write"})
     assert Keyring(tmp_path / "keys").find(key[:-1]) is None
+
+
+def test_no_key_is_added_to_a_file_that_others_may_write_or_that_is_none_of_keys(tmp_path):
+    shared, other = tmp_path / "shared", tmp_path / "other"
+    make_key(shared, "one", ["read"])
+    shared.chmod(0o606)
+    other.write_text("some text\n")
+    for path, said in ((shared, "can be written by others"), (other, "other:1 is no line of a file of keys")):
+        before = path.read_text()
+        with pytest.raises(InvalidArgument, match=said):
+            make_key(path, "two", ["read"])
+        assert path.read_text() == before
 
 
 def test_a_key_is_added_below_a_last_line_that_has_no_end(tmp_path):
@@ -60,9 +131,14 @@ def test_a_key_is_added_below_a_last_line_that_has_no_end(tmp_path):
         (["--no-auth", "--host", "::"], "without keys the service is for this machine alone"),
         (["--no-auth", "--keys", "k"], "--keys FILE, or --no-auth"),
         (["--keys", "none"], "cannot be read as a file of keys"),
+        (["--keys", "shared"], "shared can be written by others, so its keys do not count: chmod go-w shared"),
+        (["--keys", "slips"], "slips:2 is no line of a file of keys"),
     ],
 )
 def test_a_service_that_anybody_could_use_does_not_start(url, tmp_path, options, said):
+    make_key(tmp_path / "shared", "one", ["read"])
+    (tmp_path / "shared").chmod(0o664)
+    (tmp_path / "slips").write_text("# no key\none read abc\n")
     command = [sys.executable, "-m", "simhash_hbase", "serve", url, "--port", "0", *options]
 
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,16 +1,15 @@
 """Comparing two texts."""
 
-import msgspec
 from fastapi import APIRouter, Request, Response
 
-from simhash_hbase.differences import word_differences
+from simhash_hbase.analysis import Analysis
+from simhash_hbase.comparison import side_by_side
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.explain import Side, compare
-from simhash_hbase.index import Index
 from simhash_hbase.inputs.fields import checked_text
-from simhash_hbase.results import plain
 from simhash_hbase.service.access import Reading
 from simhash_hbase.service.core import JSON
+from simhash_hbase.service.items import decode
+from simhash_hbase.service.limits import is_large
 from simhash_hbase.service.problems import Problem
 from simhash_hbase.service.schemas import LONGEST_COMPARED, body, found, problems
 
@@ -19,6 +18,8 @@ __all__ = ["router"]
 router = APIRouter(tags=["queries"])
 
 UNPROCESSABLE = 422
+# Characters of both texts that are compared without a process of its own.
+SHORT = 4_000
 
 
 @router.post(
@@ -29,17 +30,24 @@ UNPROCESSABLE = 422
 )
 async def compare_texts(request: Request, service: Reading) -> Response:
     """Tell how near two texts are as the index sees them, and which words differ; neither has to be in the index."""
-    pair = await service.record(request)
-    a, b = (_text(pair, name) for name in ("a", "b"))
-    answer = await service.call(request, lambda index: _compared(index, a, b))
-    return Response(msgspec.json.encode(answer), media_type=JSON)
+    body = await service.body(request)
+    if is_large(body):
+        return Response(await service.apart(request, _compare, body), media_type=JSON)
+    a, b = _texts(body)
+    if len(a) + len(b) > SHORT:
+        answer = await service.apart(request, side_by_side, a, b)
+    else:
+        answer = await service.call(request, lambda index: side_by_side(index.analysis, a, b))
+    return Response(answer, media_type=JSON)
 
 
-def _compared(index: Index, a: str, b: str) -> object:
-    sides = [Side.of_text(name, text, index.analysis) for name, text in (("a", a), ("b", b))]
-    record = compare(sides[0], sides[1], index.profile)
-    pieces = [piece._asdict() for piece in word_differences(a, b)]
-    return plain({**record, "block_widths": index.profile.blocks.widths, "pieces": pieces})
+def _compare(analysis: Analysis, body: bytes) -> bytes:
+    return side_by_side(analysis, *_texts(body))
+
+
+def _texts(body: bytes) -> tuple[str, str]:
+    pair = decode(body)
+    return _text(pair, "a"), _text(pair, "b")
 
 
 def _text(pair: dict[str, object], name: str) -> str:

@@ -1,0 +1,177 @@
+"""No client takes the service from the others: connections, places, memory and work are bounded."""
+
+import json
+import re
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from corpus import text
+from duplex import Duplex
+from serving import JSON, NDJSON, lines, serving
+
+from simhash_hbase import create_index, open_index
+from simhash_hbase.results import answer_record, decision_record
+from simhash_hbase.service.core import CONNECTIONS
+from simhash_hbase.service.limits import LARGE_BYTES
+from simhash_hbase.service.schemas import LONGEST_COMPARED
+
+LONG = text(1, count=LARGE_BYTES // 5)
+LONGEST = ((text(2, count=60_000) + " ") * 20)[:3_900_000]
+# Longer than all the work takes on the slowest machine.
+PATIENT = ("--timeout", "900")
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def patient(url, tmp_path):
+    with serving(url, tmp_path, *PATIENT) as running:
+        yield running
+
+
+def told(answer):
+    return answer.status_code, answer.json()["code"]
+
+
+def test_long_texts_get_the_library_s_answers(client, url):
+    documents = [("a", LONG), ("b", text(5)), ("c", LONG + " end")]
+    content = b"".join(json.dumps({"id": name, "text": words}).encode() + b"\n" for name, words in documents)
+
+    *answers, end = lines(client.post("/v1/claims", content=content, headers=NDJSON))
+    found = client.post("/v1/queries", json={"text": LONG}).json()
+
+    assert min(len(words) for _, words in documents[::2]) > LARGE_BYTES
+    with create_index("memory:", analyzer="shingle") as model:
+        assert answers == [json.loads(json.dumps(decision_record(what))) for _, what in model.claim_many(documents)]
+    assert end["summary"] == {"complete": True, "last_line": 3, "outcomes": {"original": 2, "duplicate": 1}}
+    with open_index(url) as index:
+        assert found == json.loads(json.dumps(answer_record(None, index.query(LONG)), default=str)) | {
+            "matches": found["matches"]
+        }
+        assert [match["id"] for match in found["matches"]] == [match.id for match in index.query(LONG).matches]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b'{"text":"%s"', (400, "malformed_json")),
+        (b'{"text":"%s","simhash":"0"}', (422, "invalid_document")),
+        (b'{"text":7,"x":"%s"}', (422, "invalid_document")),
+        (b'["%s"]', (422, "invalid_document")),
+        (b'{"id":"none","x":"%s"}', (404, "document_missing")),
+        (b'{"text":"..","x":"%s"}', (422, "empty_document")),
+    ],
+)
+def test_a_long_body_that_is_no_document_is_refused_as_a_short_one_is(client, content, expected):
+    for size in (10, LARGE_BYTES):
+        body = content.replace(b"%s", b"x" * size)
+        assert told(client.post("/v1/queries", content=body, headers=JSON)) == expected
+        refused, end = lines(client.post("/v1/queries", content=body + b"\n", headers=NDJSON))
+        assert (refused["line"], refused["error"]["code"]) == (1, expected[1])
+        assert end["summary"]["complete"]
+
+
+def test_work_that_takes_too_long_is_ended_and_the_next_is_done(url, tmp_path):
+    pair = {"a": text(1, count=50_000)[:LONGEST_COMPARED], "b": text(2, count=50_000)[:LONGEST_COMPARED]}
+    with serving(url, tmp_path, "--work-timeout", "0.02", *PATIENT) as server, server.client() as client:
+        assert told(client.post("/v1/comparisons", json=pair)) == (422, "too_much_work")
+        assert told(client.post("/v1/queries", json={"text": LONGEST})) == (422, "too_much_work")
+        content = json.dumps({"text": LONGEST}).encode() + b'\n{"text":"some short text"}\n'
+
+        refused, answer, end = lines(client.post("/v1/queries", content=content, headers=NDJSON))
+
+        assert refused["error"]["code"] == "too_much_work"
+        assert answer["matches"] == []
+        assert end["summary"]["complete"]
+        assert client.post("/v1/comparisons", json={"a": "some text", "b": "some texts"}).status_code == 200
+
+
+def test_whether_it_is_alive_is_told_while_long_texts_are_worked_on(patient):
+    body = json.dumps({"text": LONGEST}).encode()
+
+    def work(_):
+        with patient.client() as client:
+            return client.post("/v1/queries", content=body, headers=JSON).status_code
+
+    with ThreadPoolExecutor(4) as pool, patient.client(None) as client:
+        started = time.monotonic()
+        working = [pool.submit(work, number) for number in range(4)]
+        waits = []
+        while not all(work.done() for work in working):
+            asked = time.monotonic()
+            assert client.get("/healthz").status_code == 200
+            waits.append(time.monotonic() - asked)
+        took = time.monotonic() - started
+    # However slow the machine is: an answer does not wait for the work.
+    assert len(waits) > 10
+    assert sorted(waits)[len(waits) // 2] < took / 20
+    assert max(waits) < took / 2
+    assert {work.result() for work in working} == {200}
+
+
+def test_idle_connections_without_a_key_keep_nobody_out_and_one_with_a_key_stays(server):
+    ask = f"GET /v1/profile HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.keys['read']}\r\n\r\n".encode()
+    with ExitStack() as stack:
+        known = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        answers = known.makefile("rb")
+        known.sendall(ask)
+        first = answer_of(answers)
+        for opened in range(CONNECTIONS + 20):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            if not opened % 100:
+                with server.client("read") as client:
+                    assert client.get("/v1/profile").status_code == 200
+        known.sendall(ask)
+        assert answer_of(answers) == first
+
+
+def answer_of(stream):
+    """Read one answer of known length."""
+    head = b"".join(iter(stream.readline, b"\r\n"))
+    return head.split()[1], stream.read(int(re.search(rb"content-length: (\d+)", head).group(1)))
+
+
+def test_one_key_does_not_take_all_places(url, tmp_path):
+    with (
+        serving(url, tmp_path, "--max-requests", "4") as server,
+        ExitStack() as held,
+        server.client("all") as client,
+        server.client("read") as other,
+    ):
+        for _ in range(3):
+            stream = held.enter_context(Duplex(server, "/v1/queries"))
+            stream.send(b'{"simhash":"0"}\n')
+            assert stream.status() == 200
+
+        assert told(client.post("/v1/queries", json={"simhash": "0"})) == (503, "too_many_requests")
+        assert other.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("media", [JSON, NDJSON])
+def test_many_long_texts_at_once_take_bounded_memory(patient, media):
+    body = json.dumps({"text": LONGEST[:3_900_000]}).encode()
+
+    def work(_):
+        with patient.client() as client:
+            return client.post("/v1/queries", content=body, headers=media)
+
+    before = peak_bytes(patient.process.pid)
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(work, range(16)))
+
+    assert {answer.status_code for answer in answers} == {200}
+    after = peak_bytes(patient.process.pid)
+    print(f"{before >> 20} MB before, {after >> 20} MB after")
+    assert after - before < 500 * MEGABYTE
+
+
+def peak_bytes(pid):
+    """Add up the most memory that a process and its workers have had."""
+    children = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    peaks = [Path(f"/proc/{of}/status").read_text() for of in [pid, *chain.from_iterable(children)]]
+    return sum(int(re.search(r"VmHWM:\s+(\d+) kB", peak).group(1)) << 10 for peak in peaks)

@@ -7,9 +7,11 @@ from functools import partial
 
 from swapping import SwappingOnly
 
+from simhash_hbase import servertime
 from simhash_hbase.claim import Timer
 from simhash_hbase.errors import StoreTimeout
 from simhash_hbase.index import Index
+from simhash_hbase.servertime import time_below
 from tests.patience import END_S
 
 
@@ -99,6 +101,12 @@ for _name in ("scan", "get", "get_rows", "put", "put_rows", "delete", "compare_a
     setattr(SteppingStore, _name, _stepping(_name, getattr(SwappingOnly, _name)))
 
 
+def know_time(store, other):
+    """Let a store have asked for the server's time as another one does: that is no step of the protocol."""
+    time_below(other)
+    servertime._readings[store] = servertime._readings[other]
+
+
 class Stage:
     """Actors on one store, with one clock for their leases that moves when they sleep, or when a test says so."""
 
@@ -106,14 +114,20 @@ class Stage:
         self.store = store
         self.seconds = 0.0
         self.actors = []
-        # The store stamps by the real clock.
-        self._now_ms = time.time_ns() // 1_000_000
+        self._began_ms = time.time_ns() // 1_000_000
+
+    @property
+    def now_ms(self):
+        """What clocks that are right say."""
+        return self._began_ms + int(self.seconds * 1000)
 
     def claim(self, name, entries, *, clock_ms=0, deadline_s=None):
         """Put a claimer of a batch on the stage, whose wall clock is so much ahead."""
 
         def act(actor):
-            index = self.index(SteppingStore(self.store, actor), clock_ms=clock_ms, sleep=self._sleep(actor))
+            store = SteppingStore(self.store, actor)
+            know_time(store, SwappingOnly(self.store))
+            index = self.index(store, clock_ms=clock_ms, sleep=self._sleep(actor))
             return index.claim_entries(entries, deadline_s=deadline_s)
 
         return self.enter(name, act)
@@ -129,7 +143,7 @@ class Stage:
         """Open the index with this stage's clocks."""
         return Index(
             store,
-            clock=lambda: self._now_ms + clock_ms + int(self.seconds * 1000),
+            clock=lambda: self.now_ms + clock_ms,
             timer=Timer(lambda: self.seconds, sleep or self.advance),
         )
 

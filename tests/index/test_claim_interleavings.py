@@ -23,9 +23,8 @@ LEASE_S = 30.0
 
 @pytest.fixture
 def stage():
-    store = MemoryStore()
-    Index.create(store, Profile.resolve(analyzer="shingle", match="distance", lease_s=LEASE_S))
-    made = Stage(store)
+    made = Stage(MemoryStore(clock=lambda: made.now_ms))
+    Index.create(made.store, Profile.resolve(analyzer="shingle", match="distance", lease_s=LEASE_S))
     yield made
     made.close()
 

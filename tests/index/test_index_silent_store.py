@@ -2,6 +2,7 @@
 
 import pytest
 from bruteforce import entries
+from stepping import know_time
 from swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile, StoreTimeout, changes
@@ -53,7 +54,9 @@ for _name in (*READS, *WRITES):
 def store():
     behind = MemoryStore()
     Index.create(behind, Profile.resolve(analyzer="shingle")).add_entries(entries({"a": 0}))
-    return Silent(behind)
+    made = Silent(behind)
+    know_time(made, SwappingOnly(behind))
+    return made
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

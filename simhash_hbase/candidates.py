@@ -71,14 +71,17 @@ class Candidates:
         self._reach = reach
 
     def parts(self) -> Iterator[Near]:
-        """Join queries with rows; each part has all pairs of some queries, in their order."""
-        if not self.rows:
-            return
-        if len(self._simhashes) == 1:
-            # Nothing has to be joined.
-            near = self._rows.simhashes[distances(self._rows.simhashes, self._simhashes) <= self._reach]
-            yield self._part(np.zeros(len(near), np.intp), near)
-            return
+        """Join queries with rows; each part has all pairs of some queries, in their order, and is not empty."""
+        if self.rows:
+            found = self._alone() if len(self._simhashes) == 1 else self._joined_parts()
+            yield from (near for near in found if len(near.queries))
+
+    def _alone(self) -> Iterator[Near]:
+        """Find the candidates of a single query, for which nothing has to be joined."""
+        near = distinct(self._rows.simhashes[distances(self._rows.simhashes, self._simhashes) <= self._reach])
+        yield Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes))
+
+    def _joined_parts(self) -> Iterator[Near]:
         left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
         right = np.searchsorted(self._rows.prefixes, self._prefixes, "right")
         ends = np.cumsum((right - left).sum(axis=1))
@@ -106,8 +109,8 @@ class Candidates:
         """Sort pairs, and keep each once: several tables may find the same."""
         few = distinct(stored)
         # Query and fingerprint fit into one integer, and sorting integers is many times faster than sorting pairs.
-        keys = distinct(queries.astype(U64) * U64(len(few) or 1) + np.searchsorted(few, stored).astype(U64))
-        at, which = np.divmod(keys, U64(len(few) or 1))
+        keys = distinct(queries.astype(U64) * U64(len(few) + 1) + np.searchsorted(few, stored).astype(U64))
+        at, which = np.divmod(keys, U64(len(few) + 1))
         queries, stored = at.astype(np.intp), few[which.astype(np.intp)]
         return Near(queries, stored, distances(self._simhashes[queries], stored))
 
@@ -193,11 +196,15 @@ def expand(
         Of each pair the number of its range, and a position in it.
     """
     counts = right - left
+    most = at_once or PAIRS_AT_ONCE
+    if len(counts) <= most and (counts == 1).all():
+        yield np.arange(len(counts)), left
+        return
     ends = np.cumsum(counts)
     start = 0
     while start < len(counts):
         done = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + (at_once or PAIRS_AT_ONCE), "right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + most, "right")))
         few = counts[start:stop]
         offsets = np.arange(few.sum()) - np.repeat(np.cumsum(few) - few, few)
         yield np.repeat(np.arange(start, stop), few), np.repeat(left[start:stop], few) + offsets

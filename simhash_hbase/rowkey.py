@@ -111,6 +111,8 @@ def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     ndarray of uint64
         Ascending.
     """
+    if len(values) <= FEW:
+        return np.array(sorted(set(values.tolist())), dtype=U64)
     return drop_repeats(np.sort(values))
 
 

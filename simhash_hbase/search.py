@@ -4,6 +4,7 @@ Sketches are compared first, many at a time; document cells are read of what the
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -187,14 +188,17 @@ def _hits(
 ) -> Iterator[tuple[int, Iterator[Hit]]]:
     """Ask the rule about each pair of a query and a member; give each query its hits, the best first."""
     pairs, at, similarities = _accepted(near, page, entries, rule)
+    if len(pairs) > 1:
+        opposite = np.where(np.isnan(similarities), 1.0, -similarities)
+        order = np.lexsort((opposite, near.distances[pairs], near.queries[pairs]))
+        pairs, at, similarities = pairs[order], at[order], similarities[order]
     queries = near.queries[pairs]
-    order = np.lexsort((np.where(np.isnan(similarities), 1.0, -similarities), near.distances[pairs], queries))
-    pairs, at, similarities, queries = pairs[order], at[order], similarities[order], queries[order]
-    members.know(page.readings[i] for i in np.unique(at).tolist())
-    for some in np.split(np.arange(len(queries)), np.flatnonzero(np.diff(queries)) + 1):
-        if len(some):
-            found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
-            yield int(queries[some[0]]), _counting(members, near, page, found)
+    members.know(page.readings[i] for i in set(at.tolist()))
+    edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
+    for start, stop in pairwise(edges if len(queries) else ()):
+        some = slice(start, stop)
+        found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
+        yield int(queries[start]), _counting(members, near, page, found)
 
 
 def _counting(members: Members, near: Near, page: Page, found: Iterable[tuple[int, int, float]]) -> Iterator[Hit]:
@@ -212,9 +216,11 @@ def _accepted(
     """List which pairs' which members the rule accepts, and how similar they are."""
     own = Sketches.of_entries(entries)
     where = np.searchsorted(page.simhashes, near.simhashes)
-    found = [(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))]
+    found = []
     for pairs, at in expand(page.starts[where], page.starts[where + 1], at_once=SKETCHES_AT_ONCE):
         accepted, similarities = judge(rule, near.distances[pairs], own.at(near.queries[pairs]), page.sketches.at(at))
         found.append((pairs[accepted], at[accepted], similarities[accepted]))
+    if len(found) == 1:
+        return found[0]
     pairs, at, similarities = (np.concatenate(column) for column in zip(*found, strict=True))
     return pairs, at, similarities

@@ -36,7 +36,10 @@ _KEPT = 48
 _DIGEST_BYTES = 8
 
 # What neither is a word of this module nor becomes one, nor becomes a character of jieba's blocks, in any normal form.
-_USUAL = f"{HAN}\xa0·\u2010-\u2016\u2018-\u2023\u3000-\u3003\u3008-\u3020！（），／：；？"
+_USUAL = (
+    f"{HAN}\xa0\xa7\xa9\xab\xac\xae\xb0\xb1\xb6·\xbb×÷\u2010-\u2016\u2018-\u2023\u2190-\u222b"
+    "\u2500-\u2775\u2794-\u27bf\u3000-\u3003\u3008-\u3020！（），／：；？"
+)
 _PUNCTUATION = r"\x00-/:-@\[-\^`{-\x7f"
 unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").search
 """Find a character without which a text that is not yet `canonical` has none of these words."""
@@ -57,7 +60,7 @@ def _between(letters: str, digits: str) -> str:
     """Match what may stand inside a word, before a letter or digit of these classes."""
     # The first look-ahead is there for speed: most words end before something else.
     return (
-        f'(?=[{_MID_LETTER}{_MID_NUMBER}"])'
+        f'(?=[{_MID_LETTER}{_MID_NUMBER}"][^{_PUNCTUATION}{_USUAL}])'
         f"(?:(?<=[{_ALL_LETTERS}{MARKS}])[{_MID_LETTER}](?=[{letters}])"
         f"|(?<=[{_ALL_DIGITS}{MARKS}])[{_MID_NUMBER}](?=[{digits}])"
         f'|(?<=[{_HEBREW}{MARKS}])"(?=[{_HEBREW}]))'
@@ -76,6 +79,14 @@ _STARTS = f"{_ASCII}{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}{UNSPACED}"
 _SKIPPED = f"[{_PUNCTUATION}{_USUAL}]++|{_PLAIN_WORD}|[^{_STARTS}]++"
 
 _characters = re.compile(f".[{UNSPACED_MARKS}{VOICED}]*+", re.DOTALL).findall
+
+
+_unusual_ones = re.compile(f"[^\x00-\x7f{_USUAL}]").findall
+
+
+@cache
+def _foreign() -> re.Pattern[str]:
+    return re.compile(f"[{_FOREIGN}{HIRAGANA}{KATAKANA}{UNSPACED}]")
 
 
 @cache
@@ -135,6 +146,10 @@ def stretches(text: str) -> Iterator[Stretch]:
     >>> [tuple(stretch) for stretch in stretches("用TF-IDF找L'été，かな")]
     [('用TF-IDF找', ["L'été"]), ('，', ['かな'])]
     """
+    if not _foreign().search("".join(set(_unusual_ones(text)))):
+        if text:
+            yield Stretch(text, [])
+        return
     end = 0
     for match in _expression().finditer(text):
         start, stop = match.span(match.lastgroup) if match.lastgroup else (len(text), len(text))

@@ -45,6 +45,9 @@ unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").search
 """Find a character without which a text that is not yet `canonical` has none of these words."""
 
 _drop_formats = re.compile(f"[{FORMATS}]+").sub
+_find_format = re.compile(f"[{FORMATS}]").search
+_JOINER = "\u034f"
+"""What bounds long runs of marks in a normal form; a format itself."""
 
 _ALL_LETTERS = f"a-zA-Z{LETTERS}"
 _ALL_DIGITS = f"0-9{DIGITS}"
@@ -124,8 +127,15 @@ def canonical(text: str, *, folded: bool) -> str:
     >>> canonical("ＴＨＥ Ver\xadmögen", folded=True)
     'the vermögen'
     """
-    plain = _drop_formats("", normal_form("NFKC" if folded else "NFC", _drop_formats("", text)))
+    if _find_format(_unusual_characters(text)):
+        text = _drop_formats("", text)
+    plain = normal_form("NFKC" if folded else "NFC", text).replace(_JOINER, "")
     return plain.lower() if folded else plain
+
+
+def _unusual_characters(text: str) -> str:
+    """Give each unusual character once: most texts have few, and the large classes are slow to look through."""
+    return "".join(set(_unusual_ones(text)))
 
 
 def stretches(text: str) -> Iterator[Stretch]:
@@ -146,7 +156,7 @@ def stretches(text: str) -> Iterator[Stretch]:
     >>> [tuple(stretch) for stretch in stretches("用TF-IDF找L'été，かな")]
     [('用TF-IDF找', ["L'été"]), ('，', ['かな'])]
     """
-    if not _foreign().search("".join(set(_unusual_ones(text)))):
+    if not _foreign().search(_unusual_characters(text)):
         if text:
             yield Stretch(text, [])
         return

@@ -134,3 +134,13 @@ def test_a_text_without_a_place_to_cut_is_cut_all_the_same(string, monkeypatch):
 def test_no_cut_is_made_before_a_character_that_joins():
     assert {"\u0301", "\u1161", "\u11a8", "\u09be", "\uff9e", "\u0f73"} <= joining()
     assert not {"a", "中", "가", "é", "\u1100"} & joining()
+
+
+@pytest.mark.parametrize("before", range(31))
+@pytest.mark.parametrize("count", [30, 31, 45])
+def test_a_run_is_bounded_wherever_it_begins(before, count):
+    text = "x" * before + "\u0301" * count + "é"
+
+    assert (
+        bounded_marks(text) == "x" * before + "\u0301" * 30 + ("\u034f" + "\u0301" * (count - 30)) * (count > 30) + "é"
+    )

@@ -4,6 +4,7 @@ import math
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -251,6 +252,24 @@ def test_tables_that_start_anew_change_nothing(monkeypatch):
     texts = [f"词语 word{number} other-{number}.x 数据库索引 word{number}" for number in range(60)] * 2
 
     assert fast(Fingerprinter(JiebaAnalyzer()), texts) == obvious(JiebaAnalyzer(), texts)
+
+
+def test_tables_of_words_and_of_runs_are_bounded(monkeypatch):
+    monkeypatch.setattr(wordsums, "_MAX_ROWS", 50)
+    words, runs = Fingerprinter(JiebaAnalyzer()), Fingerprinter(JiebaAnalyzer())
+    words.fingerprint_many([f"word{number}" for number in range(300)])
+    # Many runs of few words.
+    runs.fingerprint_many(["-".join(few) for few in permutations(["red", "blue", "green", "black", "white"])])
+
+    assert len(words._sums._rows) <= 60
+    assert len(runs._sums._runs) <= 60
+
+
+def test_a_word_has_one_row_however_it_is_written():
+    fingerprinter = Fingerprinter(LearnedAnalyzer(idf=TABLE))
+    fingerprinter.fingerprint_many(["the The THE tHe index Index the"])
+
+    assert fingerprinter._sums._rows.words == ["", "the", "index"]
 
 
 def test_a_text_that_repeats_a_word_very_often_is_summed_exactly():

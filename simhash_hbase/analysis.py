@@ -21,7 +21,7 @@ from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
 from simhash_hbase.fingerprint import Fingerprinter, count_features, fingerprint
 from simhash_hbase.idf import IdfTable, Reservoir
-from simhash_hbase.probe import installed_versions, probe_digest
+from simhash_hbase.probe import extractor_versions, installed_versions, probe_digest
 from simhash_hbase.profile import Profile
 from simhash_hbase.segment import WORDS
 from simhash_hbase.sketch import Sketched, sketches_and_digests, text_digests
@@ -142,7 +142,9 @@ class Analysis:
         """
         if self.profile.analyzer == "weighted":
             return self.profile
-        return self.profile.replace(probe=probe_digest(self._fingerprinter), versions=self._versions())
+        return self.profile.replace(
+            probe=probe_digest(self._fingerprinter), versions=self._versions(), extractor=extractor_versions() or None
+        )
 
     def _versions(self) -> dict[str, str]:
         return installed_versions(self.profile.segmenter)

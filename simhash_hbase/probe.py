@@ -6,7 +6,8 @@ process is analysed: a few milliseconds, once the segmenter is loaded.
 """
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 
@@ -17,27 +18,28 @@ from simhash_hbase.dictionary import dictionary_bytes
 from simhash_hbase.fingerprint import SCALE, Fingerprinter
 from simhash_hbase.sketch import sketches_and_digests
 
-__all__ = ["installed_versions", "probe_digest"]
+__all__ = ["extractor_versions", "installed_versions", "probe_digest"]
 
 _DIGEST_BYTES = 16
 _BYTES_APART = 3_000
 """One word of the dictionary is looked at in so many bytes: 1,690 of 349,046."""
 _WORDS_A_RUN = 8
 _LIBRARIES = {None: (), "jieba": ("jieba",), "fast": ("jieba", "rjieba")}
+_EXTRACTORS = ("trafilatura", "lxml")
 
 _TEXTS = (
-    "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。",
-    "小明硕士毕业于中国科学院计算所，后在日本京都大学深造；他来到了网易杭研大厦，买了T恤和卡拉OK的票。",
-    "乒乓球拍卖完了，结婚的和尚未结婚的都要登记。用C++20与TF-IDF算出3.14%，版本12.1.2，参见https://example.org/a_b?c=1#d。",
+    "昨天下午，村里的拖拉机手开着新买的手扶拖拉机去县城修理，店主说经理不在，于是他又等了三个小时，没有生气。",
+    "这家研究所的硕士研究生后来到京都留学，买了一件T恤，晚上和同学去唱卡拉OK，A座的灯一直亮着。",
+    "拍卖会的乒乓球桌还没有卖完，登记了的和尚未登记的人都在排队；用C++17写的TF-IDF算出2.72%，版本10.4.1，见https://example.org/a_b?c=1#d。",
     "臺灣的電腦軟體與網際網路；𠮷野家の㐀字。",
-    "The quick brown fox jumps over the lazy dog; don't stop, it's 3.5 °C — naïve café, coöperate.",
-    "Съешь же ещё этих мягких французских булок, да выпей чаю. Ξεσκεπάζω την ψυχοφθόρα βδελυγμία· ΟΔΥΣΣΕΥΣ.",
-    "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. Le cœur déçu mais l'âme plutôt naïve.",
-    "Tiếng Việt có nhiều dấu; Příliš žluťoučký kůň úpěl ďábelské ódy. Pijamalı hasta yağız şoföre çabucak güvendi.",
-    "いろはにほへと ちりぬるを。カタカナとｶﾀｶﾅ、ＡＢＣ１２３。다람쥐 헌 쳇바퀴에 타고파.",
-    "نص حكيم له سر قاطع وذو شأن عظيم. דג סקרן שט בים מאוכזב ולפתע מצא חברה. ऋषियों को सताने वाले राक्षस।",
-    "เป็นมนุษย์สุดประเสริฐเลิศคุณค่า ກາລະຄັ້ງນຶ່ງ ខ្ញុំអាចញ៉ាំកញ្ចក់បាន သီဟိုဠ်မှ ကျမ်းကြီး",
-    "e\u0301 ﬁ ½ ㎡ İ ß ẞ 👩\u200d💻 \u1112\u1161\u11ab 常在河边走",
+    "Seven grey boats left before dawn; they didn't return, it's 3.5 °C — the naïve café owner's friends coöperate.",
+    "Вчера утром поезд ушёл раньше времени, и объявление ещё висит. Το τρένο έφυγε νωρίς σήμερα· ΟΔΟΣ ΑΘΗΝΑΣ.",
+    "Die größte Straßenbahn fährt über die Brücke. L'été dernier, où étais-tu allé, le cœur léger ?",
+    "Hôm nay trời đẹp, chúng tôi đi chợ; včera večer přišel příliš pozdě. Işık söndü, çocuk uyuyor.",
+    "昨日はとても寒かった。カメラとｶﾒﾗ、ＡＢＣ１２３。오늘은 날씨가 좋아서 산책을 했다.",
+    "ذهبت القطة إلى السوق صباحا. הרכבת יצאה מוקדם בבוקר. आज मौसम बहुत अच्छा है।",
+    "วันนี้อากาศดีมาก ມື້ນີ້ອາກາດດີ ថ្ងៃនេះអាកាសធាតុល្អ ဒီနေ့ ရာသီဥတု ကောင်းတယ်",
+    "e\u0301 ﬁ ½ ㎡ İ ß ẞ 👩\u200d💻 \u1112\u1161\u11ab 常在河边走，我说我们的歌，我们的歌，我们的歌",
 )
 
 
@@ -54,12 +56,25 @@ def installed_versions(segmenter: str | None) -> dict[str, str]:
     dict
         Versions by name; a library that is not installed is left out.
     """
-    found = {"unicode": unicodedata.unidata_version}
-    for name in _LIBRARIES[segmenter]:
-        try:
+    return {"unicode": unicodedata.unidata_version, **_versions_of(_LIBRARIES[segmenter])}
+
+
+def extractor_versions() -> dict[str, str]:
+    """List what the main text of a page depends on.
+
+    Returns
+    -------
+    dict
+        Versions by name; empty where pages cannot be read.
+    """
+    return _versions_of(_EXTRACTORS)
+
+
+def _versions_of(names: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for name in names:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 

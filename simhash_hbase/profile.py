@@ -20,6 +20,8 @@ MS_A_DAY = 86_400_000
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")
 """Fields that an index made by an earlier version does not have."""
+NEVER_COMPARED = ("versions", "extractor")
+"""Fields that decide no fingerprint by themselves."""
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -91,7 +93,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     probe: str | None = None
     """Digest of what built-in texts become (see `simhash_hbase.probe`); None: not known, so not compared."""
     versions: dict[str, str] | None = None
-    """What was installed where the probe was made; told where another probe is found, never compared by itself."""
+    """What was installed where the probe was made: an error names it where the probe differs."""
+    extractor: dict[str, str] | None = None
+    """What was installed there for the main texts of pages: a warning names it where another one reads pages."""
     hash: Literal["murmur3", "times33", "jenkins", "md5", "none"] = "murmur3"
     """How a feature becomes 64 bits."""
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
@@ -235,7 +239,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
         known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
-        differing = [name for name in known if mine[name] != theirs[name] and name != "versions"]
+        differing = [name for name in known if mine[name] != theirs[name] and name not in NEVER_COMPARED]
         if differing:
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from simhash_hbase.analysis import Analysis
 from simhash_hbase.cli.destinations import check_destinations
+from simhash_hbase.cli.extractor import warn_of_extractor
 from simhash_hbase.cli.output import Output
 from simhash_hbase.cli.plurals import counted
 from simhash_hbase.cli.refusals import Refusals
@@ -142,6 +143,7 @@ class Documents:
                 meter.show(self.read, self._consumed.bytes_read)
         self._told.finish()
         tell_passed_over(self._output, self._consumed)
+        warn_of_extractor(self._output, analysis.profile)
 
     def refuse(self, reject: Reject) -> None:
         """Count, report and keep a refused record."""

@@ -11,6 +11,7 @@ from results import run
 from simhash_hbase.config import open_store
 from simhash_hbase.layout import VALUE_QUALIFIER
 from simhash_hbase.ownrows import read_profile
+from simhash_hbase.probe import extractor_versions
 from simhash_hbase.rowkey import index_row
 from simhash_hbase.stores.base import Cell
 
@@ -124,6 +125,22 @@ def test_a_machine_that_makes_other_fingerprints_writes_none_and_reads_on(cli, f
     assert "made with rjieba 0.1, unicode 3.0.0, here is rjieba none, unicode" in failed.sentence
     assert cli("query", filled, "--text", "some text").code == 1
     assert cli("stats", filled).record["documents"] == before
+
+
+@pytest.mark.parametrize(
+    ("extractor", "warned"), [({"trafilatura": "0.1"}, True), (None, False), (extractor_versions(), False)]
+)
+def test_pages_that_another_extractor_reads_are_warned_of(cli, filled, tmp_path, corpus_file, extractor, warned):
+    page = tmp_path / "a.html"
+    page.write_text("<html><body><p>" + "Some words of a page that go on for a while. " * 9 + "</p></body></html>")
+    changed_profile(filled, extractor=extractor)
+
+    pages = run("add", filled, page)
+    texts = run("add", filled, corpus_file)
+
+    assert (pages.code, texts.code) == (0, 0)
+    assert ("the index was made with trafilatura 0.1" in pages.err) is warned
+    assert "warning" not in texts.err
 
 
 def test_an_index_of_another_format_is_refused(cli, filled):

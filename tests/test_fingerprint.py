@@ -254,6 +254,16 @@ def test_tables_that_start_anew_change_nothing(monkeypatch):
     assert fast(Fingerprinter(JiebaAnalyzer()), texts) == obvious(JiebaAnalyzer(), texts)
 
 
+@pytest.mark.parametrize("words", [3, 5, 40])
+def test_a_text_that_fills_the_tables_or_bursts_them_is_summed_all_the_same(words, monkeypatch):
+    monkeypatch.setattr(wordsums, "_FIRST_ROWS", 4)
+    # A run of two words, then as many as leave no row, or not room enough when the tables were doubled once.
+    text = " ".join(["red-blue", *(f"word{number}" for number in range(words - 2))])
+    analyzer = LearnedAnalyzer(idf=TABLE)
+
+    assert fast(Fingerprinter(analyzer), [text]) == obvious(analyzer, [text])
+
+
 def test_tables_of_words_and_of_runs_are_bounded(monkeypatch):
     monkeypatch.setattr(wordsums, "_MAX_ROWS", 50)
     words, runs = Fingerprinter(JiebaAnalyzer()), Fingerprinter(JiebaAnalyzer())

@@ -22,6 +22,7 @@ from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.middleware import Surround
 from simhash_hbase.service.problems import Problem
 from simhash_hbase.service.routes import ROUTERS
+from simhash_hbase.service.routes.console import Parts
 from simhash_hbase.service.schemas import SCHEMAS
 
 __all__ = ["create_app"]
@@ -71,6 +72,7 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
     app.state.service = Service(engine=engine, limits=limits, metrics=metrics, keys=keys)
     for router in ROUTERS:
         app.include_router(router)
+    app.mount("/console", Parts())
     app.add_exception_handler(Problem, _tell)
     app.add_exception_handler(HTTPException, _tell_http)
     app.add_exception_handler(RequestValidationError, _tell_invalid)

@@ -1,4 +1,10 @@
-"""The JSON forms as the OpenAPI description has them; what is sent is made by `simhash_hbase.results`."""
+"""The JSON forms as the OpenAPI description has them; what is sent is made by `simhash_hbase.results`.
+
+By hand, not from models of pydantic or msgspec: a document holds exactly one of three contents and any other fields
+beside them, which neither can say; the records that are sent are those of the commands, so that both are equal; and the
+texts in a body are checked by the same rules as those of a file, not by a second set. The tests send requests made from
+this description, and compare the answers with it.
+"""
 
 from typing import Any
 

@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import yaml
 from click.testing import CliRunner
+from packaging.requirements import Requirement
 from prometheus import DOCKER
 
 from simhash_hbase.cli.app import COMMANDS, cli
@@ -41,8 +44,8 @@ def test_prometheus_and_grafana_find_what_they_read():
     mounts = {name: [mount.split(":") for mount in service["volumes"]] for name, service in SERVICES.items()}
 
     assert job["static_configs"] == [{"targets": ["service:8080"]}]
-    assert job["authorization"]["credentials_file"] == "/keys/metrics"
-    assert ["keys", "/keys", "ro"] in mounts["prometheus"]
+    assert job["authorization"]["credentials_file"] == "/keys/key"
+    assert ["metrics-key", "/keys", "ro"] in mounts["prometheus"]
     assert source["url"] == "http://prometheus:9090"
     assert any(mount[1].startswith(provider["options"]["path"] + "/") for mount in mounts["grafana"])
     json.loads((DOCKER / "grafana" / "dashboard.json").read_text())
@@ -65,10 +68,10 @@ def test_the_service_is_started_by_commands_that_there_are():
 
 def test_a_start_behind_one_that_ended_before_it_kept_the_key_of_prometheus_makes_another(tmp_path):
     [script] = SERVICES["service"]["command"]
-    making = "\n".join(line for line in script.splitlines() if "/keys/metrics ]" in line)
-    making = making.replace("/keys/", f"{tmp_path}/")
+    making = "\n".join(line for line in script.splitlines() if "/metrics-key/key ]" in line)
+    making = making.replace("/metrics-key/", f"{tmp_path}/").replace("/keys/", f"{tmp_path}/")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    keys, metrics = tmp_path / "keys", tmp_path / "metrics"
+    keys, metrics = tmp_path / "keys", tmp_path / "key"
 
     def start():
         subprocess.run([*SERVICES["service"]["entrypoint"], making], env={**os.environ, "PATH": path}, check=True)
@@ -81,3 +84,71 @@ def test_a_start_behind_one_that_ended_before_it_kept_the_key_of_prometheus_make
     metrics.write_text("")
     assert start() != first
     assert len(Keyring(keys)) == 1
+
+
+def test_every_container_is_confined_comes_back_and_tells_whether_it_is_well():
+    for name, service in SERVICES.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["read_only"], name
+        assert service["restart"] == "unless-stopped", name
+        build = service.get("build")
+        if build is None:
+            assert service["healthcheck"]["test"][0] == "CMD", name
+        else:
+            file = DOCKER / build / "Dockerfile" if isinstance(build, str) else DOCKER.parent / build["dockerfile"]
+            words = file.read_text()
+            assert "\nHEALTHCHECK " in words, name
+            assert "\nUSER " in words, name
+
+
+def test_each_container_reaches_only_what_it_reads():
+    networks = {name: set(service["networks"]) for name, service in SERVICES.items()}
+    joined = {frozenset((a, b)) for a in networks for b in networks if a < b and networks[a] & networks[b]}
+
+    assert joined == {
+        frozenset(("hbase", "service")),
+        frozenset(("service", "prometheus")),
+        frozenset(("prometheus", "grafana")),
+    }
+
+
+def test_there_is_no_default_password_and_none_in_the_file(tmp_path):
+    grafana = SERVICES["grafana"]
+    secret = COMPOSE["secrets"]["grafana-password"]["file"]
+
+    assert grafana["environment"]["GF_SECURITY_ADMIN_PASSWORD__FILE"] == "/run/secrets/grafana-password"
+    assert grafana["secrets"] == ["grafana-password"]
+    assert secret == "${GRAFANA_PASSWORD_FILE:-./grafana/password}"
+    assert "docker/grafana/password" in (DOCKER.parent / ".gitignore").read_text().splitlines()
+    # It does not start with an empty one: Grafana would take its own.
+    shell, options, script = grafana["entrypoint"]
+    script = script.replace("/run/secrets/grafana-password", str(tmp_path / "password")).replace("/run.sh", "true")
+    for content, status in ((None, 1), ("", 1), ("some", 0)):
+        if content is not None:
+            (tmp_path / "password").write_text(content)
+        assert subprocess.run([shell, options, script], capture_output=True, check=False).returncode == status
+
+
+def test_the_image_is_installed_from_locks_that_fit_what_the_project_asks_for():
+    project = tomllib.loads((DOCKER.parent / "pyproject.toml").read_text())["project"]
+    locked = pins("requirements.lock")
+    wanted = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["service"])]
+
+    for requirement in wanted:
+        assert requirement.specifier.contains(locked[requirement.name]), requirement
+    assert {"hatchling", "setuptools", "wheel"} <= set(pins("build.lock"))
+    installs = [line for line in (DOCKER / "service/Dockerfile").read_text().splitlines() if "bin/pip " in line]
+    assert all(re.search(r"--require-hashes|--no-deps|pip check", line) for line in installs), installs
+
+
+def pins(name):
+    """Return the versions of a lock file; each entry has one, and hashes."""
+    entries = (DOCKER / "service" / name).read_text().replace("\\\n", " ").splitlines()
+    found = [
+        re.fullmatch(r"([\w.-]+)==(\S+)((?: +--hash=sha256:[0-9a-f]{64})+) *", line)
+        for line in entries
+        if line and line[0] != "#"
+    ]
+    assert all(found), entries
+    return {entry.group(1): entry.group(2) for entry in found}

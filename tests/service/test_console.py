@@ -409,6 +409,37 @@ def test_the_page_has_the_colours_of_the_report():
     assert colours(FOLDER / "console.css") == colours(REPORT) != []
 
 
+def test_the_words_of_a_chart_have_room_on_a_telephone(browser, server):
+    large = {"100001-1000000": 123_456_789, "1": 987_654_321}
+
+    def enlarge(route):
+        figures = route.fetch().json()
+        route.fulfill(json={**figures, "rows_per_prefix": large})
+
+    with open_page(browser, size={"width": 400, "height": 900}) as page:
+        page.set_default_timeout(PATIENCE_MS)
+        page.route("**/v1/stats", enlarge)
+        page.goto(server.address)
+        page.wait_for_selector("#charts figure")
+        charts = page.evaluate(BOXES)
+
+    assert len(charts) == 4
+    for outer, boxes in charts:
+        for at, (kind, left, top, right, bottom) in enumerate(boxes):
+            assert outer[0] - 1 <= left
+            assert right <= outer[2] + 1
+            for other, *place in boxes[:at]:
+                apart = right <= place[0] or place[2] <= left or bottom <= place[1] or place[3] <= top
+                assert apart or "text" not in (kind, other), (kind, other)
+
+
+# Of each chart its own box, and those of its words and bars.
+BOXES = """[...document.querySelectorAll("#charts figure > svg")].map((chart) => {
+  const box = (part) => ["left", "top", "right", "bottom"].map((side) => part.getBoundingClientRect()[side]);
+  return [box(chart), [...chart.querySelectorAll("text, .one, .two")].map((part) => [part.tagName, ...box(part)])];
+})"""
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_the_page_fits_its_window_and_has_no_barrier_that_axe_finds(browser, server, screenshots, size, dark):

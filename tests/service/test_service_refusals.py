@@ -190,7 +190,12 @@ def test_an_id_is_an_id_and_never_a_path(client, name, expected):
         "/v1/stats/",
         "/console/../keys",
         "/console/%2e%2e/routes/console.py",
-        "/console/console.html",
+        "/console/page.html",
+        "/console/../page.html",
+        "/console/",
+        "/console",
+        "/console/%00",
+        "/console/..%2f..%2fkeys.py",
         "/v1/documents;x",
         "/%00",
     ],
@@ -204,6 +209,14 @@ def test_a_path_that_is_no_route_is_not_found(server, path):
         answer = raw.makefile("rb").read()
     assert answer.split()[1] == b"404", answer
     assert b"root:" not in answer
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_probe_may_ask_for_the_header_alone(client, path):
+    answer, whole = client.head(path), client.get(path)
+
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-length"] == whole.headers["content-length"]
 
 
 def test_a_method_that_a_route_has_not_is_refused_with_those_that_it_has(client):

@@ -3,7 +3,7 @@
 import { element, number, roughly, shape } from "./elements.js";
 
 const COLUMNS = { height: 220, left: 44, bottom: 26, top: 10, most: 64 };
-const ROWS = { pitch: 26, left: 128, right: 64 };
+const ROWS = { pitch: 26, left: 128, gap: 8 };
 const DIGIT = 7.5;
 
 export const columns = (title, subtitle, bars, names) => ({ title, subtitle, bars, names, draw: drawColumns });
@@ -46,6 +46,7 @@ function keyEntry(name, at) {
   return element("li", {}, box, name);
 }
 
+const widest = (words) => Math.max(...words.map((word) => word.length)) * DIGIT;
 const paint = (at) => (at ? "two" : "one");
 const total = ({ values }) => values.reduce((sum, value) => sum + value, 0);
 const told = ({ label, values }, names) => `${label}: ${values.map((value, at) => `${number(value)} ${names[at]}`).join(", ")}`;
@@ -93,7 +94,7 @@ function column(bar, names, x, pitch, y) {
 
 // As many labels as there is room for, the first one always.
 function columnLabels(bars, left, pitch, width) {
-  const half = (Math.max(...bars.map(({ label }) => label.length)) * DIGIT) / 2;
+  const half = widest(bars.map(({ label }) => label)) / 2;
   const every = Math.ceil((2 * half + 10) / pitch);
   return bars.flatMap(({ label }, at) => {
     const middle = Math.max(left + (at + 0.5) * pitch, half);
@@ -103,15 +104,18 @@ function columnLabels(bars, left, pitch, width) {
 }
 
 function drawRows(bars, names, width) {
-  const { pitch, left, right } = ROWS;
+  const { pitch, gap } = ROWS;
   const most = Math.max(...bars.map(total), 1);
+  // The bars have what the words before and behind them leave.
+  const left = Math.max(ROWS.left, widest(bars.map(({ label }) => label)) + gap);
+  const right = widest(bars.map((bar) => number(total(bar)))) + 2 * gap;
   const drawing = canvas(width, bars.length * pitch);
   bars.forEach((bar, at) => {
     const long = Math.max(((width - left - right) * total(bar)) / most, 2);
     const middle = at * pitch + pitch / 2 + 4;
     drawing.append(shape("text", { x: 0, y: middle }, bar.label));
     drawing.append(shape("rect", { class: "one", x: left, y: at * pitch + 5, width: long, height: pitch - 10, rx: 2 }));
-    drawing.append(shape("text", { class: "count", x: left + long + 8, y: middle }, number(total(bar))));
+    drawing.append(shape("text", { class: "count", x: left + long + gap, y: middle }, number(total(bar))));
   });
   return drawing;
 }

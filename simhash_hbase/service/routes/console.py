@@ -3,8 +3,10 @@
 from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
-__all__ = ["router"]
+__all__ = ["Parts", "router"]
 
 router = APIRouter(include_in_schema=False)
 
@@ -19,9 +21,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_MEDIA = {".css": "text/css", ".js": "text/javascript"}
-_FOLDER = files("simhash_hbase.service") / "console"
-_PAGE = (_FOLDER / "console.html").read_bytes()
+_PAGE = (files("simhash_hbase.service") / "page.html").read_bytes()
 # The page asks for a key only where the service does.
 _PAGES = {True: _PAGE, False: _PAGE.replace(b'data-keys="wanted"', b'data-keys="none"')}
 
@@ -33,16 +33,14 @@ async def page(request: Request) -> Response:
     return Response(_PAGES[has_keys], media_type="text/html", headers=_HEADERS)
 
 
-def _send(name: str, media: str) -> None:
-    """Make a route of a file: no name that a client sends ever becomes a path."""
-    content = (_FOLDER / name).read_bytes()
+class Parts(StaticFiles):
+    """The style and the scripts of the page."""
 
-    @router.get(f"/console/{name}")
-    async def send() -> Response:
-        return Response(content, media_type=media, headers=_HEADERS)
+    def __init__(self) -> None:
+        super().__init__(packages=[("simhash_hbase.service", "console")])
 
-
-for _file in sorted(file.name for file in _FOLDER.iterdir()):
-    for _ending, _its_media in _MEDIA.items():
-        if _file.endswith(_ending):
-            _send(_file, _its_media)
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Answer with a file, and with what keeps a browser from misusing it."""
+        response = await super().get_response(path, scope)
+        response.headers.update(_HEADERS)
+        return response

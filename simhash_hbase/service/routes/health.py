@@ -23,12 +23,14 @@ _TEXT: dict[int | str, dict[str, Any]] = {
 }
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", summary="Is the service alive?", responses={**_TEXT, 500: problems()[500]})
 async def alive() -> Response:
     """Answer, whatever the store does."""
     return Response("alive\n", media_type=PLAIN)
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", summary="Does the store answer?", responses={**_TEXT, **problems(body=False)})
 async def ready(request: Request) -> Response:
     """Read something small from the store."""

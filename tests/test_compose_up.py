@@ -1,0 +1,85 @@
+"""HBase and the service, brought up by the compose file as it is: one claim and one query through both."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import wait_for
+
+from tests.gates import absent
+
+pytestmark = [
+    pytest.mark.hbase,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.environ.get("SIMHASH_HBASE_TEST_SERVER") != "docker", reason="the server is no container"),
+]
+
+FILE = Path(__file__).parents[1] / "docker" / "compose.yaml"
+PROJECT = "simhash-hbase-test"
+TEXT = "施工单位应当在开工前报告，没有按时报告的，由交通局通报批评。" * 9
+
+
+def program():
+    """Return the words that start compose: the engine's plug-in, or the program that came before it."""
+    if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0:
+        return ["docker", "compose"]
+    if shutil.which("docker-compose") is None:
+        absent("no docker compose here: apt-get install docker-compose, as root")
+    return ["docker-compose"]
+
+
+@pytest.fixture
+def compose(tmp_path):
+    """Return a function that runs compose, with ports that the engine chooses and a password for Grafana."""
+    password = tmp_path / "password"
+    password.write_text("some password")
+    ports = dict.fromkeys(("THRIFT1_PORT", "THRIFT2_PORT", "SERVICE_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT"), "0")
+    environment = {**os.environ, **ports, "CREATE": "--analyzer shingle", "GRAFANA_PASSWORD_FILE": str(password)}
+    words = [*program(), "--file", str(FILE), "--project-name", PROJECT]
+
+    def run(*more):
+        done = subprocess.run([*words, *more], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    yield run
+    run("down", "--volumes")
+
+
+def test_all_of_the_file_is_understood(compose):
+    services = compose("--profile", "grafana", "config", "--services").split()
+
+    assert sorted(services) == ["grafana", "hbase", "prometheus", "service"]
+
+
+def test_a_claim_and_a_query_go_through_the_service_to_hbase(compose):
+    compose("up", "--detach", "service")
+    address = "http://" + compose("port", "service", "8080").strip()
+    wait_for(lambda: ready(address))
+    words = ("simhash-hbase", "key", "/keys/keys", "--name", "one", "--scope", "read", "--scope", "write")
+    key = compose("exec", "-T", "service", *words).strip()
+
+    with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
+        # The service looks into the file of keys once a second.
+        wait_for(lambda: client.get("/v1/profile").status_code == 200)
+        claimed = client.post("/v1/claims", json={"id": "a", "text": TEXT}).json()
+        found = client.post("/v1/queries", json={"text": TEXT}).json()
+
+    assert claimed["status"] == "original"
+    assert [(match["id"], match["exact"]) for match in found["matches"]] == [("a", True)]
+    for name in compose("ps", "--quiet").split():
+        [state] = json.loads(subprocess.check_output(["docker", "inspect", name]))
+        assert state["HostConfig"]["ReadonlyRootfs"]
+        assert state["HostConfig"]["CapDrop"] == ["ALL"]
+        assert state["Config"]["User"] not in ("", "root", "0")
+
+
+def ready(address):
+    try:
+        return httpx.get(f"{address}/readyz", timeout=10).status_code == 200
+    except httpx.TransportError:
+        return False

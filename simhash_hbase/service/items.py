@@ -37,7 +37,9 @@ def decode(raw: bytes) -> dict[str, object]:
     try:
         return _decode(raw)
     except msgspec.ValidationError as error:
-        raise Problem(UNPROCESSABLE, "invalid_document", "a JSON object is wanted") from error
+        # Numbers that nothing here can hold are of this kind, too.
+        detail = "a JSON object is wanted" if str(error).startswith("Expected") else _shown(error)
+        raise Problem(UNPROCESSABLE, "invalid_document", detail) from error
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Problem(MALFORMED, "malformed_json", f"this is not JSON: {_shown(error)}") from error
     except RecursionError as error:

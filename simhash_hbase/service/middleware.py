@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.problems import internal, stopped
+from simhash_hbase.service.problems import Problem, internal, stopped
 from simhash_hbase.service.trail import Trail, request_id_of
 
 __all__ = ["HANG_UP", "VOUCH", "Surround"]
@@ -20,10 +20,14 @@ VOUCH = "simhash_hbase.vouch"
 """Key of the scope under which the server puts a function that takes whether the client has presented a key."""
 
 CLOSED_BY_CLIENT = 499
+MALFORMED = 400
 UNLOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
 # Whoever gets an answer before the end of what it sends may read it late: closing at once could destroy it on the way.
 DRAIN_S = 2.0
 DRAIN_BYTES = 16 << 20
+
+
+_TWO_LENGTHS = Problem(MALFORMED, "malformed_request", "a body has Content-Length or Transfer-Encoding, not both")
 
 
 class Surround:
@@ -66,7 +70,10 @@ class Surround:
     async def _answer(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
         """Have the request answered by the rest, or say why it is not."""
         try:
-            await self._app(scope, exchange.receive, exchange.send)
+            if _has_two_lengths(scope):
+                await _TWO_LENGTHS.response(trail.request_id)(scope, exchange.receive, exchange.send)
+            else:
+                await self._app(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             raise
         except asyncio.CancelledError:
@@ -146,6 +153,12 @@ class _Exchange:
                     await self.receive()
         if self._has_more and HANG_UP in self._scope:
             self._scope[HANG_UP]()
+
+
+def _has_two_lengths(scope: Scope) -> bool:
+    """Tell whether a proxy may see another end of the body than this server does, and another request behind it."""
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers and "content-length" in headers
 
 
 def _known(method: str) -> str:

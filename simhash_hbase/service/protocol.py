@@ -62,6 +62,9 @@ class GuardedProtocol(H11Protocol):
         self._await_no_more()
         super().connection_lost(exc)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Answer as if no other protocol was asked for; uvicorn would advise in the log to install it."""
+
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP; in the middle of an answer there is no way to say so."""
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:

@@ -243,6 +243,33 @@ def test_what_is_no_http_gets_400(server, raw):
         assert connection.makefile("rb").readline().split()[1] == b"400"
 
 
+def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(server):
+    head = f"POST /v1/queries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.keys['all']}\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 15\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(head.encode() + b'f\r\n{"simhash":"0"}\r\n0\r\n\r\n')
+        answer = connection.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"malformed_request" in answer
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_who_asks_for_another_protocol_is_answered_in_this_one_and_the_log_gives_no_advice(url, tmp_path):
+    with serving(url, tmp_path) as server, server.client() as client:
+        answer = client.get("/healthz", headers={"Connection": "upgrade", "Upgrade": "websocket"})
+
+        assert answer.text == "alive\n"
+        assert "pip install" not in server.log_text()
+
+
+@pytest.mark.parametrize("number", [b"9" * 5000, b"1e999"])
+def test_a_number_that_cannot_be_held_is_said_to_be_one(client, number):
+    answer = client.post("/v1/queries", content=b'{"simhash":%s}' % number, headers=JSON)
+
+    assert told(answer) == (422, "invalid_document")
+    assert "out of range" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("sent", [b"", b"POST /v1/queries HT", b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nX-A: b\r\n"])
 def test_a_header_that_does_not_arrive_is_not_waited_for(server, sent):
     with socket.create_connection(("127.0.0.1", server.port)) as connection:

@@ -38,13 +38,15 @@ _DIGEST_BYTES = 8
 # What neither is a word of this module nor becomes one, nor becomes a character of jieba's blocks, in any normal form.
 _USUAL = (
     f"{HAN}\xa0\xa7\xa9\xab\xac\xae\xb0\xb1\xb6·\xbb×÷\u2010-\u2016\u2018-\u2023\u2190-\u222b"
-    "\u2500-\u2775\u2794-\u27bf\u3000-\u3003\u3008-\u3020！（），／：；？"
+    "\u2500-\u2775\u2794-\u27bf\u3000-\u3003\u3008-\u3020\u2027！＄（），／：；＜＝＞？＠［＼］＾｀｛｜｝～"
 )
 _PUNCTUATION = r"\x00-/:-@\[-\^`{-\x7f"
 unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").search
 """Find a character without which a text that is not yet `canonical` has none of these words."""
 
 _drop_formats = re.compile(f"[{FORMATS}]+").sub
+# With the character before, which a mark may join.
+_unusual_runs = re.compile(f"[\x00-\x7f{_USUAL}]?[^\x00-\x7f{_USUAL}]++").sub
 _find_format = re.compile(f"[{FORMATS}]").search
 _JOINER = "\u034f"
 """What bounds long runs of marks in a normal form; a format itself."""
@@ -115,7 +117,7 @@ def canonical(text: str, *, folded: bool) -> str:
     text : str
         Any text.
     folded : bool
-        NFKC and lower case; else NFC.
+        NFKC, but for punctuation, and lower case; else NFC.
 
     Returns
     -------
@@ -129,8 +131,14 @@ def canonical(text: str, *, folded: bool) -> str:
     """
     if _find_format(_unusual_characters(text)):
         text = _drop_formats("", text)
-    plain = normal_form("NFKC" if folded else "NFC", text).replace(_JOINER, "")
-    return plain.lower() if folded else plain
+    if folded:
+        # What is usual stays as it is: that changes no word, and full stops and commas are most of what NFKC changes.
+        return _unusual_runs(_compatible, text).replace(_JOINER, "").lower()
+    return normal_form("NFC", text).replace(_JOINER, "")
+
+
+def _compatible(match: re.Match[str]) -> str:
+    return normal_form("NFKC", match.group())
 
 
 def _unusual_characters(text: str) -> str:

@@ -18,6 +18,7 @@ from simhash_hbase.sketch import text_digests
 from simhash_hbase.unicodewords import MAX_WORD, bounded_word, canonical, stretches, unusual
 from simhash_hbase.wordclasses import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
 
+WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd")
 TABLE = IdfTable.learn([["the", "закон", "法"], ["the", "закон"], ["the"]])
 PIECES = [
     *[
@@ -241,17 +242,22 @@ def test_a_word_beyond_the_bound_is_its_beginning_and_a_digest():
     assert [word for word, _ in JiebaAnalyzer(words=None).features("X" * 2000)] == ["X" * 2000]
 
 
-def test_the_classes_are_those_of_unicode_14():
-    """Code points that Unicode 14 has not assigned may be in a class; of the others none is missing."""
-    letters, digits, marks = (re.compile(f"[{c}]").match for c in (LETTERS, DIGITS, MARKS))
+# Words of one character: Han beyond what jieba knows, signs among Han, Tangut, Nushu; and voiced marks of kana.
+SINGLE = "\u3005-\u3007\u3021-\u303c\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00016fe0-\U00018d08\U0001b170-\U0001b2fb"
+AMONG_KANA = "\u3099-\u309a\uff9e\uff9f"
+
+
+def test_the_classes_hold_nothing_else_and_miss_no_letter_of_unicode_14():
+    letters, digits, marks = (re.compile(f"[{some}]").match for some in (LETTERS, DIGITS, MARKS))
+    placed = re.compile(f"[{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}{UNSPACED}{SINGLE}{AMONG_KANA}]").match
     assigned = [chr(n) for n in range(0x80, 0x20000) if unicodedata.category(chr(n)) != "Cn"]
+    missed = [c for c in assigned if unicodedata.category(c) in WORD_CATEGORIES and not placed(c)]
 
     assert [c for c in assigned if digits(c) and unicodedata.category(c) != "Nd"] == []
     assert [c for c in assigned if marks(c) and unicodedata.category(c) not in ("Mn", "Mc")] == []
     assert [c for c in assigned if letters(c) and unicodedata.category(c)[0] not in "LN"] == ["\u05f3"]
-    some = "éßжΩאبकதअ한ㄱㄅꙮᎠ\U0001e900"
-    assert all(map(letters, some))
-    assert not any(map(letters, "中㐀かカก々〇"))
+    # Later versions of Unicode have letters that these classes, which are frozen, do not.
+    assert missed == [] or unicodedata.unidata_version != "14.0.0"
 
 
 def test_runs_and_words_of_a_bag_are_apart():

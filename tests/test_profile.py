@@ -83,6 +83,22 @@ def test_what_cannot_be_is_refused(wrong):
         Profile.resolve(**wrong)
 
 
+@pytest.mark.parametrize("wrong", [{"sketch": 2}, {"analyzer": "shingle"}])
+def test_a_changed_profile_may_not_be_what_no_option_can_make(wrong):
+    with pytest.raises(InvalidProfile):
+        Profile.resolve().replace(**wrong)
+
+
+def test_no_radius_exceeds_the_bits_of_a_fingerprint():
+    assert Profile.resolve(distance=40, scheme="41x1").rule.radius == 64
+
+
+def test_a_rule_reaches_as_far_as_either_of_its_bounds():
+    assert MatchRule(match="verified", distance=9, radius=7).reach == 9
+    assert MatchRule(match="verified", distance=3, radius=7).reach == 7
+    assert MatchRule(match="distance", distance=3, radius=7).reach == 3
+
+
 def test_a_distance_above_the_scheme_s_is_refused_with_a_scheme_that_would_do():
     with pytest.raises(InvalidProfile, match="6x2"):
         Profile.resolve(distance=4)

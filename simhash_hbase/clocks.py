@@ -4,10 +4,16 @@ In a store without transactions a delete hides what is written at or below its t
 be later than the server's time, and no write much earlier.
 """
 
+from contextlib import suppress
+
+from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.servertime import server_time, time_below
 from simhash_hbase.stores.base import CompareAndSet, Store, Transactional
 
 __all__ = ["cleaning_time", "writing_time"]
+
+# A store does not repeat what its clock stamps; asking for the time may be repeated.
+TRIES = 3
 
 
 def cleaning_time(store: Store, now: int) -> int:
@@ -43,7 +49,15 @@ def writing_time(store: Store, now: int) -> int:
     int
         A minute before the server's time where this machine's clock is farther behind: what `vacuum` has deleted is
         older than two minutes, so it hides nothing.
+
+    Raises
+    ------
+    StoreTimeout, StoreUnavailable
+        When the server's time is not known, and was not answered three times.
     """
     if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
         return now
+    for _ in range(TRIES - 1):
+        with suppress(StoreTimeout, StoreUnavailable):
+            return max(now, time_below(store))
     return max(now, time_below(store))

@@ -10,44 +10,48 @@ Examples
 ['a']
 """
 
-from simhash_hbase.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-from simhash_hbase.answers import Answer, Match, Stored
-from simhash_hbase.blocks import Scheme
-from simhash_hbase.config import create_index, open_index
-from simhash_hbase.dedup import Deduplicator
-from simhash_hbase.entries import Entries
-from simhash_hbase.errors import (
-    ClaimContended,
-    CorruptIndex,
-    DocumentMissing,
-    EmptyDocument,
-    IndexExists,
-    IndexMissing,
-    InvalidArgument,
-    InvalidInput,
-    InvalidProfile,
-    MissingExtra,
-    NotAnIndex,
-    Permanent,
-    ProfileMismatch,
-    Retryable,
-    SimhashError,
-    StoreBusy,
-    StoreFull,
-    StoreRefused,
-    StoreTimeout,
-    StoreUnavailable,
-    Unsupported,
-    WorkerLost,
-)
-from simhash_hbase.fingerprint import Fingerprinter, cosine, fingerprint
-from simhash_hbase.greedy import Decision
-from simhash_hbase.hamming import hamming
-from simhash_hbase.hashes import WeakHashWarning
-from simhash_hbase.idf import IdfTable
-from simhash_hbase.index import Index
-from simhash_hbase.profile import MatchRule, Profile
-from simhash_hbase.rowkey import row_keys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simhash_hbase.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
+    from simhash_hbase.answers import Answer, Match, Stored
+    from simhash_hbase.blocks import Scheme
+    from simhash_hbase.config import create_index, open_index
+    from simhash_hbase.dedup import Deduplicator
+    from simhash_hbase.entries import Entries
+    from simhash_hbase.errors import (
+        ClaimContended,
+        CorruptIndex,
+        DocumentMissing,
+        EmptyDocument,
+        IndexExists,
+        IndexMissing,
+        InvalidArgument,
+        InvalidInput,
+        InvalidProfile,
+        MissingExtra,
+        NotAnIndex,
+        Permanent,
+        ProfileMismatch,
+        Retryable,
+        SimhashError,
+        StoreBusy,
+        StoreFull,
+        StoreRefused,
+        StoreTimeout,
+        StoreUnavailable,
+        Unsupported,
+        WorkerLost,
+    )
+    from simhash_hbase.fingerprint import Fingerprinter, cosine, fingerprint
+    from simhash_hbase.greedy import Decision
+    from simhash_hbase.hamming import hamming
+    from simhash_hbase.hashes import WeakHashWarning
+    from simhash_hbase.idf import IdfTable
+    from simhash_hbase.index import Index
+    from simhash_hbase.profile import MatchRule, Profile
+    from simhash_hbase.rowkey import row_keys
 
 __all__ = [
     "Analyzer",
@@ -97,3 +101,65 @@ __all__ = [
     "open_index",
     "row_keys",
 ]
+
+_HOMES = {
+    "Analyzer": "analyzers",
+    "Answer": "answers",
+    "ClaimContended": "errors",
+    "CorruptIndex": "errors",
+    "Decision": "greedy",
+    "Deduplicator": "dedup",
+    "DocumentMissing": "errors",
+    "EmptyDocument": "errors",
+    "Entries": "entries",
+    "Fingerprinter": "fingerprint",
+    "IdfTable": "idf",
+    "Index": "index",
+    "IndexExists": "errors",
+    "IndexMissing": "errors",
+    "InvalidArgument": "errors",
+    "InvalidInput": "errors",
+    "InvalidProfile": "errors",
+    "JiebaAnalyzer": "analyzers",
+    "LearnedAnalyzer": "analyzers",
+    "Match": "answers",
+    "MatchRule": "profile",
+    "MissingExtra": "errors",
+    "NotAnIndex": "errors",
+    "Permanent": "errors",
+    "Profile": "profile",
+    "ProfileMismatch": "errors",
+    "Retryable": "errors",
+    "Scheme": "blocks",
+    "ShingleAnalyzer": "analyzers",
+    "SimhashError": "errors",
+    "StoreBusy": "errors",
+    "StoreFull": "errors",
+    "StoreRefused": "errors",
+    "StoreTimeout": "errors",
+    "StoreUnavailable": "errors",
+    "Stored": "answers",
+    "Unsupported": "errors",
+    "WeakHashWarning": "hashes",
+    "WeightedAnalyzer": "analyzers",
+    "WorkerLost": "errors",
+    "cosine": "fingerprint",
+    "create_index": "config",
+    "fingerprint": "fingerprint",
+    "hamming": "hamming",
+    "open_index": "config",
+    "row_keys": "rowkey",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: the command line handles interrupts before numpy is there."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,57 @@
-"""``python -m simhash_hbase``."""
+"""The program ``simhash-hbase``, also ``python -m simhash_hbase``: its first moments, before the command line is there.
 
-from simhash_hbase_start import main
+Nothing but the standard library is imported at the top: an interrupt of an import would end in a traceback, and closed
+standard streams would give their numbers to the first files that are opened.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+__all__ = ["main"]
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Import the command line, run it, and end the process with its exit code."""
+    _fill_closed_streams()
+    handles_interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if handles_interrupts:
+        signal.signal(signal.SIGINT, _end)
+    from simhash_hbase.cli import main as run
+
+    try:
+        run()
+    finally:
+        if handles_interrupts:
+            # Nothing is left to clean up: an interrupt of Python's own end would print a traceback.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """End at once: while modules are imported an exception could be swallowed, and nothing is open yet."""
+    os.write(2, b"simhash-hbase: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def _fill_closed_streams() -> None:
+    """Open a device under each standard number that is closed, so that no other file gets it.
+
+    Notes
+    -----
+    Reading and writing go the wrong way, so that they fail; what would be printed on a closed standard error is lost.
+    """
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is this one, since those below it are filled.
+            os.set_inheritable(os.open(os.devnull, mode), True)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+
 
 if __name__ == "__main__":
     main()

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = "simhash-hbase"
 PROGRAM = """#!{python}
 import sys
-from simhash_hbase_start import main
+from simhash_hbase.__main__ import main
 if __name__ == "__main__":
     sys.exit(main())
 """

@@ -98,7 +98,7 @@ def test_ctrl_c_while_modules_are_imported_is_a_sentence(tmp_path):
     modules, marker = tmp_path / "modules", tmp_path / "marker"
     modules.mkdir()
     (modules / "numpy.py").write_text(SLOW_IMPORT.format(marker=str(marker)))
-    program = [sys.executable, "-c", "from simhash_hbase_start import main; main()", "--help"]
+    program = [sys.executable, "-c", "from simhash_hbase.__main__ import main; main()", "--help"]
     environment = {**os.environ, "PYTHONPATH": f"{modules}{os.pathsep}{ROOT}"}
     process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
     wait_for(marker.exists, process)
@@ -112,7 +112,7 @@ def test_ctrl_c_while_modules_are_imported_is_a_sentence(tmp_path):
 def test_the_program_that_is_installed_handles_interrupts_of_its_imports():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-    assert project["scripts"] == {"simhash-hbase": "simhash_hbase_start:main"}
+    assert project["scripts"] == {"simhash-hbase": "simhash_hbase.__main__:main"}
 
 
 @pytest.mark.parametrize("fault", ["no such file.jsonl", "--no-index"])

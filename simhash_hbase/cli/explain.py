@@ -47,7 +47,7 @@ class _Sides:
     index : Index or None
         Where ids are looked up.
     options : dict
-        ``encoding``, ``simhash_field``, ``features_field`` and ``text``.
+        ``encoding``, ``max_document_bytes``, ``simhash_field``, ``features_field`` and ``text``.
     output : Output
         Says what a word was taken for.
     """
@@ -55,7 +55,7 @@ class _Sides:
     def __init__(self, analysis: Analysis, index: Index | None, options: dict[str, Any], output: Output) -> None:
         self._analysis = analysis
         self._index = index
-        self._encoding = options["encoding"]
+        self._reading = {name: options[name] for name in ("encoding", "max_document_bytes")}
         self._own = {name: options[name] for name in ("simhash_field", "features_field")}
         self._as_text = options["text"]
         self._output = output
@@ -86,13 +86,13 @@ class _Sides:
             return _Named(self._of_record(path, _only_document(path, self._record_options(path))), None)
         # Of a page its main text, as where it is added; of anything else all that the file holds.
         kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
-        options = InputOptions(format="html" if kind == "html" else "folder", encoding=self._encoding)
+        options = InputOptions(format="html" if kind == "html" else "folder", **self._reading)
         return self._of_text(path, _only_document(path, options).text or "")
 
     def _record_options(self, path: str) -> InputOptions:
         kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
         is_text = kind in ("text", "folder", "html")
-        return InputOptions(format="jsonl" if is_text else None, encoding=self._encoding, **self._own)
+        return InputOptions(format="jsonl" if is_text else None, **self._reading, **self._own)
 
     def _of_record(self, path: str, document: Document) -> Side:
         if document.simhash is not None:
@@ -141,7 +141,8 @@ def _check_leaves_profile(options: dict[str, Any]) -> None:
 
 
 def _sample_settings(options: dict[str, Any]) -> dict[str, Any]:
-    named = {name: options[name] for name in ("input_format", "encoding", "text_field", "features_field")}
+    names = ("input_format", "encoding", "text_field", "features_field", "max_document_bytes")
+    named = {name: options[name] for name in names}
     return {**named, "id_field": "id", "simhash_field": None, "metadata_fields": ()}
 
 

@@ -97,8 +97,8 @@ def test_a_signal_that_the_parent_had_ignored_stays_ignored(tmp_path):
 def test_ctrl_c_while_modules_are_imported_is_a_sentence(tmp_path):
     modules, marker = tmp_path / "modules", tmp_path / "marker"
     modules.mkdir()
-    (modules / "numpy.py").write_text(SLOW_IMPORT.format(marker=str(marker)))
-    program = [sys.executable, "-c", "from simhash_hbase.__main__ import main; main()", "stats", "memory:"]
+    (modules / "click.py").write_text(SLOW_IMPORT.format(marker=str(marker)))
+    program = [sys.executable, "-c", "from simhash_hbase.__main__ import main; main()", "--help"]
     environment = {**os.environ, "PYTHONPATH": f"{modules}{os.pathsep}{ROOT}"}
     process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
     wait_for(marker.exists, process)

@@ -140,21 +140,25 @@ def test_writers_hours_ahead_and_behind_lose_nothing_beside_vacuums_by_any_of_th
 
 def test_a_repair_counts_what_it_reads_back_and_tells_what_stays_hidden(make):
     [index] = make(0)
-    index.add_entries(entries({"a": BASE, "b": FAR, "c": FAR ^ 1}))
+    index.add_entries(entries({"a": BASE, "b": FAR, "c": FAR ^ 1, "d": FAR ^ 1}))
     future = now() + 2 * HOUR_MS
     index.store.delete_rows(block_rows(index.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=future)
     index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(FAR), id_digest("b"), b"", future)])
     # What can be repaired: deleted in the past.
-    past = index.store.get(FAMILY_DOCUMENTS, [(member_row(FAR ^ 1), id_digest("c"))])[0].timestamp
-    index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(FAR ^ 1), id_digest("c"), b"", past)])
+    for name in "cd":
+        [cell] = index.store.get(FAMILY_DOCUMENTS, [(member_row(FAR ^ 1), id_digest(name))])
+        index.store.delete(FAMILY_DOCUMENTS, [cell])
 
     found = index.verify(repair=True)
 
-    assert (found.incomplete, found.missing_members) == (1, 2)
-    assert (found.repaired, found.not_repaired, found.wrong) == (1, 2, 2)
+    assert (found.incomplete, found.missing_members) == (1, 3)
+    assert (found.repaired, found.not_repaired, found.wrong) == (2, 2, 2)
     again = index.verify()
     assert (again.incomplete, again.missing_members, again.repaired, again.not_repaired) == (1, 1, 0, 0)
-    assert answered(index.query_simhash(FAR)) == [("c", 1)]
+    assert answered(index.query_simhash(FAR)) == [("c", 1), ("d", 1)]
+    # The documents know of their members' new time.
+    list(index.remove_many(["c", "d"]))
+    assert index.verify().stale_members == 0
 
 
 def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 from bruteforce import answered, entries
+from noting import NotingStore
 from tombstones import TombstoneStore
 
 from simhash_hbase import Index, Profile
+from simhash_hbase.changes import read_states
 from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.records import DocumentState, encode
 from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row
 from simhash_hbase.stores.base import Cell
+from simhash_hbase.upkeep import _unchanged
 
 BASE = 0x9E3779B97F4A7C15
 DAY_MS = 86_400_000
@@ -121,3 +124,69 @@ def test_vacuum_leaves_a_claim_alone_that_its_writer_renewed_within_the_grace_pe
     clock.advance(ms=3_600_000)
 
     assert hiding.vacuum().abandoned == 1 - seen_ms
+
+
+def test_what_vacuum_counts_is_gone(hiding, clock):
+    now = clock()
+    for name, state in (("r", "removed"), ("x", "aborted")):
+        put_state(hiding, DocumentState(name, BASE, state, seen=now, stamp=now))
+    clock.advance(days=1)
+
+    assert hiding.vacuum().removed == 2
+    assert read_states(hiding.store, ["r", "x"]) == [None, None]
+
+
+def test_a_claim_that_is_older_than_the_time_to_live_is_given_up_and_does_not_expire(clock):
+    Index.create(store := TombstoneStore(clock), Profile.resolve(analyzer="shingle", ttl_days=1), clock=clock)
+    index = Index(store, clock=clock)
+    put_state(index, DocumentState("p", BASE, "pending", seen=clock(), stamp=clock()))
+    clock.advance(days=2)
+
+    swept = index.vacuum()
+
+    assert (swept.abandoned, swept.expired) == (1, 0)
+    assert read_states(store, ["p"])[0][0].state == "aborted"
+
+
+def test_verify_counts_documents_and_duplicates_apart(make_index):
+    index = make_index()
+    index.add_entries(entries({"a": BASE}))
+    index.claim_entries(entries({"b": BASE, "c": BASE ^ 1, "d": ~BASE & (1 << 64) - 1}))
+
+    found = index.verify()
+
+    assert (found.documents, found.duplicates, found.members, found.rows) == (2, 2, 2, 20)
+
+
+def test_a_document_that_is_gone_meanwhile_lacks_nothing(hiding, clock):
+    gone = DocumentState("gone", BASE, "added", seen=clock(), stamp=clock())
+
+    assert _unchanged(hiding.store, [gone]) == []
+
+
+@pytest.mark.parametrize("repair", [False, True])
+def test_a_repair_reads_each_page_again_in_a_transaction_and_a_check_holds_nothing(repair):
+    store = NotingStore()
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    index.add_entries(entries({"a": BASE}))
+    store.take()
+
+    index.verify(repair=repair)
+
+    names = store.take_names()
+    assert names.count("transaction") == (1 if repair else 0)
+    # Each transaction begins by reading what the page held once more.
+    assert names[:4] == (["scan_cells", "transaction", "get", "get"] if repair else ["scan_cells", "get", "get", "get"])
+    assert "put" not in names
+
+
+def test_one_folder_or_process_has_one_clock_and_is_not_asked_for_it():
+    store = NotingStore()
+    index = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
+    store.take()
+
+    index.vacuum()
+    index.verify(repair=True)
+    index.add_entries(entries({"a": BASE}))
+
+    assert [arguments[0] for name, arguments in store.take() if name == "put"] == ["d", "d"]

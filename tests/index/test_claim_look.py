@@ -1,0 +1,233 @@
+"""What one look at the neighbours decides, case by case: own state, neighbour's cell, outcome."""
+
+import pytest
+from bruteforce import entries
+from swapping import SwappingOnly
+
+from simhash_hbase import Profile
+from simhash_hbase.changes import read_states
+from simhash_hbase.claim.look import look
+from simhash_hbase.claim.run import Claim, Neighbour, Run, Step, Timer, Watch
+from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.records import DocumentState, encode
+from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.memory import MemoryStore
+
+OWN, NEAR, OTHER = 0b1111, 0b1110, 0xFF00
+NOW = 10 * 86_400_000
+DAY_MS = 86_400_000
+ORDER = (100, 5)
+EARLIER, LATER = (100, 4), (100, 6)
+
+
+class Scene:
+    """A claim that looks at neighbours whose cells a test writes."""
+
+    def __init__(self, state):
+        self.seconds = 0.0
+        self.store = SwappingOnly(MemoryStore(clock=lambda: NOW))
+        profile = Profile.resolve(analyzer="shingle", match="distance", ttl_days=1, lease_s=30.0)
+        own = DocumentState("me", OWN, state, seen=NOW, stamp=NOW, order=ORDER, token=b"own")
+        self.write(own)
+        self.claim = Claim(0, "me", OWN, ORDER, token=b"own", step=Step.LOOK, state=own, value=encode(own))
+        timer = Timer(lambda: self.seconds, None)
+        batch = entries({"me": OWN})
+        self.run = Run(self.store, profile, batch, lambda: NOW, timer, Watch(30.0, timer), [self.claim])
+
+    def write(self, state):
+        self.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest(state.id)), STATE_QUALIFIER, encode(state))])
+
+    def neighbour(self, state, *, name="n", simhash=NEAR, order=EARLIER, seen=NOW, previous=None):
+        cell = None
+        if state is not None:
+            cell = DocumentState(name, simhash, state, seen=seen, stamp=NOW, order=order, previous=previous)
+            self.write(cell)
+        self.claim.near.append(Neighbour(name, NEAR, 1, None))
+        return cell
+
+    def look(self):
+        """Look once; tell what became of the own cell, and in whose favour."""
+        look(self.run, [self.claim])
+        [(own, _)] = read_states(self.store, ["me"])
+        return own.state, own.of, self.claim.step
+
+    def state_of(self, name):
+        [held] = read_states(self.store, [name])
+        return held[0].state
+
+
+def decision(simhash=NEAR, *, seen=NOW, state="original"):
+    return DocumentState("n", simhash, state, seen=seen, stamp=NOW)
+
+
+PENDING = {
+    "no cell": (None, {}, ("original", None)),
+    "original": ("original", {}, ("duplicate", "n")),
+    "added": ("added", {}, ("duplicate", "n")),
+    "original, later": ("original", {"order": LATER}, ("duplicate", "n")),
+    "original elsewhere": ("original", {"simhash": OTHER}, ("original", None)),
+    "original, seen at the last moment": ("original", {"seen": NOW - DAY_MS}, ("duplicate", "n")),
+    "duplicate": ("duplicate", {}, ("original", None)),
+    "aborted": ("aborted", {}, ("original", None)),
+    "removed": ("removed", {}, ("original", None)),
+    "yielded": ("yielded", {}, ("original", None)),
+    "pending before": ("pending", {}, ("yielded", None)),
+    "pending after": ("pending", {"order": LATER}, ("pending", None)),
+    "pending elsewhere": ("pending", {"simhash": OTHER}, ("original", None)),
+    "pending elsewhere, original here": ("pending", {"simhash": OTHER, "previous": decision()}, ("duplicate", "n")),
+    "pending elsewhere, duplicate here": (
+        "pending",
+        {"simhash": OTHER, "previous": decision(state="duplicate")},
+        ("original", None),
+    ),
+    "pending here, original elsewhere": ("pending", {"previous": decision(OTHER)}, ("yielded", None)),
+    "yielded elsewhere, original here": ("yielded", {"simhash": OTHER, "previous": decision()}, ("duplicate", "n")),
+}
+
+
+@pytest.mark.parametrize("case", PENDING)
+def test_a_pending_claim_looks_at_a_neighbour(case):
+    state, options, expected = PENDING[case]
+    scene = Scene("pending")
+    scene.neighbour(state, **options)
+
+    own, of, step = scene.look()
+
+    assert (own, of) == expected
+    assert (scene.claim.answer is not None) == (own in ("original", "duplicate"))
+    assert step is Step.LOOK
+
+
+def test_of_several_originals_the_nearest_and_then_the_earliest_is_named():
+    scene = Scene("pending")
+    scene.neighbour("original", name="late", order=(90, 0))
+    scene.neighbour("original", name="early", order=(80, 0))
+    scene.claim.near.append(Neighbour("far", NEAR, 2, None))
+    scene.write(DocumentState("far", NEAR, "original", seen=NOW, stamp=NOW, order=(70, 0)))
+
+    assert scene.look()[:2] == ("duplicate", "early")
+
+
+def test_a_pending_claim_gives_way_to_the_first_of_those_before_it():
+    scene = Scene("pending")
+    for name, order in (("second", (100, 3)), ("first", (100, 2)), ("third", EARLIER)):
+        scene.neighbour("pending", name=name, order=order)
+
+    assert scene.look()[0] == "yielded"
+    assert scene.claim.awaited.id == "first"
+
+
+def test_equal_orders_are_told_apart_by_the_digest_of_the_id():
+    for name in ("n", "m", "k", "j"):
+        scene = Scene("pending")
+        scene.neighbour("pending", name=name, order=ORDER)
+
+        gives_way = scene.look()[0] == "yielded"
+
+        assert gives_way == (id_digest(name) < id_digest("me"))
+
+
+@pytest.mark.parametrize("passed_s", [29.9, 30.0])
+def test_one_that_came_later_is_waited_for_a_lease_and_then_set_aside(passed_s):
+    scene = Scene("pending")
+    scene.neighbour("pending", order=LATER)
+    assert scene.look()[0] == "pending"
+    scene.seconds = passed_s
+
+    waits = scene.look()[0]
+    after = scene.look()[0]
+
+    assert waits == "pending"
+    assert (scene.state_of("n"), after) == (("aborted", "original") if passed_s == 30.0 else ("pending", "pending"))
+
+
+def test_an_original_that_has_expired_is_removed_before_it_is_no_obstacle():
+    scene = Scene("pending")
+    scene.neighbour("original", seen=NOW - DAY_MS - 1)
+
+    first = scene.look()
+    assert (first[0], scene.state_of("n")) == ("pending", "removed")
+    assert scene.look()[0] == "original"
+
+
+@pytest.mark.parametrize("state", ["removed", "pending", None])
+def test_where_not_all_neighbours_are_known_the_claim_looks_for_them_again(state):
+    scene = Scene("pending")
+    scene.neighbour(state)
+    scene.claim.is_partial = True
+
+    assert scene.look() == ("pending", None, Step.QUERY_AGAIN)
+
+
+def test_where_not_all_neighbours_are_known_an_original_is_enough():
+    scene = Scene("pending")
+    scene.neighbour("original")
+    scene.claim.is_partial = True
+
+    assert scene.look()[:2] == ("duplicate", "n")
+
+
+YIELDED = {
+    "no cell": (None, {}, "pending"),
+    "original": ("original", {}, "duplicate"),
+    "added": ("added", {}, "duplicate"),
+    "original elsewhere": ("original", {"simhash": OTHER}, "pending"),
+    "original, seen at the last moment": ("original", {"seen": NOW - DAY_MS}, "duplicate"),
+    "original, expired": ("original", {"seen": NOW - DAY_MS - 1}, "pending"),
+    "duplicate": ("duplicate", {}, "pending"),
+    "aborted": ("aborted", {}, "pending"),
+    "removed": ("removed", {}, "pending"),
+    "pending before": ("pending", {}, "yielded"),
+    "yielded before": ("yielded", {}, "yielded"),
+    "pending after": ("pending", {"order": LATER}, "pending"),
+    "yielded after": ("yielded", {"order": LATER}, "pending"),
+    "pending elsewhere": ("pending", {"simhash": OTHER}, "pending"),
+    "pending elsewhere, original here": ("pending", {"simhash": OTHER, "previous": decision()}, "duplicate"),
+}
+
+
+@pytest.mark.parametrize("case", YIELDED)
+def test_a_claim_that_gave_way_looks_at_the_one_that_it_waits_for(case):
+    state, options, expected = YIELDED[case]
+    scene = Scene("yielded")
+    scene.neighbour(state, **options)
+    [scene.claim.awaited] = scene.claim.near
+
+    own, of, step = scene.look()
+
+    assert (own, of) == (expected, "n" if expected == "duplicate" else None)
+    assert step is (Step.WRITE if own == "pending" else Step.LOOK)
+
+
+@pytest.mark.parametrize(("passed_s", "left"), [(29.9, "pending"), (30.0, "aborted")])
+def test_one_that_is_waited_for_is_set_aside_after_a_lease(passed_s, left):
+    scene = Scene("yielded")
+    scene.neighbour("pending")
+    [scene.claim.awaited] = scene.claim.near
+    assert scene.look()[0] == "yielded"
+    scene.seconds = passed_s
+
+    scene.look()
+
+    assert scene.state_of("n") == left
+
+
+def test_a_claim_that_waits_for_nobody_stands_again():
+    scene = Scene("yielded")
+    scene.neighbour("original")
+
+    assert scene.look()[0] == "pending"
+
+
+def test_claims_of_one_batch_are_judged_each_by_its_own_neighbours():
+    scene = Scene("pending")
+    scene.neighbour("original")
+    other = Claim(0, "other", OWN, LATER, token=b"o", step=Step.LOOK)
+    other.state = DocumentState("other", OWN, "pending", seen=NOW, stamp=NOW, order=LATER, token=b"o")
+    other.value = encode(other.state)
+    scene.write(other.state)
+
+    look(scene.run, [scene.claim, other])
+
+    assert (scene.state_of("me"), scene.state_of("other")) == ("duplicate", "original")

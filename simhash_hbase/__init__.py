@@ -11,6 +11,7 @@ Examples
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from simhash_hbase.blocks import Scheme
     from simhash_hbase.config import create_index, open_index
     from simhash_hbase.dedup import Deduplicator
+    from simhash_hbase.distances import hamming
     from simhash_hbase.entries import Entries
     from simhash_hbase.errors import (
         ClaimContended,
@@ -44,9 +46,8 @@ if TYPE_CHECKING:
         Unsupported,
         WorkerLost,
     )
-    from simhash_hbase.fingerprint import Fingerprinter, cosine, fingerprint
+    from simhash_hbase.fingerprints import Fingerprinter, cosine, fingerprint
     from simhash_hbase.greedy import Decision
-    from simhash_hbase.hamming import hamming
     from simhash_hbase.hashes import WeakHashWarning
     from simhash_hbase.idf import IdfTable
     from simhash_hbase.index import Index
@@ -112,7 +113,7 @@ _HOMES = {
     "DocumentMissing": "errors",
     "EmptyDocument": "errors",
     "Entries": "entries",
-    "Fingerprinter": "fingerprint",
+    "Fingerprinter": "fingerprints",
     "IdfTable": "idf",
     "Index": "index",
     "IndexExists": "errors",
@@ -143,22 +144,27 @@ _HOMES = {
     "WeakHashWarning": "hashes",
     "WeightedAnalyzer": "analyzers",
     "WorkerLost": "errors",
-    "cosine": "fingerprint",
+    "cosine": "fingerprints",
     "create_index": "config",
-    "fingerprint": "fingerprint",
-    "hamming": "hamming",
+    "fingerprint": "fingerprints",
+    "hamming": "distances",
     "open_index": "config",
     "row_keys": "rowkey",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: the command line handles interrupts before numpy is there."""
-    if name not in _HOMES:
+    """Import a public name or a module when it is first used: interrupts are handled before numpy is there.
+
+    No module has the name of a public function: importing it would put the module in the function's place.
+    """
+    if name in _HOMES:
+        found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = found
+        return found
+    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    return import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:

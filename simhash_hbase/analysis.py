@@ -19,7 +19,7 @@ from simhash_hbase.analyzers import (
 )
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
-from simhash_hbase.fingerprint import Fingerprinter, count_features, fingerprint
+from simhash_hbase.fingerprints import Fingerprinter, count_features, fingerprint
 from simhash_hbase.idf import IdfTable, Reservoir
 from simhash_hbase.probe import extractor_versions, installed_versions, probe_digest
 from simhash_hbase.profile import Profile

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.blocks import Scheme
-from simhash_hbase.hamming import distances
+from simhash_hbase.distances import distances
 from simhash_hbase.rowkey import BlockRows, distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 
 from simhash_hbase.analysis import Analysis, learn_idf
-from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, MissingExtra, SimhashError
+from simhash_hbase.errors import IndexExists, IndexMissing, InvalidArgument, InvalidProfile, MissingExtra, SimhashError
 from simhash_hbase.hashes import warn_of_weak_hash
 from simhash_hbase.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index import Index
@@ -236,7 +237,8 @@ def create_index(
     WeakHashWarning
         When the hash is one that leaves bits of a fingerprint constant.
     """
-    profile, idf = resolve_profile(learn_from, **options)
+    held = _held_profile(url) if if_not_exists else None
+    profile, idf = resolve_profile(learn_from, held=held, **options)
     warn_of_weak_hash(profile.hash)
     profile = Analysis(profile, idf).probed_profile()
     try:
@@ -248,9 +250,6 @@ def create_index(
         if not if_not_exists or read_profile(store, missing=None) is None:
             return Index.create(store, profile, idf=idf)
         index = Index(store)
-        if options.get("words") is None:
-            # An index of the first release goes on with its own words.
-            profile = profile.replace(words=index.profile.words)
         index.profile.check_same(profile)
     except SimhashError:
         store.close()
@@ -258,13 +257,25 @@ def create_index(
     return index
 
 
-def resolve_profile(learn_from: Iterable[str] | None = None, **options: object) -> tuple[Profile, IdfTable | None]:
+def _held_profile(url: str) -> Profile | None:
+    try:
+        with closing(open_store(url, readonly=True)) as store:
+            return read_profile(store, missing=None)
+    except IndexMissing:
+        return None
+
+
+def resolve_profile(
+    learn_from: Iterable[str] | None = None, *, held: Profile | None = None, **options: object
+) -> tuple[Profile, IdfTable | None]:
     """Fill in what a profile takes from this machine and from a sample.
 
     Parameters
     ----------
     learn_from : iterable of str, optional
         Texts to count the idf table over.
+    held : Profile, optional
+        Of the index that is there: one of the first release goes on with its own words.
     **options
         Fields of `Profile`.
 
@@ -281,6 +292,8 @@ def resolve_profile(learn_from: Iterable[str] | None = None, **options: object) 
     elif options.get("analyzer") == "learned":
         raise InvalidProfile("analyzer learned needs a sample of your documents: --learn-from FILE")
     profile = _with_machine(Profile.resolve(**options))
+    if held is not None and held.words is None and options.get("words") is None:
+        profile = profile.replace(words=None)
     if learn_from is None:
         return profile, None
     idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)

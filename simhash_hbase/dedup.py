@@ -1,7 +1,8 @@
 """De-duplicating a corpus: greedy, in input order, against the index and itself.
 
-Each document is compared with the originals within reach, in the index or kept before it. The decisions do not depend
-on how the input is cut into batches.
+Each document is compared with the originals within reach, in the index or kept before it. Which documents are kept does
+not depend on how the input is cut into batches; which original a duplicate names may, where more than a hundred
+documents share one fingerprint (see `find_nearest`).
 """
 
 from collections.abc import Sequence

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from simhash_hbase import segment
 from simhash_hbase.analysis import Analysis
+from simhash_hbase.distances import hamming
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import EmptyDocument
-from simhash_hbase.fingerprint import cosine, hash_signs
-from simhash_hbase.hamming import hamming
+from simhash_hbase.fingerprints import cosine, hash_signs
 from simhash_hbase.judge import accept
 from simhash_hbase.layout import SIMHASH_BITS
 from simhash_hbase.profile import Profile
@@ -154,7 +154,7 @@ def pulls(
     differing : int
         The XOR of the fingerprints.
     hash, seed
-        As for `simhash_hbase.fingerprint.fingerprint`.
+        As for `simhash_hbase.fingerprints.fingerprint`.
 
     Returns
     -------

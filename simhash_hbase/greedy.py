@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.candidates import find_crowded
+from simhash_hbase.distances import distances, hamming
 from simhash_hbase.entries import Entries
-from simhash_hbase.hamming import distances, hamming
 from simhash_hbase.judge import Sketches, judge, known_similarity
 from simhash_hbase.profile import MatchRule, Profile
 from simhash_hbase.records import FOUND_STATES, DocumentState

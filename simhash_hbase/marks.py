@@ -167,7 +167,9 @@ def _place_to_cut(text: str, first: int) -> int:
             if _ends_words(text[place - 1]):
                 return place
             found = found or place
-    return found or first
+    if found is not None:
+        return found
+    return first if first + _SEARCHED < len(text) else len(text)
 
 
 def _ends_words(character: str) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 
 from simhash_hbase.analyzers import JiebaAnalyzer, LearnedAnalyzer
 from simhash_hbase.dictionary import dictionary_bytes
-from simhash_hbase.fingerprint import SCALE, Fingerprinter
+from simhash_hbase.fingerprints import SCALE, Fingerprinter
 from simhash_hbase.sketch import sketches_and_digests
 
 __all__ = ["extractor_versions", "installed_versions", "probe_digest"]
@@ -97,7 +97,7 @@ def probe_digest(fingerprinter: Fingerprinter) -> str:
     sketched = sketches_and_digests(texts)
     features = [
         # Weights as they count: the last bit of a logarithm is not the same on every platform.
-        [(name, round(weight * SCALE)) for name, weight in fingerprinter.analyzer.features(text)]
+        sorted((name, round(weight * SCALE)) for name, weight in fingerprinter.analyzer.features(text))
         for text in texts
     ]
     found = (features, simhashes.tolist(), counts.tolist(), sketched.sketches.tolist(), sketched.digests)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from simhash_hbase.analyzers import JiebaAnalyzer, weigh_tokens
 from simhash_hbase.errors import MissingExtra
-from simhash_hbase.fingerprint import Fingerprinter, fingerprint
+from simhash_hbase.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.segment import cut, fast_available, segmenter
 
 ANALYZER = JiebaAnalyzer(top=200, words=None)

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from simhash_hbase.explain import pulls
-from simhash_hbase.fingerprint import fingerprint
+from simhash_hbase.fingerprints import fingerprint
 
 WEIGHTS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(1, 20).map(float), min_size=1, max_size=9)
 

@@ -3,6 +3,8 @@
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -35,6 +37,18 @@ def test_the_names_of_the_package_are_sorted_and_documented():
     assert public == sorted(public)
     undocumented = [n for n in public if n != "__version__" and not inspect.getdoc(getattr(simhash_hbase, n))]
     assert undocumented == []
+
+
+@pytest.mark.parametrize("first", ["s.create_index('memory:')", "exec('from simhash_hbase import *')", "s.errors"])
+def test_no_public_name_is_covered_by_a_module(first):
+    code = (
+        f"import inspect, simhash_hbase as s; {first}; "
+        "print([n for n in s.__all__ if inspect.ismodule(getattr(s, n))], "
+        "s.hamming(1, 2), s.fingerprint([('a', 1)]) > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[] 2 True\n"
 
 
 def test_the_package_offers_what_its_users_are_promised():

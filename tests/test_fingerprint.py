@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simhash_hbase import wordsums
 from simhash_hbase.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer, word_tokens
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
-from simhash_hbase.fingerprint import SCALE, Fingerprinter, bit_sums, cosine, count_features, fingerprint
+from simhash_hbase.fingerprints import SCALE, Fingerprinter, bit_sums, cosine, count_features, fingerprint
 from simhash_hbase.idf import IdfTable
 
 LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"

@@ -9,7 +9,7 @@ from simhash_hbase.analyzers import JiebaAnalyzer, word_tokens
 from simhash_hbase.asciiruns import cut_ascii
 from simhash_hbase.dictionary import jieba_cut, jieba_tokenizer
 from simhash_hbase.fastsegment import FastSegmenter
-from simhash_hbase.fingerprint import Fingerprinter
+from simhash_hbase.fingerprints import Fingerprinter
 from simhash_hbase.longblocks import MAX_BLOCK, pieces
 from simhash_hbase.segment import Wording, bag, cut, segmenter
 from simhash_hbase.wordsums import WordSums

@@ -144,3 +144,10 @@ def test_a_run_is_bounded_wherever_it_begins(before, count):
     assert (
         bounded_marks(text) == "x" * before + "\u0301" * 30 + ("\u034f" + "\u0301" * (count - 30)) * (count > 30) + "é"
     )
+
+
+@pytest.mark.parametrize("end", ["e\u0301", "a\u0301\u0327", "\u1100\u1161\u11a8"])
+def test_a_letter_and_its_marks_at_the_end_stay_together(end):
+    text = "x" * (marks.PIECE - 1) + end
+
+    assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)

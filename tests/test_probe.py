@@ -11,7 +11,7 @@ from simhash_hbase.analysis import Analysis
 from simhash_hbase.analyzers import LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.config import open_index
 from simhash_hbase.errors import ProfileMismatch
-from simhash_hbase.fingerprint import Fingerprinter
+from simhash_hbase.fingerprints import Fingerprinter
 from simhash_hbase.idf import IdfTable
 from simhash_hbase.probe import probe_digest
 from simhash_hbase.profile import Profile

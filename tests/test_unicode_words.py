@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simhash_hbase.analyzers import JiebaAnalyzer, LearnedAnalyzer, word_set, word_tokens
 from simhash_hbase.blockruns import ASCII
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.fingerprint import Fingerprinter, fingerprint
+from simhash_hbase.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.idf import IdfTable
 from simhash_hbase.segment import Wording, bag, cut, cut_run, tokens
 from simhash_hbase.sketch import text_digests

@@ -10,7 +10,7 @@ from simhash_hbase import create_index, open_index
 from simhash_hbase.analysis import Analysis, learn_idf
 from simhash_hbase.config import create_store, resolve_profile
 from simhash_hbase.errors import ProfileMismatch
-from simhash_hbase.fingerprint import fingerprint
+from simhash_hbase.fingerprints import fingerprint
 from simhash_hbase.index import Index
 from simhash_hbase.profile import Profile
 
@@ -120,3 +120,15 @@ def test_full_width_and_upper_case_copies_are_found_under_learned():
             index.add(text, text)
         for copy in ("ＡＩ大模型ＧＰＴ发布２０２４年第３版，ｉｐ地址", "APPLE RELEASES NEW ＭＡＣＢＯＯＫ PRO"):
             assert [(match.distance, match.exact) for match in index.query(copy).matches] == [(0, True)]
+
+
+def test_learning_again_for_an_index_of_the_first_release_opens_it(tmp_path):
+    url, texts = f"file:{tmp_path / 'index'}", [f"L'été dernier, le président a signé la loi {n}." for n in range(50)]
+    profile, idf = resolve_profile(texts)
+    old = learn_idf(texts, words=None)
+    assert old.digest() != idf.digest()
+    as_it_was = profile.replace(words=None, idf=old.digest(), idf_documents=old.documents)
+    Index.create(create_store(url), as_it_was, idf=old).close()
+
+    with create_index(url, learn_from=texts, if_not_exists=True) as index:
+        assert index.profile.words is None

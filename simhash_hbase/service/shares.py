@@ -64,7 +64,7 @@ class Shares:
                 first.served.set()
                 continue
             left.append(first)
-            if not self._has(first.amount):
+            if not self._has(first.amount) and self._may(first.client, first.amount):
                 # Else large amounts would wait for ever behind small ones.
                 break
         self._waiting.extendleft(reversed(left))

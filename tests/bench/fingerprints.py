@@ -15,7 +15,7 @@ from bench.texts import are_shared, spread
 from bench.timing import in_turns
 from simhash_hbase.analyzers import JiebaAnalyzer
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.fingerprint import Fingerprinter
+from simhash_hbase.fingerprints import Fingerprinter
 from simhash_hbase.sketch import sketches_and_digests
 
 __all__ = ["measure_fingerprints"]

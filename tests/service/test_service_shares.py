@@ -42,6 +42,16 @@ def test_who_waits_is_served_in_order_and_whoever_waits_for_its_own_share_holds_
     )
 
 
+def test_a_large_amount_that_waits_for_its_client_s_own_share_holds_up_nobody():
+    shares = Shares(16)
+    assert shares.take("a", 12)
+    assert shares.take("b", 2)
+    large = shares.ask("a", 4)
+
+    assert shares.ask("c", 1).served.is_set()
+    assert not large.served.is_set()
+
+
 def test_a_large_amount_is_served_before_small_ones_that_came_later():
     async def waiting():
         shares = Shares(4)

@@ -38,7 +38,11 @@ _SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
     (lmdb.ReadersFullError, StoreBusy, "more reads are under way than max_readers allows"),
     (lmdb.BadValsizeError, InvalidArgument, "a row key with its qualifier has 1 to 511 bytes"),
     (lmdb.ReadonlyError, InvalidArgument, "it may not be written to"),
-    (lmdb.BadTxnError, StoreBusy, "an earlier error in this transaction has undone all of it"),
+    (
+        lmdb.BadTxnError,
+        CorruptIndex,
+        "an earlier error has undone the transaction: verify looks for damage",
+    ),
     (lmdb.PanicError, StoreUnavailable, "an earlier write failed half-way, the folder must be opened anew"),
 )
 

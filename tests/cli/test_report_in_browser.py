@@ -326,7 +326,7 @@ def test_hostile_ids_and_texts_run_nothing(browser, cli, tmp_path):
     with open_page(browser) as page:
         show(page, tmp_path)
 
-        assert page.title() == "Near-duplicates"
+        assert page.title() == f"Near-duplicates of {source}"
         assert page.locator("img").count() == 0
         assert page.locator("#pair-list summary bdi").all_inner_texts() == [evil + "0", evil + "1"]
         assert evil in page.locator(".row").first.text_content()
@@ -351,3 +351,20 @@ def test_without_javascript_the_figures_are_there_still(browser, plain):
     assert page.locator("#distances svg").is_visible()
     assert page.get_by_text("need JavaScript").is_visible()
     context.close()
+
+
+def test_ids_that_are_addresses_are_links_and_others_are_not(browser, cli, tmp_path):
+    ids = ["https://example.org/a", "javascript:alert(1)", "http://example.org/b?c=d", "not https://example.org/"]
+    source = write_jsonl(
+        tmp_path / "corpus.jsonl",
+        [{**document, "id": name} for name, document in zip(ids, near_copies(1, 4), strict=True)],
+    )
+    cli("dedup", "memory:", source, "--create", "--analyzer", "shingle", "--report", tmp_path / "report.html")
+    with open_page(browser) as page:
+        show(page, tmp_path)
+        page.locator("#cluster-list summary").first.click()
+
+        links = page.locator("a[target=_blank]").evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+        assert set(links) == {"https://example.org/a", "http://example.org/b?c=d"}
+        # A link inside of a summary would take its clicks.
+        assert page.locator("summary a").count() == 0

@@ -87,7 +87,8 @@ def format_of(source: Source, options: InputOptions) -> str:
 
 
 def _check_parquet(source: Source) -> None:
-    if source.name == STDIN:
+    # Where what comes in has been copied, there is a file.
+    if source.path is None:
         raise InvalidInput("Parquet cannot be read from standard input, its description is at its end: name a file")
     if source.compression is not None:
         raise InvalidInput(f"{source.name}: Parquet in a compressed file is not read: decompress it first")

@@ -260,7 +260,8 @@ def test_nothing_to_learn_from_is_a_failure_of_the_input(cli, tmp_path, content)
     decided = cli("dedup", url, file, "--create")
 
     assert (created.code, decided.code) == (1, 1)
-    assert created.err.endswith("simhash-hbase: there is no document to learn the idf from\n")
+    assert "simhash-hbase: there is no document to learn the idf from" in created.err
+    assert ("a.jsonl:1: the field 'text' is not a string but a number" in created.err) == bool(content)
     assert not (tmp_path / "i").exists()
 
 

@@ -33,11 +33,13 @@ def test_features_whose_weights_decide_nothing_are_refused_and_are_no_duplicates
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     url = f"file:{tmp_path / 'a'}"
 
-    done = cli("dedup", url, file, "--create", "--analyzer", "weighted", "--features-field", "levels")
+    weighted = ("--create", "--analyzer", "weighted", "--features-field", "levels")
+    done = cli("dedup", url, file, *weighted, "--rejects", tmp_path / "rejects")
+    rejects = [json.loads(line) for line in (tmp_path / "rejects").read_text().splitlines()]
 
     assert [record["id"] for record in done.records] == ["4"]
-    assert [f"{file}:{line}" in done.err for line in range(1, 6)] == [True] * 4 + [False]
-    assert done.err.count("the weights of the features are 0") == 4
+    assert [reject["line"] for reject in rejects] == [1, 2, 3, 4]
+    assert all("the weights of the features are 0" in reject["reason"] for reject in rejects)
 
 
 def test_metadata_fields_are_kept_with_the_document(cli, empty, tmp_path):

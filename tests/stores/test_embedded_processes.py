@@ -7,10 +7,11 @@ import sys
 import textwrap
 import time
 
+import lmdb
 import pytest
 
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, mapping
 from tests.patience import END_S
 from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 from tests.stores.test_embedded_folders import random_rows
@@ -162,6 +163,25 @@ def test_folders_open_while_other_processes_grow_the_map_all_the_time(store, fol
     again = EmbeddedStore.open(folder, SMALL)
     assert len(all_pairs(again)) == 400_000
     assert opened
+    again.close()
+
+
+def test_a_map_that_is_outgrown_within_the_driver_s_own_opening_is_opened_again(store, folder, monkeypatch):
+    real, calls = mapping.lmdb.open, []
+
+    def outgrown_once(*words, **options):
+        calls.append(options["map_size"])
+        if len(calls) == 1:
+            raise lmdb.MapResizedError
+        return real(*words, **options)
+
+    store.put_rows(rows_of((1, 1)), timestamp=1)
+    store.close()
+    monkeypatch.setattr(mapping.lmdb, "open", outgrown_once)
+    again = EmbeddedStore.open(folder, SMALL)
+
+    assert all_pairs(again) == [(1, 1)]
+    assert len(calls) == 2
     again.close()
 
 

@@ -96,6 +96,9 @@ def _open_within(path: str, options: EmbeddedOptions, *, writable: bool, lock: b
                 # Rows lie anywhere in the file: reading ahead is wasted as soon as it exceeds the memory.
                 readahead=False,
             )
+        except lmdb.MapResizedError:
+            # The driver begins a transaction of its own; another process grew the map just before. It is read anew.
+            continue
         except lmdb.MemoryError:
             # `ulimit -v` or a container refuses so much address space.
             size //= 2

@@ -19,7 +19,8 @@ pytestmark = [
 ]
 
 FILE = Path(__file__).parents[1] / "docker" / "compose.yaml"
-PROJECT = "simhash-hbase-test"
+# Each process has a project of its own: what one takes down is not what another brings up.
+PROJECT = f"simhash-hbase-test-{os.getpid()}"
 TEXT = "施工单位应当在开工前报告，没有按时报告的，由交通局通报批评。" * 9
 
 

@@ -15,12 +15,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simhash_hbase.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-    from simhash_hbase.answers import Answer, Match, Stored
-    from simhash_hbase.blocks import Scheme
-    from simhash_hbase.config import create_index, open_index
-    from simhash_hbase.dedup import Deduplicator
-    from simhash_hbase.distances import hamming
     from simhash_hbase.entries import Entries
     from simhash_hbase.errors import (
         ClaimContended,
@@ -46,13 +40,24 @@ if TYPE_CHECKING:
         Unsupported,
         WorkerLost,
     )
-    from simhash_hbase.fingerprints import Fingerprinter, cosine, fingerprint
-    from simhash_hbase.greedy import Decision
-    from simhash_hbase.hashes import WeakHashWarning
-    from simhash_hbase.idf import IdfTable
-    from simhash_hbase.index import Index
-    from simhash_hbase.profile import MatchRule, Profile
-    from simhash_hbase.rowkey import row_keys
+    from simhash_hbase.features.analyzers import (
+        Analyzer,
+        JiebaAnalyzer,
+        LearnedAnalyzer,
+        ShingleAnalyzer,
+        WeightedAnalyzer,
+    )
+    from simhash_hbase.features.fingerprints import Fingerprinter, cosine, fingerprint
+    from simhash_hbase.features.hashes import WeakHashWarning
+    from simhash_hbase.features.idf import IdfTable
+    from simhash_hbase.index.answers import Answer, Decision, Match, Stored
+    from simhash_hbase.index.decide.dedup import Deduplicator
+    from simhash_hbase.index.index import Index
+    from simhash_hbase.near import MatchRule, hamming
+    from simhash_hbase.opening import create_index, open_index
+    from simhash_hbase.profile import Profile
+    from simhash_hbase.rows.blocks import Scheme
+    from simhash_hbase.rows.keys import row_keys
 
 __all__ = [
     "Analyzer",
@@ -104,53 +109,50 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Analyzer": "analyzers",
-    "Answer": "answers",
-    "ClaimContended": "errors",
-    "CorruptIndex": "errors",
-    "Decision": "greedy",
-    "Deduplicator": "dedup",
-    "DocumentMissing": "errors",
-    "EmptyDocument": "errors",
-    "Entries": "entries",
-    "Fingerprinter": "fingerprints",
-    "IdfTable": "idf",
-    "Index": "index",
-    "IndexExists": "errors",
-    "IndexMissing": "errors",
-    "InvalidArgument": "errors",
-    "InvalidInput": "errors",
-    "InvalidProfile": "errors",
-    "JiebaAnalyzer": "analyzers",
-    "LearnedAnalyzer": "analyzers",
-    "Match": "answers",
-    "MatchRule": "profile",
-    "MissingExtra": "errors",
-    "NotAnIndex": "errors",
-    "Permanent": "errors",
-    "Profile": "profile",
-    "ProfileMismatch": "errors",
-    "Retryable": "errors",
-    "Scheme": "blocks",
-    "ShingleAnalyzer": "analyzers",
-    "SimhashError": "errors",
-    "StoreBusy": "errors",
-    "StoreFull": "errors",
-    "StoreRefused": "errors",
-    "StoreTimeout": "errors",
-    "StoreUnavailable": "errors",
-    "Stored": "answers",
-    "Unsupported": "errors",
-    "WeakHashWarning": "hashes",
-    "WeightedAnalyzer": "analyzers",
-    "WorkerLost": "errors",
-    "cosine": "fingerprints",
-    "create_index": "config",
-    "fingerprint": "fingerprints",
-    "hamming": "distances",
-    "open_index": "config",
-    "row_keys": "rowkey",
+    "entries": ("Entries",),
+    "errors": (
+        "ClaimContended",
+        "CorruptIndex",
+        "DocumentMissing",
+        "EmptyDocument",
+        "IndexExists",
+        "IndexMissing",
+        "InvalidArgument",
+        "InvalidInput",
+        "InvalidProfile",
+        "MissingExtra",
+        "NotAnIndex",
+        "Permanent",
+        "ProfileMismatch",
+        "Retryable",
+        "SimhashError",
+        "StoreBusy",
+        "StoreFull",
+        "StoreRefused",
+        "StoreTimeout",
+        "StoreUnavailable",
+        "Unsupported",
+        "WorkerLost",
+    ),
+    "features": (
+        "Analyzer",
+        "Fingerprinter",
+        "IdfTable",
+        "JiebaAnalyzer",
+        "LearnedAnalyzer",
+        "ShingleAnalyzer",
+        "WeakHashWarning",
+        "WeightedAnalyzer",
+        "cosine",
+        "fingerprint",
+    ),
+    "index": ("Answer", "Decision", "Deduplicator", "Index", "Match", "Stored"),
+    "near": ("MatchRule", "hamming"),
+    "opening": ("create_index", "open_index"),
+    "profile": ("Profile",),
+    "rows": ("Scheme", "row_keys"),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
@@ -158,8 +160,8 @@ def __getattr__(name: str) -> object:
 
     No module has the name of a public function: importing it would put the module in the function's place.
     """
-    if name in _HOMES:
-        found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _HOME_OF:
+        found: object = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
         globals()[name] = found
         return found
     if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:

@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
+from simhash_hbase.near import MatchRule
+from simhash_hbase.rows.blocks import Scheme
 
-__all__ = ["FORMAT_VERSION", "MatchRule", "Profile"]
+__all__ = ["FORMAT_VERSION", "Profile"]
 
 FORMAT_VERSION = 1
 
@@ -24,31 +25,6 @@ NEVER_COMPARED = ("versions", "extractor")
 """Fields that decide no fingerprint by themselves."""
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-
-
-class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
-    """When a candidate counts as a near-duplicate.
-
-    Notes
-    -----
-    ``distance``: every document within `distance` bits, and nothing else. ``verified``: of the candidates that the
-    scans bring within `radius` bits those whose sketches say `similarity` or more; it promises precision, not
-    completeness. A pair of which one side has no sketch is judged by `distance` under both.
-    """
-
-    match: Literal["distance", "verified"] = "verified"
-    """Which of the two rules."""
-    distance: Annotated[int, msgspec.Meta(ge=0, le=64)] = 3
-    """Bits that may differ."""
-    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.77
-    """Least estimated Jaccard similarity of 5-character shingles, under ``verified``."""
-    radius: Annotated[int, msgspec.Meta(ge=0, le=64)] = 7
-    """Bits that may differ before the sketch is asked, under ``verified``."""
-
-    @property
-    def reach(self) -> int:
-        """Bits within which a candidate is looked at at all."""
-        return max(self.distance, self.radius) if self.match == "verified" else self.distance
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,7 +67,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     jieba_idf: str | None = None
     """Digest of the idf table that jieba ships, for analyzer ``jieba``; an index of an earlier version has none."""
     probe: str | None = None
-    """Digest of what built-in texts become (see `simhash_hbase.probe`); None: not known, so not compared."""
+    """Digest of what built-in texts become (see `simhash_hbase.features.probe`); None: not known, so not compared."""
     versions: dict[str, str] | None = None
     """What was installed where the probe was made: an error names it where the probe differs."""
     extractor: dict[str, str] | None = None

@@ -13,10 +13,10 @@ from difflib import SequenceMatcher
 from multiprocessing import get_context
 from pathlib import Path
 
-from simhash_hbase.analyzers import JiebaAnalyzer, weigh_tokens
 from simhash_hbase.errors import MissingExtra
-from simhash_hbase.fingerprints import Fingerprinter, fingerprint
-from simhash_hbase.segment import cut, fast_available, segmenter
+from simhash_hbase.features.analyzers import JiebaAnalyzer, weigh_tokens
+from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
+from simhash_hbase.words.segment import cut, fast_available, segmenter
 
 ANALYZER = JiebaAnalyzer(top=200, words=None)
 FINGERPRINTER = Fingerprinter(ANALYZER)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.text import code_points
+from simhash_hbase.words.normal import code_points
 
 SHINGLE = 5
 CACHED_DOCUMENTS = 3_000

@@ -3,9 +3,9 @@
 import numpy as np
 from bruteforce import answered, entries
 
-from simhash_hbase.analysis import Analysis
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load
 from simhash_hbase.errors import Retryable
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, Place
 
 __all__ = ["CHANGES", "FIRST", "SECOND", "WRITERS", "beside", "found_at"]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
 
-from simhash_hbase.bulk import java
+from simhash_hbase.bulk import tools as java
 
 __all__ = ["shell_lines"]
 

@@ -7,11 +7,11 @@ from functools import partial
 
 from swapping import SwappingOnly
 
-from simhash_hbase import servertime
-from simhash_hbase.claim import Timer
 from simhash_hbase.errors import StoreTimeout
-from simhash_hbase.index import Index
-from simhash_hbase.servertime import time_below
+from simhash_hbase.index import servertime
+from simhash_hbase.index.claim import Timer
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.servertime import time_below
 from tests.patience import END_S
 
 

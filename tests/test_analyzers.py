@@ -4,7 +4,8 @@ import pytest
 from corpora import sample
 from plain_jieba import jieba
 
-from simhash_hbase.analyzers import (
+from simhash_hbase.errors import InvalidArgument, InvalidProfile
+from simhash_hbase.features.analyzers import (
     Analyzer,
     JiebaAnalyzer,
     LearnedAnalyzer,
@@ -12,8 +13,7 @@ from simhash_hbase.analyzers import (
     WeightedAnalyzer,
     word_tokens,
 )
-from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.idf import IdfTable, jieba_idf
+from simhash_hbase.features.idf import IdfTable, jieba_idf
 
 TABLE = IdfTable.learn([["the", "我"], ["the"], ["the", "hbase"]])
 TEXT = "我爱 HBase，我用 the HBase 和 of X\r\n搜索引擎 TF-IDF 版本12.1 很快的"

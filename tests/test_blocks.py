@@ -10,8 +10,8 @@ from bruteforce import ALL_BITS, flip
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import InvalidProfile
+from simhash_hbase.rows.blocks import Scheme
 
 SCHEMES = ["5x2", "4x1", "6x3", "7x4", "7x3", "8x4", "6x1", "2x1", "64x1"]
 fingerprints = st.integers(0, ALL_BITS)

@@ -8,15 +8,15 @@ from threading import Event
 import numpy as np
 import pytest
 
-from simhash_hbase.analysis import Analysis
 from simhash_hbase.bulk import HFileWriter, Spool, StoreWriter, begin, load
-from simhash_hbase.bulk.java import find_tools
 from simhash_hbase.bulk.places import staging_folder
+from simhash_hbase.bulk.tools import find_tools
 from simhash_hbase.errors import StoreRefused
-from simhash_hbase.index import Index
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
-from simhash_hbase.schema import TableSchema
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.memory import MemoryStore
 from tests.hbase_files import server_status

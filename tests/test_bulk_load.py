@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from simhash_hbase.analysis import Analysis
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load
 from simhash_hbase.bulk import spool as spool_module
 from simhash_hbase.bulk.manifest import read_manifest
 from simhash_hbase.errors import InvalidArgument, InvalidInput, StoreBusy
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.upkeep.openload import begin_load, read_open_load
 from simhash_hbase.inputs import Document, Place, Reject
-from simhash_hbase.openload import begin_load, read_open_load
-from simhash_hbase.pipeline import Chunk
+from simhash_hbase.pipeline.analyse import Chunk
 
 SHARED = np.random.default_rng(4).integers(0, 2**64, 400, dtype=np.uint64).tolist()
 

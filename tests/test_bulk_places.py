@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from simhash_hbase.bulk.java import find_tools
 from simhash_hbase.bulk.places import container_program, local_configuration, staging_folder
+from simhash_hbase.bulk.tools import find_tools
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
 
 

@@ -6,10 +6,10 @@ from bruteforce import ALL_BITS, clustered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase import candidates
-from simhash_hbase.blocks import Scheme
-from simhash_hbase.candidates import find_candidates, find_crowded
-from simhash_hbase.rowkey import block_rows
+from simhash_hbase.index import candidates
+from simhash_hbase.index.candidates import find_candidates, find_crowded
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.memory import MemoryStore
 
 NEVER = 1 << 30

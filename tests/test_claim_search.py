@@ -17,7 +17,7 @@ from claim_search.plan import Document, as_entries, make_round
 from claim_search.writers import Answer
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.rowkey import id_digest, member_row
+from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.memory import MemoryStore
 from tests.stores.hbase_server import address

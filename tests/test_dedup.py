@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from places import Clock, IndexMaker, Memory
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.stores.memory import MemoryStore
 
 BASE = 0x9E3779B97F4A7C15

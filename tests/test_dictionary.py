@@ -7,12 +7,12 @@ import sys
 
 import rjieba
 
-from simhash_hbase import dictionary
-from simhash_hbase.dictionary import jieba_file, jieba_tokenizer
+from simhash_hbase.words import dictionary
+from simhash_hbase.words.dictionary import jieba_file, jieba_tokenizer
 
 CUT = """
 import sys
-from simhash_hbase.segment import segmenter
+from simhash_hbase.words.segment import segmenter
 sys.stdout.reconfigure(encoding="utf-8")
 for name in ("fast", "jieba"):
     print(*segmenter(name)("手扶拖拉机专业的，用了C++20和TF2"), sep="|")

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase.alignment import align
+from simhash_hbase.compare.align import align
+from simhash_hbase.compare.differences import Piece, word_differences, words
 from simhash_hbase.demo.corpus import edited_copies
 from simhash_hbase.demo.texts import chinese
-from simhash_hbase.differences import Piece, word_differences, words
 
 # The first text that is cut loads the dictionary.
 relaxed = settings(deadline=None)

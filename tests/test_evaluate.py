@@ -10,7 +10,7 @@ from evaluate import CLASSICAL, LEARNED, RECALL_ONLY, Figures, bin_of, main, mea
 from labelled import Corpus, Similarities, folder, halves, read_corpus
 
 from simhash_hbase.demo.texts import chinese
-from simhash_hbase.sketch import jaccard
+from simhash_hbase.features.sketch import jaccard
 
 TEXTS = [
     "",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from simhash_hbase.explain import pulls
-from simhash_hbase.fingerprints import fingerprint
+from simhash_hbase.compare.explain import pulls
+from simhash_hbase.features.fingerprints import fingerprint
 
 WEIGHTS = st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(1, 20).map(float), min_size=1, max_size=9)
 

@@ -12,11 +12,17 @@ from corpora import sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase import wordsums
-from simhash_hbase.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer, word_tokens
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
-from simhash_hbase.fingerprints import SCALE, Fingerprinter, bit_sums, cosine, count_features, fingerprint
-from simhash_hbase.idf import IdfTable
+from simhash_hbase.features import wordsums
+from simhash_hbase.features.analyzers import (
+    JiebaAnalyzer,
+    LearnedAnalyzer,
+    ShingleAnalyzer,
+    WeightedAnalyzer,
+    word_tokens,
+)
+from simhash_hbase.features.fingerprints import SCALE, Fingerprinter, bit_sums, cosine, count_features, fingerprint
+from simhash_hbase.features.idf import IdfTable
 
 LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
 TABLE = IdfTable.learn([["the", "我", "索引"], ["the", "a"], ["the", "a"]])

@@ -13,7 +13,7 @@ import pytest
 from corpora import corpus_path
 
 from simhash_hbase import Index, Scheme, row_keys
-from simhash_hbase.config import open_index
+from simhash_hbase.opening import open_index
 from tests.stores.hbase_server import address, tables
 
 pytestmark = pytest.mark.hbase

@@ -11,10 +11,10 @@ from corpus import write_jsonl
 from results import finish, run, start
 
 from simhash_hbase.bulk.spool import SCRATCH
-from simhash_hbase.index import Index
+from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
-from simhash_hbase.rowkey import block_rows
-from simhash_hbase.schema import TableSchema
+from simhash_hbase.rows.keys import block_rows
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.hbase_files import server_status
 from tests.patience import END_S

@@ -3,7 +3,7 @@
 import pytest
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from tests.late_writers import CHANGES, FIRST, WRITERS, beside, found_at
 from tests.stores.faults import FaultyProxy, HeldRequest

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.schema import TableSchema
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.bruteforce import answered, entries
 from tests.hbase_files import server_status

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.analysis import Analysis
 from simhash_hbase.bulk import Spool, StoreWriter, begin, load
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, Place
-from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.records import DocumentState, encode
-from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row
+from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.bruteforce import answered, entries

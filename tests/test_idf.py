@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plain_jieba import jieba
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
-from simhash_hbase.idf import IdfTable, Reservoir, jieba_idf
+from simhash_hbase.features.idf import IdfTable, Reservoir, jieba_idf
 
 documents = st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=8)
 

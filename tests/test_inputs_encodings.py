@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simhash_hbase.inputs import InputOptions, read
-from simhash_hbase.inputs.detect import detect
+from simhash_hbase.inputs.stream.detect import detect
 
 DATA = Path(os.environ.get("SIMHASH_HBASE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SAMPLES = [

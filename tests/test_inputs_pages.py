@@ -10,9 +10,9 @@ from lxml.html import fromstring
 from sites import LAYOUTS, Site
 
 from simhash_hbase.inputs import Document, InputOptions, Page, Reject, extract, read, scan
-from simhash_hbase.inputs.extract import PAGE_BYTES
-from simhash_hbase.inputs.maintext import main_text
-from simhash_hbase.inputs.pagetree import layout_tables
+from simhash_hbase.inputs.page.extract import PAGE_BYTES
+from simhash_hbase.inputs.page.maintext import main_text
+from simhash_hbase.inputs.page.pagetree import layout_tables
 
 CHINESE = "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"
 TRADITIONAL = "今天的天氣很好，我們和孩子們去公園散步，大家都很高興。"

@@ -4,15 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase import asciiruns, fastsegment, longblocks, segment
-from simhash_hbase.analyzers import JiebaAnalyzer, word_tokens
-from simhash_hbase.asciiruns import cut_ascii
-from simhash_hbase.dictionary import jieba_cut, jieba_tokenizer
-from simhash_hbase.fastsegment import FastSegmenter
-from simhash_hbase.fingerprints import Fingerprinter
-from simhash_hbase.longblocks import MAX_BLOCK, pieces
-from simhash_hbase.segment import Wording, bag, cut, segmenter
-from simhash_hbase.wordsums import WordSums
+from simhash_hbase.features.analyzers import JiebaAnalyzer, word_tokens
+from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.features.wordsums import WordSums
+from simhash_hbase.words import ascii as asciiruns
+from simhash_hbase.words import fast as fastsegment
+from simhash_hbase.words import long as longblocks
+from simhash_hbase.words import segment
+from simhash_hbase.words.ascii import cut_ascii
+from simhash_hbase.words.dictionary import jieba_cut, jieba_tokenizer
+from simhash_hbase.words.fast import FastSegmenter
+from simhash_hbase.words.long import MAX_BLOCK, pieces
+from simhash_hbase.words.segment import Wording, bag, cut, segmenter
 
 plain = segmenter("jieba")
 ASCII_PIECES = ["C++", "c#", "AT&T", "AT", "&", "T", "+", "#", "c", "C", "1", ".", "2", "12", "%", "-", "_", "a", "Z9"]
@@ -150,7 +153,7 @@ def test_the_caches_keep_no_long_run():
 
 
 def test_the_tables_of_words_are_bounded_in_characters(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.wordsums._MAX_CHARACTERS", 50_000)
+    monkeypatch.setattr("simhash_hbase.features.wordsums._MAX_CHARACTERS", 50_000)
     texts = [f"第{number}篇 {number:05}" + "abcde" * 2000 for number in range(40)]
     sums = WordSums(JiebaAnalyzer(), hash="murmur3", seed=0)
 

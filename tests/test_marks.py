@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase import marks, text
-from simhash_hbase.marks import MAX_MARKS, bounded_marks, joining, normal_form, pieces
-from simhash_hbase.text import normalize
+from simhash_hbase.words import marks
+from simhash_hbase.words import normal as text
+from simhash_hbase.words.marks import MAX_MARKS, bounded_marks, joining, normal_form, pieces
+from simhash_hbase.words.normal import normalize
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 SOME_MARKS = "\u0301\u0315\u0327\u05b0\u3099\uff9e\u0f73\U0001d165"

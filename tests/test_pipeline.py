@@ -7,10 +7,10 @@ import pytest
 from sites import Site
 
 from simhash_hbase import Profile
-from simhash_hbase.analysis import Analysis
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject
-from simhash_hbase.inputs.extract import extracted
-from simhash_hbase.pipeline import analyse
+from simhash_hbase.inputs.page.extract import extracted
+from simhash_hbase.pipeline.analyse import analyse
 
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 OPTIONS = InputOptions()
@@ -19,7 +19,7 @@ BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]
 
 @pytest.fixture(autouse=True)
 def _short_chunks(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.chunks.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_DOCUMENTS", 50)
 
 
 def page(number, *, raw=None):
@@ -82,7 +82,9 @@ def test_nothing_depends_on_the_number_of_processes():
 def test_pages_are_extracted_in_the_workers(monkeypatch):
     chunks = analyse(records(400), ANALYSIS, workers=2)
     next(chunks)
-    monkeypatch.setattr("simhash_hbase.chunks.extract", lambda page: pytest.fail(f"extracted in process {os.getpid()}"))
+    monkeypatch.setattr(
+        "simhash_hbase.pipeline.chunks.extract", lambda page: pytest.fail(f"extracted in process {os.getpid()}")
+    )
 
     assert sum(len(chunk.kept) for chunk in chunks) > 200
 

@@ -5,16 +5,19 @@ import pickle
 import msgspec
 import pytest
 
-from simhash_hbase import analysis as analysis_module
-from simhash_hbase import config, create_index, fastsegment, probe
-from simhash_hbase.analysis import Analysis
-from simhash_hbase.analyzers import LearnedAnalyzer, ShingleAnalyzer
-from simhash_hbase.config import open_index
+from simhash_hbase import create_index
+from simhash_hbase import opening as config
 from simhash_hbase.errors import ProfileMismatch
-from simhash_hbase.fingerprints import Fingerprinter
-from simhash_hbase.idf import IdfTable
-from simhash_hbase.probe import probe_digest
+from simhash_hbase.features import analysis as analysis_module
+from simhash_hbase.features import probe
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.analyzers import LearnedAnalyzer, ShingleAnalyzer
+from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.features.probe import probe_digest
+from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile
+from simhash_hbase.words import fast as fastsegment
 
 SAMPLE = ["我们都是中国人", "我们 are here", "они тоже здесь"]
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
-from simhash_hbase.profile import FORMAT_VERSION, MatchRule, Profile
+from simhash_hbase.near import MatchRule
+from simhash_hbase.profile import FORMAT_VERSION, Profile
 
 options = st.fixed_dictionaries(
     {},

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase.analysis import Analysis
-from simhash_hbase.differences import Piece, word_differences
+from simhash_hbase.compare.differences import Piece, word_differences
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.report import Corpus, Run, duplicate_table, pairs, write_report

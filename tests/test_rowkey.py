@@ -8,9 +8,9 @@ from bruteforce import ALL_BITS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase import rowkey
-from simhash_hbase.blocks import Scheme
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rows import keys as rowkey
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import BlockRows
 
 DEFAULT = Scheme.parse("5x2")
 fingerprints = st.lists(st.integers(0, ALL_BITS), max_size=20)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from simhash_hbase.errors import IndexExists, InvalidArgument, NotAnIndex
-from simhash_hbase.schema import TableSchema, shell_script
+from simhash_hbase.rows.table import TableSchema, shell_script
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
-from simhash_hbase.stores.hbase.admin2 import Admin2
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.tables import create_table, find_table
+from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
 from tests.stores.hbase_server import address, hbase_options, tables
 
 FOLDER = Path(__file__).parents[1] / "schema"

@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_jieba import jieba
 
-from simhash_hbase import dictionary, fastsegment
-from simhash_hbase.blockruns import ASCII_RUN, ascii_runs
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.fastsegment import fast_available, fast_segmenter
-from simhash_hbase.segment import Wording, bag, cut, cut_run, dictionary_digest, segmenter
+from simhash_hbase.words import dictionary
+from simhash_hbase.words import fast as fastsegment
+from simhash_hbase.words.fast import fast_available, fast_segmenter
+from simhash_hbase.words.runs import ASCII_RUN, ascii_runs
+from simhash_hbase.words.segment import Wording, bag, cut, cut_run, dictionary_digest, segmenter
 
 plain = segmenter("jieba")
 

@@ -3,8 +3,8 @@
 import pytest
 from swapping import SwappingOnly
 
-from simhash_hbase import servertime
-from simhash_hbase.servertime import MARGIN_MS, server_time, time_below
+from simhash_hbase.index import servertime
+from simhash_hbase.index.servertime import MARGIN_MS, server_time, time_below
 from simhash_hbase.stores.memory import MemoryStore
 
 BEGIN_MS = 1_700_000_000_000

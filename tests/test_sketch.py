@@ -11,8 +11,8 @@ from corpora import sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase import marks, sketch
-from simhash_hbase.sketch import (
+from simhash_hbase.features import sketch
+from simhash_hbase.features.sketch import (
     jaccard,
     normalize,
     similarity,
@@ -20,6 +20,7 @@ from simhash_hbase.sketch import (
     sketches_and_digests,
     text_digests,
 )
+from simhash_hbase.words import marks
 
 
 def slowly_normalized(text):

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase.analyzers import JiebaAnalyzer, LearnedAnalyzer, word_set, word_tokens
-from simhash_hbase.blockruns import ASCII
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.fingerprints import Fingerprinter, fingerprint
-from simhash_hbase.idf import IdfTable
-from simhash_hbase.segment import Wording, bag, cut, cut_run, tokens
-from simhash_hbase.sketch import text_digests
-from simhash_hbase.unicodewords import MAX_WORD, bounded_word, canonical, stretches, unusual
-from simhash_hbase.wordclasses import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
+from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, word_set, word_tokens
+from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
+from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.features.sketch import text_digests
+from simhash_hbase.words.classes import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
+from simhash_hbase.words.runs import ASCII
+from simhash_hbase.words.segment import Wording, bag, cut, cut_run, tokens
+from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stretches, unusual
 
 WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd")
 TABLE = IdfTable.learn([["the", "закон", "法"], ["the", "закон"], ["the"]])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.analysis import Analysis, learn_idf
-from simhash_hbase.config import create_store, resolve_profile
 from simhash_hbase.errors import ProfileMismatch
-from simhash_hbase.fingerprints import fingerprint
-from simhash_hbase.index import Index
+from simhash_hbase.features.analysis import Analysis, learn_idf
+from simhash_hbase.features.fingerprints import fingerprint
+from simhash_hbase.index.index import Index
+from simhash_hbase.opening import create_store, resolve_profile
 from simhash_hbase.profile import Profile
 
 RUSSIAN = "Сегодня утром президент подписал новый закон о налогах"

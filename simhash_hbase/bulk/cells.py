@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.bulk.parts import Part
-from simhash_hbase.layout import (
+from simhash_hbase.rows.documents import DocumentState, Member, encode
+from simhash_hbase.rows.keys import document_row, member_rows
+from simhash_hbase.rows.layout import (
     BLOCK_ROW_BYTES,
     DOCUMENT_ROW_BYTES,
     FLAG_MEMBERS,
@@ -17,8 +19,6 @@ from simhash_hbase.layout import (
     SEGMENT_BYTES,
     STATE_QUALIFIER,
 )
-from simhash_hbase.records import DocumentState, Member, encode
-from simhash_hbase.rowkey import document_row, member_rows
 from simhash_hbase.stores.base import Cell
 
 __all__ = ["KEY", "CellBlock", "Sorter", "document_cells"]

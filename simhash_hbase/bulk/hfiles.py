@@ -11,7 +11,7 @@ import msgspec
 from simhash_hbase.bulk.cells import CellBlock
 from simhash_hbase.bulk.stream import pack_stream
 from simhash_hbase.errors import StoreRefused, StoreUnavailable
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rows.keys import BlockRows
 
 __all__ = ["FamilyFiles", "HFileWriter", "HFilesLoaded"]
 

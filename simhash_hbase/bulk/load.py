@@ -11,15 +11,15 @@ from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, document_cells
 from simhash_hbase.bulk.parts import Part
 from simhash_hbase.bulk.rows import sorted_block_rows
 from simhash_hbase.bulk.spool import Spool
-from simhash_hbase.changes import read_states
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index import BATCH_DOCUMENTS, Index
-from simhash_hbase.layout import FAMILY_DOCUMENTS
-from simhash_hbase.openload import MARGIN_MS, begin_load, end_load
-from simhash_hbase.records import DocumentState
-from simhash_hbase.rowkey import BlockRows, distinct
-from simhash_hbase.walk import Walk, Watch
+from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.index.upkeep.openload import MARGIN_MS, begin_load, end_load
+from simhash_hbase.index.upkeep.walk import Walk, Watch
+from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.keys import BlockRows, distinct
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 
 __all__ = ["Loaded", "Writer", "begin", "load"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
-from simhash_hbase.bulk.java import CLASS, JVM_OPTIONS
+from simhash_hbase.bulk.tools import CLASS, JVM_OPTIONS
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
 
 __all__ = ["container_program", "local_configuration", "staging_folder"]

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from itertools import islice
 
 from simhash_hbase.bulk.cells import CellBlock
-from simhash_hbase.layout import FAMILY_DOCUMENTS
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rows.keys import BlockRows
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store
 
 __all__ = ["StoreWriter"]

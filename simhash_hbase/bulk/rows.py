@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.blocks import Scheme
-from simhash_hbase.layout import PREFIX_BITS
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import BlockRows
+from simhash_hbase.rows.layout import PREFIX_BITS
 
 __all__ = ["ROWS_A_PASS", "sorted_block_rows"]
 
@@ -39,7 +39,7 @@ def sorted_block_rows(
     Yields
     ------
     BlockRows
-        Each sorted, and behind the one before; together what `simhash_hbase.rowkey.block_rows` makes of all at once.
+        Each sorted, and behind the one before; together what `simhash_hbase.rows.keys.block_rows` makes of all at once.
 
     Notes
     -----

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.layout import ID_DIGEST_BYTES
+from simhash_hbase.rows.layout import ID_DIGEST_BYTES
 
 __all__ = ["DIGEST", "SeenIds"]
 

@@ -6,8 +6,8 @@ from itertools import chain
 import numpy as np
 
 from simhash_hbase.bulk.cells import KEY_BYTES, CellBlock
-from simhash_hbase.layout import BLOCK_ROW_BYTES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.rowkey import BlockRows, pack_rows
+from simhash_hbase.rows.keys import BlockRows, pack_rows
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 
 __all__ = ["pack_stream"]
 

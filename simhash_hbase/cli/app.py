@@ -12,13 +12,13 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from simhash_hbase.cli.controls import harmless, secretless
 from simhash_hbase.cli.help import CONFIG, Command, Option, option
-from simhash_hbase.cli.interrupts import Stopped, stoppable
-from simhash_hbase.cli.sentences import sentence_of
+from simhash_hbase.cli.screen.controls import harmless, secretless
+from simhash_hbase.cli.screen.interrupts import Stopped, stoppable
+from simhash_hbase.cli.screen.sentences import sentence_of
+from simhash_hbase.cli.screen.standard import discard_output, set_up_streams
 from simhash_hbase.cli.settings import load_settings, with_sources
 from simhash_hbase.cli.shell import VARIABLE
-from simhash_hbase.cli.standard import discard_output, set_up_streams
 from simhash_hbase.cli.state import State
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
@@ -80,7 +80,7 @@ class _Group(Command, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"simhash_hbase.cli.{cmd_name}")
+        module = import_module(f"simhash_hbase.cli.commands.{cmd_name}")
         command: click.Command = module.command
         return command
 

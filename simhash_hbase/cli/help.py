@@ -13,7 +13,7 @@ __all__ = ["CONFIG", "Command", "Option", "option"]
 
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
-CONFIG = "simhash_hbase.config"
+CONFIG = "simhash_hbase.opening"
 """Where a context has the name of the settings file."""
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 

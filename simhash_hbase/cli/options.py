@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 import click
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.cli.help import option
 from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.cli.state import State
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS
-from simhash_hbase.schema import COMPRESSIONS
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.table import COMPRESSIONS
 
 __all__ = [
     "debug_option",

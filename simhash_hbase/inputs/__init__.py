@@ -1,14 +1,14 @@
 """Readers of documents: JSON lines, CSV, plain text, web pages, crawls, Parquet and folders, compressed or not."""
 
-from simhash_hbase.inputs.extract import extract
 from simhash_hbase.inputs.headers import LINES, Beginning, headers
 from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, InputOptions
+from simhash_hbase.inputs.page.extract import extract
 from simhash_hbase.inputs.reading import read, scan
 from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
 from simhash_hbase.inputs.rejects import repeated_id, write_rejects
 from simhash_hbase.inputs.simhashes import parse_simhash
 from simhash_hbase.inputs.sources import source_files, source_folders, total_bytes
-from simhash_hbase.inputs.streams import Progress
+from simhash_hbase.inputs.stream.streams import Progress
 
 __all__ = [
     "DOCUMENT_BYTES",

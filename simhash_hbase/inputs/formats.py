@@ -7,7 +7,7 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.options import FORMATS, InputOptions
 from simhash_hbase.inputs.records import Scanned
 from simhash_hbase.inputs.sources import STDIN, Source
-from simhash_hbase.inputs.streams import Progress
+from simhash_hbase.inputs.stream.streams import Progress
 
 Reader = Callable[[Source, InputOptions, Progress], Iterator[Scanned]]
 
@@ -17,10 +17,10 @@ READERS = {
     "tsv": ("csvfile", "read_tsv"),
     "text": ("textlines", "read_text_lines"),
     "folder": ("wholefile", "read_whole_file"),
-    "html": ("htmlfile", "read_html"),
-    "warc": ("warcfile", "read_warc"),
-    "wet": ("warcfile", "read_warc"),
-    "parquet": ("parquetfile", "read_parquet"),
+    "html": ("page.htmlfile", "read_html"),
+    "warc": ("crawl.warcfile", "read_warc"),
+    "wet": ("crawl.warcfile", "read_warc"),
+    "parquet": ("parquet.parquetfile", "read_parquet"),
 }
 """Module and function; a new format is one file, one line here, its name in `FORMATS` and its suffixes below."""
 

@@ -8,7 +8,7 @@ from simhash_hbase.inputs.csvfile import DELIMITERS, read_header
 from simhash_hbase.inputs.formats import format_of
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.sources import Source, expand, files
-from simhash_hbase.inputs.streams import Progress, open_stream
+from simhash_hbase.inputs.stream.streams import Progress, open_stream
 
 LINES = frozenset({"jsonl", "csv", "tsv", "text"})
 """Formats whose records are lines, so that a file has one encoding for all of them."""

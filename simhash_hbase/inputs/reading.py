@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from simhash_hbase.errors import InvalidInput, SimhashError
-from simhash_hbase.inputs.extract import extracted
 from simhash_hbase.inputs.formats import format_of, reader_of
 from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
 from simhash_hbase.inputs.sources import Source, expand, files, shown
-from simhash_hbase.inputs.streams import Progress
+from simhash_hbase.inputs.stream.streams import Progress
 
 _SHOWN = 200
 """Characters of what a library says."""

@@ -8,7 +8,7 @@ from simhash_hbase.inputs.fields import checked_text
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Document, Place, Record, Reject
 from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress, Stream, open_stream, take_all
+from simhash_hbase.inputs.stream.streams import Progress, Stream, open_stream, take_all
 
 
 def read_whole_file(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:

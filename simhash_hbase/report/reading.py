@@ -4,14 +4,14 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from simhash_hbase.analysis import Analysis
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Record, Reject, Scanned, repeated_id, scan
-from simhash_hbase.inputs.extract import extracted
-from simhash_hbase.pipeline import analyse
+from simhash_hbase.inputs.page.extract import extracted
+from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.report.duplicates import Decided, read_decisions
 from simhash_hbase.report.meter import Meter
-from simhash_hbase.rowkey import id_digest
+from simhash_hbase.rows.keys import id_digest
 
 __all__ = ["COMPARED_CHARACTERS", "Corpus", "Reading", "Text", "read_again", "text_of"]
 

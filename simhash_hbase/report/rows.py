@@ -6,7 +6,7 @@ from itertools import groupby
 
 import msgspec
 
-from simhash_hbase.differences import Piece
+from simhash_hbase.compare.differences import Piece
 
 __all__ = ["Gap", "Row", "Segment", "pair_rows"]
 

@@ -9,9 +9,9 @@ from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from simhash_hbase.service.core import Service
-from simhash_hbase.service.middleware import VOUCH
-from simhash_hbase.service.problems import Problem
-from simhash_hbase.service.trail import Trail
+from simhash_hbase.service.http.middleware import VOUCH
+from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.service.http.trail import Trail
 
 __all__ = ["Metering", "Reading", "Writing", "is_loopback"]
 

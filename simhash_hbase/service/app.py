@@ -13,14 +13,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 
-from simhash_hbase.index import Index
+from simhash_hbase.index.index import Index
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.keys import Keyring
+from simhash_hbase.service.http.keys import Keyring
+from simhash_hbase.service.http.metrics import Metrics
+from simhash_hbase.service.http.middleware import Surround
+from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.limits import Limits
-from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.middleware import Surround
-from simhash_hbase.service.problems import Problem
 from simhash_hbase.service.routes import ROUTERS
 from simhash_hbase.service.routes.console import Parts
 from simhash_hbase.service.schemas import SCHEMAS

@@ -13,21 +13,21 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.index import Index
+from simhash_hbase.index.index import Index
 from simhash_hbase.service.connections import Connections
 from simhash_hbase.service.engine import Engine
+from simhash_hbase.service.http.keys import LOOK_S, Keyring
+from simhash_hbase.service.http.logs import logger
+from simhash_hbase.service.http.metrics import Metrics
+from simhash_hbase.service.http.problems import Problem, of_error
+from simhash_hbase.service.http.trail import Trail
 from simhash_hbase.service.intake import Turns
 from simhash_hbase.service.items import Item, decode
-from simhash_hbase.service.keys import LOOK_S, Keyring
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, is_large
-from simhash_hbase.service.lines import End, Lines
-from simhash_hbase.service.logs import logger
-from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.operations import Operation, Record, analyse_raw, run_analysed, run_one
-from simhash_hbase.service.problems import Problem, of_error
 from simhash_hbase.service.shares import Shares
-from simhash_hbase.service.streams import Stream
-from simhash_hbase.service.trail import Trail
+from simhash_hbase.service.stream.lines import End, Lines
+from simhash_hbase.service.stream.streams import Stream
 
 __all__ = ["JSON", "NDJSON", "Service"]
 

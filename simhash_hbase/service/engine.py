@@ -11,14 +11,14 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
-from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
-from simhash_hbase.index import Index
-from simhash_hbase.lanes import Lane
-from simhash_hbase.ownrows import read_idf, read_profile
+from simhash_hbase.features.analysis import Analysed, Analysis
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.ownrows import read_idf, read_profile
+from simhash_hbase.index.upkeep.stats import Stats
+from simhash_hbase.pipeline.lanes import Lane
+from simhash_hbase.pipeline.workers import Payload, Workers, translated, work
 from simhash_hbase.service.shares import Shares
-from simhash_hbase.stats import Stats
-from simhash_hbase.workers import Payload, Workers, translated, work
 
 __all__ = ["Engine"]
 

@@ -7,7 +7,7 @@ import msgspec
 from simhash_hbase.entries import metadata_problem
 from simhash_hbase.inputs import Document, InputOptions, Place
 from simhash_hbase.inputs.fields import Builder
-from simhash_hbase.service.problems import Problem
+from simhash_hbase.service.http.problems import Problem
 
 __all__ = ["Item", "decode", "document_or_id"]
 

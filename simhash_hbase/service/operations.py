@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from simhash_hbase.analysis import Analysed, Analysis
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import ClaimContended, EmptyDocument
-from simhash_hbase.index import BATCH_DOCUMENTS, Index
-from simhash_hbase.profile import MatchRule
-from simhash_hbase.results import answer_record, decision_record, hex_simhash, stored_record
+from simhash_hbase.features.analysis import Analysed, Analysis
+from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.index.results import answer_record, decision_record, hex_simhash, stored_record
+from simhash_hbase.near import MatchRule
+from simhash_hbase.pipeline.workers import payload, work
+from simhash_hbase.service.http.problems import Problem, of_error
 from simhash_hbase.service.items import Item, decode, document_or_id
-from simhash_hbase.service.problems import Problem, of_error
-from simhash_hbase.workers import payload, work
 
 __all__ = ["ADD", "CLAIM", "GET", "REMOVE", "Operation", "Record", "analyse_raw", "query", "run_analysed", "run_one"]
 

@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.access import is_loopback
 from simhash_hbase.service.core import Service
-from simhash_hbase.service.logs import logger
-from simhash_hbase.service.protocol import GuardedProtocol
+from simhash_hbase.service.http.logs import logger
+from simhash_hbase.service.http.protocol import GuardedProtocol
 
 __all__ = ["listen", "serve"]
 

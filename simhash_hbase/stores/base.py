@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rows.keys import BlockRows
 
 __all__ = [
     "UNLIMITED",
@@ -136,7 +136,7 @@ class Store(Protocol):
         Parameters
         ----------
         rows : BlockRows
-            Sorted, as `simhash_hbase.rowkey.block_rows` makes them.
+            Sorted, as `simhash_hbase.rows.keys.block_rows` makes them.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class Store(Protocol):
         Parameters
         ----------
         rows : BlockRows
-            Sorted, as `simhash_hbase.rowkey.block_rows` makes them.
+            Sorted, as `simhash_hbase.rows.keys.block_rows` makes them.
         timestamp : int
             Milliseconds. A store with deletes that hide later writes needs it; others ignore it.
         """

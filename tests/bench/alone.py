@@ -2,9 +2,9 @@
 
 import sys
 
-from simhash_hbase.config import create_index
 from simhash_hbase.inputs import InputOptions, read
-from simhash_hbase.pipeline import analyse
+from simhash_hbase.opening import create_index
+from simhash_hbase.pipeline.analyse import analyse
 
 
 def main(path: str) -> None:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from bench.machine import anonymous_bytes
 from bench.peers import peer
-from simhash_hbase.candidates import find_candidates
-from simhash_hbase.index import Index
+from simhash_hbase.index.candidates import find_candidates
+from simhash_hbase.index.index import Index
 
 __all__ = ["DISTANCE", "Contestant", "Faiss", "Ours", "PyPI"]
 

@@ -13,10 +13,10 @@ from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate, times
 from bench.texts import are_shared, spread
 from bench.timing import in_turns
-from simhash_hbase.analyzers import JiebaAnalyzer
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.fingerprints import Fingerprinter
-from simhash_hbase.sketch import sketches_and_digests
+from simhash_hbase.features.analyzers import JiebaAnalyzer
+from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.features.sketch import sketches_and_digests
 
 __all__ = ["measure_fingerprints"]
 

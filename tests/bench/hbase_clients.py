@@ -14,11 +14,11 @@ from bench.contestants import DISTANCE
 from bench.hbase_instance import Instance
 from bench.hbase_peer import AsyncPeer, async_peer
 from bench.peers import peer
-from simhash_hbase.candidates import find_candidates
-from simhash_hbase.distances import distances
 from simhash_hbase.errors import SimhashError
+from simhash_hbase.index.candidates import find_candidates
+from simhash_hbase.near import distances
 from simhash_hbase.profile import Profile
-from simhash_hbase.rowkey import pack_prefixes, unpack_rows
+from simhash_hbase.rows.keys import pack_prefixes, unpack_rows
 from simhash_hbase.stores.hbase import HBaseStore
 
 __all__ = ["IN_FLIGHT", "PROFILE", "Answered", "Client", "Java", "Ours", "Simhashes", "clients_of"]

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.hbase_instance import CACHE, Instance
-from simhash_hbase.blocks import Scheme
-from simhash_hbase.bulk.java import TREE
+from simhash_hbase.bulk.tools import TREE
 from simhash_hbase.errors import StoreRefused
-from simhash_hbase.rowkey import pack_prefixes
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import pack_prefixes
 
 __all__ = ["AsyncPeer", "async_peer", "rewrite"]
 

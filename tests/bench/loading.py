@@ -10,10 +10,10 @@ from bench.machine import anonymous_bytes
 from bench.made import made_entries
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
-from simhash_hbase.blocks import Scheme
-from simhash_hbase.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
 from simhash_hbase.profile import Profile
-from simhash_hbase.rowkey import block_rows
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 __all__ = ["measure_load"]

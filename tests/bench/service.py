@@ -10,9 +10,9 @@ from bench.service_client import Served, body_of, new_index
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
 from bench.timing import one_by_one, percentile
-from simhash_hbase.config import open_index
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.index import Index
+from simhash_hbase.index.index import Index
+from simhash_hbase.opening import open_index
 
 __all__ = ["measure_service"]
 

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Self
 
-from simhash_hbase.config import create_index
 from simhash_hbase.errors import SimhashError
+from simhash_hbase.opening import create_index
 
 __all__ = ["Served", "body_of", "new_index"]
 

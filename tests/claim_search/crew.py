@@ -19,7 +19,7 @@ LAST_WORDS_S = 5.0
 AHEAD_MS = 60_000
 # Not a fork of this process: it has an index open, and threads.
 _processes = get_context("forkserver")
-_processes.set_forkserver_preload(["claim_search.writers", "simhash_hbase.config", "simhash_hbase.stores.embedded"])
+_processes.set_forkserver_preload(["claim_search.writers", "simhash_hbase.opening", "simhash_hbase.stores.embedded"])
 
 Task = list[list[Document]]
 

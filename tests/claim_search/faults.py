@@ -10,7 +10,7 @@ from random import Random
 from swapping import SwappingOnly
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
-from simhash_hbase.layout import STATE_QUALIFIER
+from simhash_hbase.rows.layout import STATE_QUALIFIER
 from simhash_hbase.stores.base import Store
 
 SOON_S = 0.01

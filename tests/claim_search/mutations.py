@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from simhash_hbase.changes import read_states
-from simhash_hbase.claim import atomic, look, protocol
-from simhash_hbase.claim import commit as commits
-from simhash_hbase.claim.cells import as_duplicate
-from simhash_hbase.claim.run import Claim, Run, Step
-from simhash_hbase.greedy import Decision
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.claim import atomic, look, protocol
+from simhash_hbase.index.claim import commit as commits
+from simhash_hbase.index.claim.batch import Claim, Run, Step
+from simhash_hbase.index.claim.states import as_duplicate
 
 
 def take_out(name: str) -> None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from simhash_hbase.config import create_store, open_store
-from simhash_hbase.index import Index
+from simhash_hbase.index.index import Index
+from simhash_hbase.opening import create_store, open_store
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.base import Store
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore

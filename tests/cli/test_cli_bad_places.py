@@ -8,11 +8,11 @@ from itertools import product
 import pytest
 from results import run
 
-from simhash_hbase.config import open_store
-from simhash_hbase.layout import VALUE_QUALIFIER
-from simhash_hbase.ownrows import read_profile
-from simhash_hbase.probe import extractor_versions
-from simhash_hbase.rowkey import index_row
+from simhash_hbase.features.probe import extractor_versions
+from simhash_hbase.index.ownrows import read_profile
+from simhash_hbase.opening import open_store
+from simhash_hbase.rows.keys import index_row
+from simhash_hbase.rows.layout import VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 
 OTHER_THINGS = ["a file", "a folder with other files", "another LMDB file", "an empty folder"]

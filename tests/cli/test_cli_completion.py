@@ -13,7 +13,7 @@ from results import run
 from terminal import open_terminal, read_some, without_styles
 
 from simhash_hbase.cli.app import COMMANDS
-from simhash_hbase.cli.completion import command
+from simhash_hbase.cli.commands.completion import command
 from tests.patience import END_S
 
 PROGRAMS = Path(sys.executable).parent

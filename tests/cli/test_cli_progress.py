@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase.cli.progress import LINE_EVERY_S, WINDOW_S, Lines, Pace
-from simhash_hbase.walk import Walk
+from simhash_hbase.cli.screen.progress import LINE_EVERY_S, WINDOW_S, Lines, Pace
+from simhash_hbase.index.upkeep.walk import Walk
 
 
 class Clock:

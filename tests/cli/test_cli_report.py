@@ -15,7 +15,7 @@ from reports import marked, read_report, texts_of
 from results import command, run
 from sites import Site
 
-from simhash_hbase.cli import dedup
+from simhash_hbase.cli.commands import dedup
 from simhash_hbase.report import reading
 
 SHINGLES = ("--create", "--analyzer", "shingle")

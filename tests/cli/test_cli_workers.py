@@ -6,11 +6,11 @@ from itertools import count
 import pytest
 
 from simhash_hbase import Profile
-from simhash_hbase.analysis import Analysis
-from simhash_hbase.cli import documents
+from simhash_hbase.cli.corpus import documents
 from simhash_hbase.errors import Retryable, WorkerLost
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, Place
-from simhash_hbase.pipeline import analyse
+from simhash_hbase.pipeline.analyse import analyse
 
 
 def _forever(*_):

@@ -12,8 +12,8 @@ from corpus import near_copies, write_jsonl
 from playwright.sync_api import expect
 from results import run
 
+from simhash_hbase.compare.differences import word_differences
 from simhash_hbase.demo import documents
-from simhash_hbase.differences import word_differences
 from tests.chromium import NARROW, WIDE, open_page
 from tests.picture import take
 

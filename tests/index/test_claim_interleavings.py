@@ -8,11 +8,11 @@ from stepping import Stage
 from swapping import SwappingOnly
 
 from simhash_hbase import ClaimContended, Index, Profile
-from simhash_hbase.changes import read_states
-from simhash_hbase.claim.cells import renewed
-from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.records import FOUND_STATES, DocumentState, abandoned, decode_document, encode
-from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.claim.states import renewed
+from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, abandoned, decode_document, encode
+from simhash_hbase.rows.keys import document_row, id_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.memory import MemoryStore
 

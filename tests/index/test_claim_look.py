@@ -5,12 +5,12 @@ from bruteforce import entries
 from swapping import SwappingOnly
 
 from simhash_hbase import Profile
-from simhash_hbase.changes import read_states
-from simhash_hbase.claim.look import look
-from simhash_hbase.claim.run import Claim, Neighbour, Run, Step, Timer, Watch
-from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.records import DocumentState, encode
-from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.claim.batch import Claim, Neighbour, Run, Step, Timer, Watch
+from simhash_hbase.index.claim.look import look
+from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.keys import document_row, id_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.memory import MemoryStore
 

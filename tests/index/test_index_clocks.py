@@ -11,8 +11,8 @@ from tombstones import TombstoneStore
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.errors import StoreTimeout
-from simhash_hbase.layout import FAMILY_DOCUMENTS
-from simhash_hbase.rowkey import block_rows, id_digest, member_row
+from simhash_hbase.rows.keys import block_rows, id_digest, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.stores.hbase_server import hbase_options, tables

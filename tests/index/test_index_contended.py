@@ -6,8 +6,9 @@ import pytest
 from bruteforce import entries
 from swapping import SwappingOnly
 
-from simhash_hbase import Index, Profile, changes
+from simhash_hbase import Index, Profile
 from simhash_hbase.errors import StoreBusy
+from simhash_hbase.index import changes
 from simhash_hbase.stores.memory import MemoryStore
 
 

@@ -8,7 +8,7 @@ from bruteforce import clustered, entries
 from noting import NotingStore
 from swapping import SwappingOnly
 
-from simhash_hbase.index import Index
+from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 
 BASE = 0x9E3779B97F4A7C15

@@ -7,12 +7,12 @@ from noting import NotingStore
 from tombstones import TombstoneStore
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.changes import read_states
-from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.records import DocumentState, encode
-from simhash_hbase.rowkey import block_rows, document_row, id_digest, member_row
+from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.upkeep.verify import _unchanged
+from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.upkeep import _unchanged
 
 BASE = 0x9E3779B97F4A7C15
 DAY_MS = 86_400_000

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from places import CLAIMING_PLACES, HBASE_PLACES, Clock, IndexMaker, Memory, Swapping
 from swapping import SwappingOnly
 
-from simhash_hbase import Index, candidates, members, search
-from simhash_hbase.layout import FAMILY_DOCUMENTS
-from simhash_hbase.rowkey import id_digest, member_row
+from simhash_hbase import Index
+from simhash_hbase.index import candidates, members, search
+from simhash_hbase.rows.keys import id_digest, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
 
 BASE = 0x9E3779B97F4A7C15

@@ -5,10 +5,10 @@ import pytest
 from bruteforce import answered, entries
 
 from simhash_hbase.errors import StoreBusy
-from simhash_hbase.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.openload import begin_load, end_load
-from simhash_hbase.records import Member, encode
-from simhash_hbase.rowkey import BlockRows, block_rows, document_row, id_digest, member_row
+from simhash_hbase.index.upkeep.openload import begin_load, end_load
+from simhash_hbase.rows.documents import Member, encode
+from simhash_hbase.rows.keys import BlockRows, block_rows, document_row, id_digest, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 
 BASE = 0x9E3779B97F4A7C15

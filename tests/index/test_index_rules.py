@@ -5,8 +5,8 @@ import random
 import pytest
 from bruteforce import ALL_BITS, answered, clustered, entries, flip, flips, similarity, sketch_near
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.blocks import Scheme
 
 BASE = 0x9E3779B97F4A7C15
 SKETCH = random.Random(7).getrandbits(512)

@@ -5,7 +5,8 @@ from bruteforce import entries
 from stepping import know_time
 from swapping import SwappingOnly
 
-from simhash_hbase import Index, Profile, StoreTimeout, changes
+from simhash_hbase import Index, Profile, StoreTimeout
+from simhash_hbase.index import changes
 from simhash_hbase.stores.memory import MemoryStore
 
 OPERATIONS = {

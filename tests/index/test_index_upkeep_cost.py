@@ -9,7 +9,7 @@ from noting import NotingStore
 from swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.rowkey import block_rows
+from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 BASE = 0x9E3779B97F4A7C15
@@ -40,7 +40,7 @@ def peak_bytes(act):
 
 @pytest.mark.parametrize("repair", [False, True])
 def test_verify_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, repair, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.upkeep.PAGE", 500)
+    monkeypatch.setattr("simhash_hbase.index.upkeep.verify.PAGE", 500)
     found = []
 
     taken = peak_bytes(lambda: found.append(crowded.verify(repair=repair)))
@@ -51,7 +51,7 @@ def test_verify_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded
 
 
 def test_vacuum_takes_memory_by_its_page_and_not_by_the_rows_of_a_prefix(crowded, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.vacuum.PAGE", 500)
+    monkeypatch.setattr("simhash_hbase.index.upkeep.vacuum.PAGE", 500)
     swept = []
 
     taken = peak_bytes(lambda: swept.append(crowded.vacuum()))

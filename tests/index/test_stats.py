@@ -10,12 +10,13 @@ from bruteforce import entries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase import Profile, sampling, stats, tally
-from simhash_hbase.index import Index
-from simhash_hbase.layout import PREFIX_BITS
-from simhash_hbase.rowkey import block_rows
-from simhash_hbase.sampling import region_bounds, sampled_slices, whole_slices
-from simhash_hbase.schema import TableSchema
+from simhash_hbase import Profile
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.upkeep import sampling, stats, tally
+from simhash_hbase.index.upkeep.sampling import region_bounds, sampled_slices, whole_slices
+from simhash_hbase.rows.keys import block_rows
+from simhash_hbase.rows.layout import PREFIX_BITS
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
 from tests.stores.hbase_server import hbase_options, tables
 

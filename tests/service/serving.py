@@ -15,7 +15,7 @@ from typing import TypeVar
 import httpx
 from corpus import SYLLABLES
 
-from simhash_hbase.service.keys import make_key
+from simhash_hbase.service.http.keys import make_key
 from tests.patience import END_S
 
 __all__ = ["JSON", "NDJSON", "Server", "check_log", "lines", "ndjson", "serving", "wait_for"]

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from prometheus import DOCKER
 
 from simhash_hbase.cli.app import COMMANDS, cli
-from simhash_hbase.service.keys import Keyring
+from simhash_hbase.service.http.keys import Keyring
 
 COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 SERVICES = COMPOSE["services"]

@@ -18,7 +18,7 @@ from serving import serving
 
 from simhash_hbase import Index, create_index, open_index
 from simhash_hbase import report as report_package
-from simhash_hbase.differences import word_differences
+from simhash_hbase.compare.differences import word_differences
 from simhash_hbase.service.routes import console as console_package
 from simhash_hbase.stores.embedded import EmbeddedStore
 from tests.chromium import NARROW, WIDE, open_page

@@ -12,8 +12,8 @@ from corpus import text
 from serving import JSON, NDJSON, lines, ndjson, serving
 
 from simhash_hbase import ClaimContended, Index, open_index
+from simhash_hbase.index.results import decision_record
 from simhash_hbase.profile import Profile
-from simhash_hbase.results import decision_record
 from simhash_hbase.service import create_app
 from simhash_hbase.stores.memory import MemoryStore
 from tests.stores.hbase_server import address

@@ -6,9 +6,9 @@ import socket
 import pytest
 from serving import NDJSON
 
-from simhash_hbase.service import middleware
-from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.middleware import HANG_UP, Surround
+from simhash_hbase.service.http import middleware
+from simhash_hbase.service.http.metrics import Metrics
+from simhash_hbase.service.http.middleware import HANG_UP, Surround
 from simhash_hbase.service.server import listen
 from simhash_hbase.stores.memory import MemoryStore
 

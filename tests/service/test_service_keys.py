@@ -10,7 +10,7 @@ from duplex import Duplex
 from serving import serving, wait_for
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.service.keys import Keyring, make_key
+from simhash_hbase.service.http.keys import Keyring, make_key
 
 
 def status(server, key):

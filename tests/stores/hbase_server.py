@@ -10,10 +10,10 @@ from pathlib import Path
 
 from provision.gateways import parse_gateways
 
-from simhash_hbase.schema import TableSchema
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
-from simhash_hbase.stores.hbase.admin2 import Admin2
 from simhash_hbase.stores.hbase.gateways import Gateways
+from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
 from tests.gates import absent
 
 __all__ = ["HBASE_MAKERS", "Tables", "address", "drop_tables", "hbase_options", "tables"]

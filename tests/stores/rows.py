@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rows.keys import BlockRows
 
 LAST_PREFIX = (1 << 40) - 1
 LAST_SIMHASH = (1 << 64) - 1

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rowkey import BlockRows, block_rows
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import BlockRows, block_rows
 from tests.stores.rows import LAST_PREFIX, LAST_SIMHASH, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 EDGES = [

@@ -3,7 +3,7 @@
 import pytest
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rowkey import document_row, id_digest
+from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.base import Cell, CompareAndSet, Swap
 from tests.stores.rows import all_cells
 

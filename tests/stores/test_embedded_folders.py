@@ -19,7 +19,7 @@ from simhash_hbase.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 from simhash_hbase.stores.embedded import rows as rows_module

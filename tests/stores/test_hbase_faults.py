@@ -11,14 +11,15 @@ from itertools import count
 import numpy as np
 import pytest
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, StoreUnavailable
-from simhash_hbase.rowkey import BlockRows, block_rows
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import BlockRows, block_rows
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import Gateway, HBaseStore, exchange
-from simhash_hbase.stores.hbase.admin2 import Admin2
+from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.wire import Call
+from simhash_hbase.stores.hbase.thrift import exchange
+from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
+from simhash_hbase.stores.hbase.thrift.wire import Call
 from tests.stores.faults import Chaos, FaultyProxy
 from tests.stores.hbase_server import address, hbase_options, tables
 from tests.stores.own_gateway import own_gateway

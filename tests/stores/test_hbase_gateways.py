@@ -8,7 +8,7 @@ import pytest
 
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
-from simhash_hbase.stores.hbase.resting import FIRST_REST_S, LONGEST_REST_S, Resting
+from simhash_hbase.stores.hbase.thrift.resting import FIRST_REST_S, LONGEST_REST_S, Resting
 from tests.stores.faults import FaultyProxy
 from tests.stores.hbase_server import address, hbase_options, tables
 from tests.stores.rows import found_by, pairs_of, rows_of

@@ -8,13 +8,13 @@ import pytest
 from thriftpy2.thrift import TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
-from simhash_hbase.blocks import Scheme
-from simhash_hbase.rowkey import block_rows
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import grouping, parse_url
-from simhash_hbase.stores.hbase.thrift1 import Thrift1
-from simhash_hbase.stores.hbase.thrift2 import Thrift2
-from simhash_hbase.stores.hbase.wire import make_protocol
+from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
+from simhash_hbase.stores.hbase.thrift.wire import make_protocol
 
 TABLE = "simhash_test"
 OPTIONS = parse_url(f"hbase://one/{TABLE}?transport=framed")

@@ -8,8 +8,8 @@ import pytest
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
-from simhash_hbase.stores.hbase.pace import ANSWERS_TO_GROW, LEAST, Pace
-from simhash_hbase.stores.hbase.wire import Connection
+from simhash_hbase.stores.hbase.thrift.pace import ANSWERS_TO_GROW, LEAST, Pace
+from simhash_hbase.stores.hbase.thrift.wire import Connection
 from tests.stores.faults import FaultyProxy
 from tests.stores.hbase_server import address, hbase_options, tables
 from tests.stores.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import StoreTimeout
-from simhash_hbase.rowkey import pack_rows
-from simhash_hbase.stores.hbase import pace as pacing
+from simhash_hbase.rows.keys import pack_rows
 from simhash_hbase.stores.hbase import scanning
-from simhash_hbase.stores.hbase.channel import Channel
-from simhash_hbase.stores.hbase.pace import Pace
 from simhash_hbase.stores.hbase.regions import Regions
 from simhash_hbase.stores.hbase.scanning import scan_prefixes
+from simhash_hbase.stores.hbase.thrift import pace as pacing
+from simhash_hbase.stores.hbase.thrift.channel import Channel
+from simhash_hbase.stores.hbase.thrift.pace import Pace
 from simhash_hbase.stores.memory import MemoryStore
 from tests.stores.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 

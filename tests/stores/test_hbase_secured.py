@@ -10,7 +10,7 @@ import pytest
 
 from simhash_hbase import Index, create_index, open_index
 from simhash_hbase.errors import IndexExists, Permanent, StoreRefused
-from simhash_hbase.schema import TableSchema
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from tests.bruteforce import entries
 from tests.patience import END_S

@@ -8,14 +8,14 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import InvalidArgument, StoreBusy
-from simhash_hbase.rowkey import BlockRows, block_rows, pack_rows
-from simhash_hbase.schema import TableSchema
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import BlockRows, block_rows, pack_rows
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, cells, grouping, scanning
 from simhash_hbase.stores.hbase.regions import Regions
-from simhash_hbase.stores.hbase.wire import Connection
+from simhash_hbase.stores.hbase.thrift.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
 from tests.stores.hbase_server import hbase_options, tables
 from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s

@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from simhash_hbase.blocks import Scheme
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable
-from simhash_hbase.rowkey import block_rows
-from simhash_hbase.schema import TableSchema
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import block_rows
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
-from simhash_hbase.stores.hbase.wire import FRAME_BYTES, Connection
+from simhash_hbase.stores.hbase.thrift.wire import FRAME_BYTES, Connection
 from tests.stores.hbase_server import tables
 from tests.stores.own_gateway import own_gateway
 from tests.stores.rows import pairs_of

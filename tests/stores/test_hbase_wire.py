@@ -9,9 +9,9 @@ import pytest
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
-from simhash_hbase.stores.hbase.detect import ask_version
-from simhash_hbase.stores.hbase.idl import either
-from simhash_hbase.stores.hbase.wire import Call, Connection, UnreadableAnswer
+from simhash_hbase.stores.hbase.thrift.detect import ask_version
+from simhash_hbase.stores.hbase.thrift.idl import either
+from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, UnreadableAnswer
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
 ASK = "getThriftServerType"
@@ -179,7 +179,7 @@ def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, second, vers
     ],
 )
 def test_what_is_at_a_wrong_port_is_said(serve, monkeypatch, reply, words):
-    monkeypatch.setattr("simhash_hbase.stores.hbase.detect._PROBE_S", 0.3)
+    monkeypatch.setattr("simhash_hbase.stores.hbase.thrift.detect._PROBE_S", 0.3)
 
     with pytest.raises(StoreUnavailable, match=words):
         HBaseStore.open(serve(reply))

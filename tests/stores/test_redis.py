@@ -23,7 +23,7 @@ from simhash_hbase.errors import (
     StoreUnavailable,
     Unsupported,
 )
-from simhash_hbase.index import Index
+from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, scanning

@@ -2,15 +2,15 @@
 
 from fastapi import APIRouter, Request, Response
 
-from simhash_hbase.analysis import Analysis
-from simhash_hbase.comparison import side_by_side
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs.fields import checked_text
 from simhash_hbase.service.access import Reading
+from simhash_hbase.service.comparison import side_by_side
 from simhash_hbase.service.core import JSON
+from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.items import decode
 from simhash_hbase.service.limits import is_large
-from simhash_hbase.service.problems import Problem
 from simhash_hbase.service.schemas import LONGEST_COMPARED, body, found, problems
 
 __all__ = ["router"]

@@ -8,8 +8,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.service.access import Metering
 from simhash_hbase.service.core import Service
-from simhash_hbase.service.logs import logger
-from simhash_hbase.service.problems import Problem
+from simhash_hbase.service.http.logs import logger
+from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.schemas import problems
 
 __all__ = ["router"]

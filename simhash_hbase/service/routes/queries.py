@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Request, Response
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.access import Reading
+from simhash_hbase.service.http.problems import of_error
 from simhash_hbase.service.operations import query
-from simhash_hbase.service.problems import of_error
 from simhash_hbase.service.schemas import body, found, problems
 
 __all__ = ["router"]

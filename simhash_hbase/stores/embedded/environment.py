@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import lmdb
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull
-from simhash_hbase.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
+from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
 from simhash_hbase.stores.embedded import probe
 from simhash_hbase.stores.embedded.gate import Gate
 from simhash_hbase.stores.embedded.mapping import open_map, undisturbed

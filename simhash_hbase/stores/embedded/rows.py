@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.layout import BLOCK_ROW_BYTES, PREFIX_BITS, PREFIX_BYTES, SIMHASH_BYTES
-from simhash_hbase.rowkey import BlockRows, pack_prefixes, pack_rows, pack_simhashes, unpack_rows
+from simhash_hbase.rows.keys import BlockRows, pack_prefixes, pack_rows, pack_simhashes, unpack_rows
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BITS, PREFIX_BYTES, SIMHASH_BYTES
 from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 

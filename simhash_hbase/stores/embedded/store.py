@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreUnavailable
-from simhash_hbase.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.rowkey import BlockRows
+from simhash_hbase.rows.keys import BlockRows
+from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
 from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
 from simhash_hbase.stores.embedded import cells as cells_of

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.hbase.driver import Driver
-from simhash_hbase.stores.hbase.exchange import Exchange
 from simhash_hbase.stores.hbase.grouping import group_row_keys
-from simhash_hbase.stores.hbase.pace import Pace, paged
+from simhash_hbase.stores.hbase.thrift.driver import Driver
+from simhash_hbase.stores.hbase.thrift.exchange import Exchange
+from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
 
 __all__ = ["CellWalk", "read_on", "read_rows"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from simhash_hbase.schema import TABLE_ATTRIBUTES, TableSchema
+from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 
 __all__ = ["Description", "differences"]
 

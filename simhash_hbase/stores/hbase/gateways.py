@@ -1,16 +1,16 @@
 """Everything that a store needs to talk to gateways: pool, exchange, and the driver that fits what they speak."""
 
 from simhash_hbase.errors import StoreUnavailable
-from simhash_hbase.stores.hbase.admin1 import Admin1
-from simhash_hbase.stores.hbase.admin2 import Admin2
-from simhash_hbase.stores.hbase.detect import ask_version
-from simhash_hbase.stores.hbase.driver import Driver
-from simhash_hbase.stores.hbase.exchange import Exchange
 from simhash_hbase.stores.hbase.options import HBaseOptions
-from simhash_hbase.stores.hbase.pool import Pool
-from simhash_hbase.stores.hbase.thrift1 import Thrift1
-from simhash_hbase.stores.hbase.thrift2 import Thrift2
-from simhash_hbase.stores.hbase.wire import Connection
+from simhash_hbase.stores.hbase.thrift.admin1 import Admin1
+from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
+from simhash_hbase.stores.hbase.thrift.detect import ask_version
+from simhash_hbase.stores.hbase.thrift.driver import Driver
+from simhash_hbase.stores.hbase.thrift.exchange import Exchange
+from simhash_hbase.stores.hbase.thrift.pool import Pool
+from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
+from simhash_hbase.stores.hbase.thrift.wire import Connection
 
 __all__ = ["Gateways"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from simhash_hbase.layout import BLOCK_ROW_BYTES
-from simhash_hbase.rowkey import BlockRows, pack_rows
+from simhash_hbase.rows.keys import BlockRows, pack_rows
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.stores.base import Cell, Swap
 
 __all__ = [

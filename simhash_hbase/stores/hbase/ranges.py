@@ -7,8 +7,8 @@ Its form is that of HBase's protocol buffers: ``Filter {1: class name, 2: MultiR
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.layout import PREFIX_BYTES
-from simhash_hbase.rowkey import pack_prefixes, prefix_stop
+from simhash_hbase.rows.keys import pack_prefixes, prefix_stop
+from simhash_hbase.rows.layout import PREFIX_BYTES
 
 __all__ = ["ranges_filter"]
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.layout import PREFIX_BYTES
-from simhash_hbase.rowkey import BlockRows, distinct, pack_prefixes, prefix_stop, unpack_rows
+from simhash_hbase.rows.keys import BlockRows, distinct, pack_prefixes, prefix_stop, unpack_rows
+from simhash_hbase.rows.layout import PREFIX_BYTES
 from simhash_hbase.stores.base import PrefixScan
-from simhash_hbase.stores.hbase.driver import Driver
-from simhash_hbase.stores.hbase.exchange import Conversation, Exchange
-from simhash_hbase.stores.hbase.pace import Pace
 from simhash_hbase.stores.hbase.regions import Regions
+from simhash_hbase.stores.hbase.thrift.driver import Driver
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange
+from simhash_hbase.stores.hbase.thrift.pace import Pace
 
 __all__ = ["scan_prefixes"]
 

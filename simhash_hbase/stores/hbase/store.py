@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rowkey import BlockRows, pack_prefixes, unpack_rows
-from simhash_hbase.schema import TableSchema
+from simhash_hbase.rows.keys import BlockRows, pack_prefixes, unpack_rows
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
 from simhash_hbase.stores.base import Cell, PrefixScan, RegionPlace, StoreSize, Swap, Traffic
 from simhash_hbase.stores.hbase.cells import CellWalk, read_on, read_rows
-from simhash_hbase.stores.hbase.exchange import Task
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.grouping import (
     group_cells,
@@ -25,10 +24,11 @@ from simhash_hbase.stores.hbase.grouping import (
     swap_waves,
 )
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
-from simhash_hbase.stores.hbase.pace import Pace, paged
 from simhash_hbase.stores.hbase.regions import Regions
 from simhash_hbase.stores.hbase.scanning import scan_prefixes
 from simhash_hbase.stores.hbase.tables import create_table, find_table
+from simhash_hbase.stores.hbase.thrift.exchange import Task
+from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
 
 __all__ = ["HBaseStore"]
 

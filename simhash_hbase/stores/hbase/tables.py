@@ -3,13 +3,13 @@
 from functools import partial
 
 from simhash_hbase.errors import IndexExists, IndexMissing, NotAnIndex, Retryable, StoreRefused
-from simhash_hbase.layout import FAMILIES, FAMILY_INDEX
-from simhash_hbase.schema import TableSchema
-from simhash_hbase.stores.hbase.admin1 import Admin1
-from simhash_hbase.stores.hbase.admin2 import Admin2
+from simhash_hbase.rows.layout import FAMILIES, FAMILY_INDEX
+from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase.description import Description, differences
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.translate import AccessDenied
+from simhash_hbase.stores.hbase.thrift.admin1 import Admin1
+from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
+from simhash_hbase.stores.hbase.thrift.translate import AccessDenied
 
 __all__ = ["create_table", "find_table"]
 

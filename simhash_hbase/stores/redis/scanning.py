@@ -5,7 +5,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.rowkey import pack_prefixes, unpack_rows
+from simhash_hbase.rows.keys import pack_prefixes, unpack_rows
 from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.redis import scripts
 from simhash_hbase.stores.redis.connection import Connection

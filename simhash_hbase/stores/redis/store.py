@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, Unsupported
-from simhash_hbase.layout import BLOCK_ROW_BYTES, FAMILIES
-from simhash_hbase.rowkey import BlockRows, pack_rows
+from simhash_hbase.rows.keys import BlockRows, pack_rows
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILIES
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
 from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize
 from simhash_hbase.stores.redis import scripts

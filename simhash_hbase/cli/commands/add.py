@@ -1,0 +1,41 @@
+"""``simhash-hbase add``."""
+
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.corpus.documents import Documents, take_input
+from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.index.results import hex_simhash
+from simhash_hbase.opening import open_index
+
+
+@click.command("add", cls=Command, examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"])
+@url_argument
+@files_argument
+@option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
+@input_options
+@output_options
+def command(url: str, files: tuple[str, ...], verbose: bool, **options: Any) -> int:  # noqa: ANN401
+    """Write documents, duplicates or not; of a known id the last text stays.
+
+    FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. What was
+    printed, or counted in the summary, is durable.
+    """
+    given = take_input(options)
+    output = Output.of(options)
+    known = moved = 0
+    with output, open_index(url) as index, Documents("add", files, given, output) as documents:
+        for chunk in documents.chunks(index.analysis):
+            entries = chunk.entries
+            written = index.add_entries(entries)
+            known += sum(written.known)
+            moved += sum(written.moved)
+            if verbose:
+                for name, simhash in zip(entries.ids, entries.simhashes.tolist(), strict=True):
+                    output.line({"id": name, "simhash": hex_simhash(simhash)})
+                output.flush()
+    output.summary("add", documents.read, known=known, with_another_text=moved, refused=documents.refused)
+    return documents.exit_code

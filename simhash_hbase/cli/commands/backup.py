@@ -1,0 +1,36 @@
+"""``simhash-hbase backup``."""
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import output_options, url_argument
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.opening import open_index
+from simhash_hbase.stores.base import Backup
+from simhash_hbase.stores.embedded.copies import copied_bytes
+
+LOOK_S = 0.2
+MEGABYTE = 1 << 20
+
+
+@click.command("backup", cls=Command, examples=["simhash-hbase backup file:news.index monday.index"])
+@url_argument
+@click.argument("destination", metavar="DEST")
+@output_options
+def command(url: str, destination: str, **options: Any) -> None:  # noqa: ANN401
+    """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
+    output = Output.of(options)
+    destination = destination.removeprefix("file:")
+    with open_index(url) as index, ThreadPoolExecutor(1) as pool:
+        total = index.store.size().bytes if isinstance(index.store, Backup) else None
+        with output.meter("backup", total, noun="MB") as meter:
+            copy = pool.submit(index.backup, destination)
+            while not wait([copy], LOOK_S).done:
+                done = copied_bytes(destination)
+                meter.show(done // MEGABYTE, done)
+            copy.result()
+    output.record({"backup": f"file:{destination}"})
+    output.close()

@@ -1,0 +1,182 @@
+"""``simhash-hbase explain``."""
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from simhash_hbase.cli.commands.fingerprint import analysis_for
+from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.options import output_options, own_options, profile_fields, profile_options, sample_options
+from simhash_hbase.cli.screen.comparison import comparison
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.cli.screen.tables import print_wide
+from simhash_hbase.compare.explain import Side, compare, word_cosine
+from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.index import Index
+from simhash_hbase.inputs import Document, InputOptions, Reject, read
+from simhash_hbase.inputs.formats import format_of
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.opening import is_address, open_index
+from simhash_hbase.profile import Profile
+
+SHOWN_CHARACTERS = 200
+DEFAULT_SCHEME = "5x2"
+# What a slip in the name of a file looks like: one word with a suffix or a folder.
+LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})")
+
+
+class _Named(NamedTuple):
+    """One of the two documents."""
+
+    side: Side
+    text: str | None
+
+
+class _Sides:
+    """Finds the documents that A and B name.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Makes fingerprints.
+    index : Index or None
+        Where ids are looked up.
+    options : dict
+        ``encoding``, ``max_document_bytes``, ``simhash_field``, ``features_field`` and ``text``.
+    output : Output
+        Says what a word was taken for.
+    """
+
+    def __init__(self, analysis: Analysis, index: Index | None, options: dict[str, Any], output: Output) -> None:
+        self._analysis = analysis
+        self._index = index
+        self._reading = {name: options[name] for name in ("encoding", "max_document_bytes")}
+        self._own = {name: options[name] for name in ("simhash_field", "features_field")}
+        self._as_text = options["text"]
+        self._output = output
+
+    def find(self, word: str) -> _Named:
+        """Take a word for a file, else for an id, else for a text."""
+        if self._as_text:
+            return self._of_text("text", word)
+        if _is_file(Path(word)):
+            return self._of_file(word)
+        stored = self._index.entries_of(word) if self._index is not None else None
+        if stored is not None:
+            return _Named(Side.of_entries(word, stored), None)
+        kinds = "neither a file nor a stored id" if self._index is not None else "no file"
+        if any(self._own.values()):
+            raise InvalidInput(f"{word[:SHOWN_CHARACTERS]} is {kinds}: your own fingerprints and features are in files")
+        if LIKE_A_FILE.fullmatch(word):
+            raise InvalidInput(f"{word} is {kinds}: --text compares the words as texts, whatever they look like")
+        if self._index is not None:
+            self._output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
+        return self._of_text("text", word)
+
+    def _of_text(self, name: str, text: str) -> _Named:
+        return _Named(Side.of_text(name, text, self._analysis), text)
+
+    def _of_file(self, path: str) -> _Named:
+        if any(self._own.values()):
+            return _Named(self._of_record(path, _only_document(path, self._record_options(path))), None)
+        # Of a page its main text, as where it is added; of anything else all that the file holds.
+        kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
+        options = InputOptions(format="html" if kind == "html" else "folder", **self._reading)
+        return self._of_text(path, _only_document(path, options).text or "")
+
+    def _record_options(self, path: str) -> InputOptions:
+        kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
+        is_text = kind in ("text", "folder", "html")
+        return InputOptions(format="jsonl" if is_text else None, **self._reading, **self._own)
+
+    def _of_record(self, path: str, document: Document) -> Side:
+        if document.simhash is not None:
+            return Side.of_entries(path, self._analysis.fingerprints([path], [document.simhash]).entries)
+        return Side.of_features(path, document.features or [], self._analysis)
+
+
+@click.command(
+    "explain",
+    cls=Command,
+    examples=[
+        "simhash-hbase explain file:news.index a.txt b.txt --format table",
+        "simhash-hbase explain '我 喜欢 看 电视，不 喜欢 看 电影' '我 不 喜欢 看 电视，也 不 喜欢 看 电影'",
+    ],
+)
+@click.argument("words", nargs=-1, required=True, metavar="[URL] A B")
+@option("--text", is_flag=True, help="A and B are texts, also where they look like names of files or ids.")
+@sample_options
+@option("--scheme", metavar="BxC", show_default=DEFAULT_SCHEME, help="Without URL: the blocks to show.")
+@profile_options
+@own_options
+@output_options
+def command(words: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+    """Show why two documents are near or not: bits, blocks, tables, features.
+
+    A and B are each the name of a file (of a web page the main text counts), the id of a stored document (with URL),
+    or else a text. With --simhash-field or --features-field a file holds one record with your own. --input-format and
+    --text-field are for the documents of --learn-from.
+    """
+    output = Output.of(options)
+    if is_address(words[0]):
+        _check_leaves_profile(options)
+        a, b = _pair(words[1:])
+        with open_index(words[0], readonly=True) as index:
+            _show(_Sides(index.analysis, index, options, output), (a, b), index.profile, output)
+        return
+    a, b = _pair(words)
+    analysis = analysis_for(options, _sample_settings(options), output)
+    profile = analysis.profile.replace(scheme=options["scheme"] or DEFAULT_SCHEME)
+    _show(_Sides(analysis, None, options, output), (a, b), profile, output)
+
+
+def _check_leaves_profile(options: dict[str, Any]) -> None:
+    if profile_fields(options) or options["learn_from"]:
+        raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
+
+
+def _sample_settings(options: dict[str, Any]) -> dict[str, Any]:
+    names = ("input_format", "encoding", "text_field", "features_field", "max_document_bytes")
+    named = {name: options[name] for name in names}
+    return {**named, "id_field": "id", "simhash_field": None, "metadata_fields": ()}
+
+
+def _show(sides: _Sides, words: Sequence[str], profile: Profile, output: Output) -> None:
+    a, b = (sides.find(word) for word in words)
+    record = compare(a.side, b.side, profile)
+    if a.text is not None and b.text is not None and profile.segmenter is not None:
+        record["word_cosine"] = word_cosine(a.text, b.text, segmenter=profile.segmenter)
+    if output.format == "table":
+        print_wide(lambda width: comparison(a.side, b.side, record, profile, width))
+    else:
+        output.line(record)
+    output.close()
+
+
+def _pair(words: Sequence[str]) -> tuple[str, str]:
+    if len(words) != 2:  # noqa: PLR2004
+        raise InvalidArgument("two documents are compared: simhash-hbase explain [URL] A B")
+    return words[0], words[1]
+
+
+def _only_document(path: str, options: InputOptions) -> Document:
+    records = list(islice(read([path], options), 2))
+    if len(records) != 1:
+        raise InvalidInput(f"{path} holds {'more than one document' if records else 'no document'}: wanted one")
+    [record] = records
+    if isinstance(record, Reject):
+        raise InvalidInput(f"{record.place}: {record.reason}")
+    return record
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        # Too long for a name, or with a NUL: a text.
+        return False

@@ -1,0 +1,25 @@
+"""``simhash-hbase export``."""
+
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import output_options, url_argument
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.index.results import stored_record
+from simhash_hbase.opening import open_index
+
+
+@click.command("export", cls=Command, examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])
+@url_argument
+@output_options
+def command(url: str, **options: Any) -> None:  # noqa: ANN401
+    """Print all documents as JSON lines, in an order of the store's own; no text is kept, so none is printed."""
+    output = Output.of(options)
+    count = 0
+    with output, open_index(url, readonly=True) as index, output.walk("export") as watch:
+        for stored in index.export(watch=watch):
+            output.line(stored_record(stored))
+            count += 1
+    output.summary("export", count)

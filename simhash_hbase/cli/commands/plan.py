@@ -1,0 +1,94 @@
+"""``simhash-hbase plan``."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.options import debug_option, format_option, quiet_option
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
+
+MOST_DOCUMENTS = 2**64
+SCHEMES = ("4x1", "5x2", "6x3", "7x4")
+
+
+@click.command("plan", cls=Command, examples=["simhash-hbase plan --documents 2^34 --scheme 4x1 --scheme 5x2"])
+@option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
+@option("--scheme", "schemes", metavar="BxC", multiple=True, show_default="those for distance 3",
+              help="Blocks, and how many of them are a table's. Repeatable.")  # fmt: skip
+@option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
+              help="HBase: codec of the files.")  # fmt: skip
+@format_option("table")
+@quiet_option
+@debug_option
+def command(documents: str, schemes: tuple[str, ...], compression: str, **options: Any) -> None:  # noqa: ANN401
+    """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
+
+    A scheme is complete up to distance k. For uniform fingerprints; templated documents add real neighbours. Bytes and
+    times come from measured constants, for ids of 40 bytes with sketches, without metadata.
+    """
+    output = Output(format=options["format_"], quiet=options["quiet"])
+    number = _number(documents)
+    plans = [plan_scheme(Scheme.parse(text), number, compression=compression) for text in schemes or SCHEMES]
+    for planned in plans:
+        output.line(_readable(planned) if output.format == "table" else asdict(planned))
+    output.close()
+    output.note(
+        f"plan: hours are those of a load of ready fingerprints; to make them and the sketches takes "
+        f"{plans[0].fingerprint_hours:,.1f} hours of one core before. HBase: codec {compression}, one replica. README, "
+        "Operate, says what was measured."
+    )
+
+
+def _number(text: str) -> int:
+    number = _read_number(text)
+    if number > MOST_DOCUMENTS:
+        raise InvalidArgument(f"documents {text}: there are 2^64 fingerprints, wanted no more documents")
+    return number
+
+
+def _read_number(text: str) -> int:
+    if found := re.fullmatch(r"(\d{1,4})\^(\d{1,3})", text):
+        power: int = int(found[1]) ** int(found[2])
+        return power
+    try:
+        return int(text.replace(",", "").replace("_", "")) if "e" not in text.lower() else int(float(text))
+    except (ValueError, OverflowError) as error:
+        raise InvalidArgument(f"documents {text!r}: wanted a number such as 1000000, 1e9 or 2^34") from error
+
+
+def _readable(planned: PlannedScheme) -> dict[str, object]:
+    p = planned
+    return {
+        "scheme": p.scheme,
+        "k": p.distance,
+        "rows": f"{p.rows:,}",
+        "unrelated reads": "\n".join(_reads(p)),
+        "file:": f"{_size(p.embedded_bytes)}\n{_hours(p.embedded_load_hours)}",
+        "HBase": f"{_size(p.hbase_bytes)}\n{p.hbase_regions:,} regions\n{_hours(p.load_hours)}",
+    }
+
+
+def _reads(planned: PlannedScheme) -> Iterator[str]:
+    yield f"{planned.tables} scans of {planned.rows_a_scan:,}"
+    yield f"= {planned.rows_a_query:,}"
+    if planned.rows_a_query != planned.rows_a_query_exact:
+        yield f"exactly {planned.rows_a_query_exact:,.10g}"
+
+
+def _hours(hours: float) -> str:
+    return f"in {hours:,.1f} h" if hours < 10 else f"in {hours:,.0f} h"  # noqa: PLR2004
+
+
+def _size(octets: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if octets < 1000:  # noqa: PLR2004
+            return f"{octets:,.0f} {unit}"
+        octets /= 1000
+    return f"{octets:,.1f} TB"

@@ -1,0 +1,23 @@
+"""``simhash-hbase vacuum``."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.options import output_options, url_argument
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.opening import open_index
+
+
+@click.command("vacuum", cls=Command, examples=["simhash-hbase vacuum file:news.index"])
+@url_argument
+@output_options
+def command(url: str, **options: Any) -> None:  # noqa: ANN401
+    """Delete what no answer needs: expired documents, old removals, rows without a document."""
+    output = Output.of(options)
+    with open_index(url) as index, output.walk("vacuum") as watch:
+        swept = index.vacuum(watch=watch)
+    output.record(asdict(swept))
+    output.close()

@@ -1,0 +1,1 @@
+"""A corpus on the command line: where documents come from, and where decisions and kept documents go."""

@@ -1,0 +1,1 @@
+"""What `dedup --output` writes: the documents that are kept, in the form of their input."""

@@ -1,0 +1,247 @@
+"""The kept documents of a corpus, in the input's own form."""
+
+import gzip
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import BinaryIO, Protocol
+
+from simhash_hbase.cli.corpus.kept.folder import KeptFolder, check_id
+from simhash_hbase.cli.corpus.kept.packing import packer
+from simhash_hbase.cli.corpus.kept.place import opened
+from simhash_hbase.cli.corpus.kept.rows import KeptRows, rows_path, same_columns
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.inputs import LINES as LINE_FORMATS
+from simhash_hbase.inputs import Beginning, InputOptions, Place, headers
+from simhash_hbase.placed import to_disk
+
+__all__ = ["NOTHING", "Kept", "KeptForm", "kept_form", "looks_into", "open_kept"]
+
+LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
+_KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
+_GZIP = b"\x1f\x8b"
+
+
+class Kept(Protocol):
+    """Takes the kept documents in input order."""
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Take one: the input's own bytes where they are wanted, its id, and where it is in the input."""
+
+    def commit(self) -> int:
+        """Bring what was taken to the disk; return how much it is in all."""
+
+
+@dataclass(frozen=True)
+class KeptForm:
+    """In which form documents came."""
+
+    kind: str = LINES
+    start: bytes = b""
+    """Of lines: what comes before the first, a byte order mark and the header row of CSV."""
+    line_end: bytes = b"\n"
+    """Of lines: in their encoding."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Of rows: the files in the order of the input, and where to open them."""
+    takes_bytes: bool = True
+    """Whether what is kept is written from the input's own bytes; rows are read again."""
+
+    @property
+    def loss(self) -> str | None:
+        """One sentence on what cannot be kept."""
+        if self.kind == RECORDS:
+            return "--output keeps whole records of originals; warcinfo, requests and other records are left out"
+        if self.kind == ROWS:
+            return (
+                "--output keeps rows, schema, codecs and row groups, written when all is decided; pages, encodings and"
+                " indexes inside the file are made anew"
+            )
+        return None
+
+
+NOTHING = KeptForm(takes_bytes=False)
+"""Nothing is kept."""
+
+
+def looks_into(name: str | None) -> bool:
+    """Tell whether `kept_form` reads in files of a format, so that a pipe had to be copied before."""
+    return name in (None, "parquet", *LINE_FORMATS)
+
+
+def _form_of(first: Beginning, rows: Mapping[str, str]) -> KeptForm:
+    kind = _KINDS.get(first.format, LINES)
+    if kind != LINES:
+        return KeptForm(kind=kind, files=rows, takes_bytes=kind != ROWS)
+    line_end = "\n".encode(first.encoding or "utf-8")
+    start = first.mark + (b"" if first.header is None else first.header + line_end)
+    return KeptForm(start=start, line_end=line_end)
+
+
+class NotKept:
+    """Keeps nothing."""
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Do nothing."""
+
+    def commit(self) -> int:
+        """Do nothing."""
+        return 0
+
+
+class KeptFile:
+    """Writes records as they came, one behind the other.
+
+    Parameters
+    ----------
+    stream : BinaryIO
+        Where to.
+    start : bytes
+        What comes first.
+    entry : callable
+        Makes of the input's own bytes of a record what is written.
+    batch : callable
+        Makes of what is between two commits what is written, so that a file can be cut behind any of them.
+    """
+
+    def __init__(
+        self, stream: BinaryIO, start: bytes, entry: Callable[[bytes], bytes], batch: Callable[[bytes], bytes]
+    ) -> None:
+        self._stream = stream
+        self._entry = entry
+        self._batch = batch
+        self._waiting = bytearray(start)
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Take one record."""
+        self._waiting += self._entry(raw)
+
+    def commit(self) -> int:
+        """Bring what was taken to the disk; return the file's length."""
+        if self._waiting:
+            self._stream.write(self._batch(bytes(self._waiting)))
+            self._waiting.clear()
+        to_disk(self._stream, self._stream.name)
+        return self._stream.tell()
+
+
+def kept_form(files: Sequence[str], settings: InputOptions, output: Output) -> KeptForm:
+    """Find out in which form the kept documents of an input can be written, and say what of it is lost.
+
+    Parameters
+    ----------
+    files : sequence of str
+        FILE arguments.
+    settings : InputOptions
+        How they are read.
+    output : Output
+        For one sentence on what cannot be kept.
+
+    Returns
+    -------
+    KeptForm
+
+    Raises
+    ------
+    InvalidArgument
+        When kinds, encodings of lines or headers differ, or the columns of Parquet: they cannot go into one place; or
+        when a file's id leads out of a folder.
+    """
+    first: Beginning | None = None
+    rows: dict[str, str] = {}
+    for here in headers(files, settings):
+        first = first or here
+        _check_alike(first, here)
+        kind = _KINDS.get(here.format, LINES)
+        if kind == FILES:
+            check_id(here.id)
+        elif kind == ROWS and here.path is not None:
+            rows[here.name] = here.path
+    found = _form_of(first, same_columns(rows)) if first else KeptForm()
+    if found.loss is not None:
+        output.note(found.loss)
+    return found
+
+
+def _check_alike(first: Beginning, other: Beginning) -> None:
+    kinds = [_KINDS.get(each.format, LINES) for each in (first, other)]
+    names = f"{first.name} and {other.name}"
+    if kinds[0] != kinds[1]:
+        raise InvalidArgument(f"--output keeps {LINES}, {FILES}, {RECORDS} or {ROWS}, and {names} are not alike")
+    if kinds[0] != LINES:
+        return
+    if first.format != other.format:
+        raise InvalidArgument(
+            f"--output keeps {LINES} of one format, and {names} are {first.format} and {other.format}"
+        )
+    if first.encoding != other.encoding:
+        raise InvalidArgument(
+            f"--output keeps {LINES} in one encoding, and {names} are in {first.encoding} and {other.encoding}"
+        )
+    if first.header != other.header:
+        raise InvalidArgument(f"--output keeps rows below one header, and those of {names} differ")
+
+
+@contextmanager
+def open_kept(path: str | None, form: KeptForm, output: Output, *, keep: int | None, resume: bool) -> Iterator[Kept]:
+    """Open the place for kept documents.
+
+    Parameters
+    ----------
+    path : str or None
+        A file, created or cut, and compressed where its name ends in ``.gz`` or ``.zst``; for whole files a folder.
+        None: they are not kept.
+    form : KeptForm
+        Of the input.
+    output : Output
+        Shows how far it is with what is written at the end.
+    keep : int or None
+        What the last `Kept.commit` of an earlier run returned; 0 at the beginning, None where no other run will go on.
+    resume : bool
+        There may have been such a run.
+
+    Yields
+    ------
+    Kept
+
+    Raises
+    ------
+    InvalidArgument
+        When less than that is there, or something of others.
+    """
+    if path is None:
+        yield NotKept()
+    elif form.kind == FILES:
+        yield KeptFolder(path, resume=resume)
+    elif form.kind == ROWS:
+        with opened(rows_path(path) if keep is not None else None, keep or 0) as file:
+            kept = KeptRows(path, form.files, file)
+            yield kept
+            kept.finish(output)
+    else:
+        with opened(path, keep or 0) as file:
+            yield from _in_file(file, path, form, keep or 0)
+
+
+def _in_file(file: BinaryIO, path: str, form: KeptForm, keep: int) -> Iterator[Kept]:
+    suffix = os.path.splitext(path)[1].lower()
+    pack = packer(suffix)
+    if form.kind != RECORDS:
+        start, line_end = b"" if keep else form.start, form.line_end
+        kept = KeptFile(file, start, lambda raw: raw + line_end, pack)
+    elif suffix == ".gz":
+        kept = KeptFile(file, b"", _member, bytes)
+    else:
+        kept = KeptFile(file, b"", _unpacked, pack)
+    yield kept
+    kept.commit()
+
+
+def _member(record: bytes) -> bytes:
+    """Return a record as a gzip member; one that came as a member stays as it is."""
+    return record if record.startswith(_GZIP) else packer(".gz")(record)
+
+
+def _unpacked(record: bytes) -> bytes:
+    return gzip.decompress(record) if record.startswith(_GZIP) else record

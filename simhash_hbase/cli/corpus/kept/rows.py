@@ -1,0 +1,109 @@
+"""The kept documents of Parquet files: a Parquet file with the same columns."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from struct import Struct
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.inputs import Place
+
+__all__ = ["KeptRows", "rows_path", "same_columns"]
+
+_ENTRY = Struct("<IQ")
+_ENTRIES = np.dtype([("file", "<u4"), ("row", "<u8")])
+
+
+class KeptRows:
+    """Notes which rows are kept; writes them at the end, since a Parquet file cannot be gone on with.
+
+    Parameters
+    ----------
+    path : str
+        The file to write; it is there when it is whole.
+    files : mapping of str to str
+        Those of the input, in its order, and where to open them.
+    notes : BinaryIO
+        A file for the numbers of rows, 12 bytes each, with those that an earlier run left.
+
+    Raises
+    ------
+    InvalidArgument
+        When the name says that the file be compressed.
+    """
+
+    def __init__(self, path: str, files: Mapping[str, str], notes: BinaryIO) -> None:
+        if path.lower().endswith((".gz", ".zst")):
+            raise InvalidArgument(f"--output {path}: Parquet compresses inside of the file: name it .parquet")
+        self._path = path
+        self._files = files
+        self._numbers = {name: number for number, name in enumerate(files)}
+        self._notes = notes
+
+    def write(self, raw: bytes, name: str, place: Place) -> None:
+        """Note one row."""
+        self._notes.write(_ENTRY.pack(self._numbers[place.file], place.line - 1))
+
+    def commit(self) -> int:
+        """Bring what was noted to the disk; return its length."""
+        self._notes.flush()
+        os.fsync(self._notes.fileno())
+        return self._notes.tell()
+
+    def finish(self, output: Output) -> None:
+        """Read the input again, and write the rows.
+
+        Raises
+        ------
+        InvalidInput
+            When a row cannot be read any more.
+        """
+        if not self._files:
+            return
+        from simhash_hbase.inputs.parquet.parquetcopy import copy_rows  # noqa: PLC0415 - pyarrow is an extra
+
+        self.commit()
+        self._notes.seek(0)
+        entries = np.frombuffer(self._notes.read(), _ENTRIES)
+        partial = Path(f"{self._path}.partial")
+        try:
+            with output.meter("dedup: write the kept rows", len(entries), noun="rows") as meter:
+                copy_rows(self._parts(entries), str(partial), lambda done: meter.show(done, done))
+            partial.replace(self._path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _parts(self, entries: NDArray[np.void]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        for number, path in enumerate(self._files.values()):
+            first, last = np.searchsorted(entries["file"], (number, number + 1)).tolist()
+            yield path, entries["row"][first:last].astype(np.int64)
+
+
+def rows_path(path: str) -> str:
+    """Name the file of row numbers beside an output that a restart may go on with."""
+    return f"{path}.rows"
+
+
+def same_columns(files: Mapping[str, str]) -> Mapping[str, str]:
+    """Return those of some Parquet files that can be read: names, and where to open them.
+
+    Raises
+    ------
+    InvalidArgument
+        When their columns differ.
+    """
+    if not files:
+        return {}
+    from simhash_hbase.inputs.parquet.parquetcopy import schema_of  # noqa: PLC0415 - pyarrow is an extra
+
+    schemas = {name: schema for name, path in files.items() if (schema := schema_of(path)) is not None}
+    names = tuple(schemas)
+    for name in names[1:]:
+        if schemas[name] != schemas[names[0]]:
+            raise InvalidArgument(f"--output keeps rows of the same columns, and those of {names[0]} and {name} differ")
+    return {name: files[name] for name in names}

@@ -1,0 +1,132 @@
+"""Deciding a corpus by length: a first pass keeps its entries on disk, a second decides them longest first."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO
+
+import msgspec
+import numpy as np
+
+from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.entries import SKETCH_WORDS, Entries
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.inputs import Document, Place
+from simhash_hbase.placed import open_temporary
+
+__all__ = ["decide_longest"]
+
+BATCH = 1_000
+
+
+class _Row(msgspec.Struct, array_like=True):
+    """One document on disk."""
+
+    id: str
+    simhash: int
+    sketch: bytes
+    sketched: bool
+    features: int
+    length: int
+    digest: bytes
+    metadata: dict[str, object] | None
+    raw: bytes | None
+    place: Place
+
+
+class _Spool:
+    """Records one behind the other in a temporary file, read again by number; 8 bytes of memory each."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._offsets = np.zeros(1024, dtype=np.int64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, record: bytes) -> None:
+        if self._count + 1 >= len(self._offsets):
+            self._offsets = np.concatenate([self._offsets, np.zeros_like(self._offsets)])
+        self._file.write(record)
+        self._count += 1
+        self._offsets[self._count] = self._offsets[self._count - 1] + len(record)
+
+    def read(self, number: int) -> bytes:
+        start, stop = self._offsets[number : number + 2].tolist()
+        self._file.seek(start)
+        return self._file.read(stop - start)
+
+
+def decide_longest(
+    parts: Iterable[tuple[Entries, list[Document]]], decide: Callable[[Entries], list[Decision]], output: Output
+) -> Iterator[tuple[bytes | None, Place, Decision]]:
+    """Decide documents by length downwards, ties by input order.
+
+    Parameters
+    ----------
+    parts : iterable of (Entries, list of Document)
+        The corpus in its order.
+    decide : callable
+        Decides a batch.
+    output : Output
+        Shows how far the second pass is.
+
+    Yields
+    ------
+    (bytes or None, Place, Decision)
+        The input's own bytes, where they were kept, their place, and the decision; in input order.
+
+    Notes
+    -----
+    About 150 bytes a document, and its metadata and raw bytes, in the folder for temporary files.
+    """
+    encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Row)
+    with open_temporary() as first, open_temporary() as second:
+        rows, decided = _Spool(first), _Spool(second)
+        lengths: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
+        for entries, documents in parts:
+            lengths.append(entries.lengths)
+            for at, document in enumerate(documents):
+                rows.append(encoder.encode(_row(entries, at, document)))
+        order = np.argsort(-np.concatenate([np.empty(0, np.int32), *lengths]), kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        with output.meter("dedup: decide", len(order)) as meter:
+            for start in range(0, len(order), BATCH):
+                some = [decoder.decode(rows.read(number)) for number in order[start : start + BATCH].tolist()]
+                for decision in decide(_entries(some)):
+                    decided.append(encoder.encode(decision))
+                meter.show(len(decided), len(decided))
+        as_decision = msgspec.msgpack.Decoder(Decision)
+        for number in range(len(order)):
+            row = decoder.decode(rows.read(number))
+            yield row.raw, row.place, as_decision.decode(decided.read(int(place[number])))
+
+
+def _row(entries: Entries, at: int, document: Document) -> _Row:
+    metadata = entries.metadata[at]
+    return _Row(
+        id=entries.ids[at],
+        simhash=int(entries.simhashes[at]),
+        sketch=entries.sketches[at].tobytes(),
+        sketched=bool(entries.sketched[at]),
+        features=int(entries.features[at]),
+        length=int(entries.lengths[at]),
+        digest=entries.digests[at],
+        metadata=dict(metadata) if metadata else None,
+        raw=document.raw,
+        place=document.place,
+    )
+
+
+def _entries(rows: list[_Row]) -> Entries:
+    sketches = np.frombuffer(b"".join(row.sketch for row in rows), dtype=np.uint64)
+    return Entries(
+        ids=[row.id for row in rows],
+        simhashes=np.array([row.simhash for row in rows], dtype=np.uint64),
+        sketches=sketches.reshape(-1, SKETCH_WORDS),
+        sketched=np.array([row.sketched for row in rows], dtype=np.bool_),
+        features=np.array([row.features for row in rows], dtype=np.int32),
+        lengths=np.array([row.length for row in rows], dtype=np.int32),
+        digests=[row.digest for row in rows],
+        metadata=[row.metadata for row in rows],
+    )

@@ -1,0 +1,1 @@
+"""The terminal: results, tables, progress, errors and interrupts."""

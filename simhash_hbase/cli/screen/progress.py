@@ -1,0 +1,184 @@
+"""How far a long command is: a bar on a terminal, else a line now and then, or nothing."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
+from time import monotonic
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from simhash_hbase.cli.screen.plurals import counted
+
+__all__ = ["Bar", "Lines", "Meter", "Pace", "Silent", "live_bar"]
+
+WINDOW_S = 30.0
+SHOWN_EVERY_S = 0.1
+SURE_AFTER_S = 1.0
+LINE_EVERY_S = 60.0
+"""So that a log of a day stays readable."""
+
+Say = Callable[[str], None]
+
+
+class Meter(Protocol):
+    """Shows how far something is."""
+
+    def show(self, count: int, done: float | None = None) -> None:
+        """Show that so many things are done with, and how much of the total that is."""
+
+    def hidden(self) -> AbstractContextManager[None]:
+        """Make room for other lines on the same terminal."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def show(self, count: int, done: float | None = None) -> None:
+        """Do nothing."""
+
+    def hidden(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+
+class Pace:
+    """How fast things go, by the last half minute.
+
+    Parameters
+    ----------
+    total : float or None
+        What `done` reaches at the end, such as the input's bytes; None when nobody knows.
+    noun : str
+        What is counted.
+    count : int
+        How many were done before.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(
+        self, total: float | None, noun: str, *, count: int = 0, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._total = total
+        self._noun = noun
+        self._clock = clock
+        self._seen = deque([(clock(), 0.0, count)])
+
+    def add(self, count: int, done: float | None) -> bool:
+        """Note how far it is now; return whether that is worth showing: ten times a second is enough."""
+        now = self._clock()
+        new = len(self._seen) < 2 or now - self._seen[-2][0] >= SHOWN_EVERY_S  # noqa: PLR2004
+        if not new:
+            self._seen.pop()
+        self._seen.append((now, done or 0.0, count))
+        while len(self._seen) > 2 and self._seen[1][0] < now - WINDOW_S:  # noqa: PLR2004 - two points make a pace
+            self._seen.popleft()
+        return new
+
+    def rate(self) -> float:
+        """Things a second."""
+        (start, _, before), (now, _, count) = self._seen[0], self._seen[-1]
+        return (count - before) / (now - start) if now > start else 0.0
+
+    def left_s(self) -> float | None:
+        """Seconds to the end; None when nobody can tell."""
+        (start, before, _), (now, done, _) = self._seen[0], self._seen[-1]
+        if not self._total or done <= before or now - start < SURE_AFTER_S:
+            return None
+        return max(0.0, self._total - done) * (now - start) / (done - before)
+
+    def said(self) -> str:
+        """Write all of it in a line."""
+        _, done, count = self._seen[-1]
+        words = [counted(count, self._noun)]
+        if rate := self.rate():
+            words.append(f"{rate:,.0f} a second")
+        if self._total:
+            words.insert(0, f"{min(1.0, done / self._total):.0%}")
+        if (left := self.left_s()) is not None:
+            words.append(f"{timedelta(seconds=round(left))} left")
+        return ", ".join(words)
+
+
+class Lines:
+    """Says once a minute how far it is.
+
+    Parameters
+    ----------
+    name : str
+        Of what is done, in front of each line.
+    pace : Pace
+        Counts.
+    say : callable
+        Prints a line.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(self, name: str, pace: Pace, say: Say, clock: Callable[[], float] = monotonic) -> None:
+        self._name = name
+        self._pace = pace
+        self._say = say
+        self._clock = clock
+        self._next = clock() + LINE_EVERY_S
+
+    def show(self, count: int, done: float | None = None) -> None:
+        """Say it when it is time to."""
+        self._pace.add(count, done)
+        if self._clock() >= self._next:
+            self._say(f"{self._name}: {self._pace.said()}")
+            self._next = self._clock() + LINE_EVERY_S
+
+    def hidden(self) -> AbstractContextManager[None]:
+        """Do nothing: lines stay."""
+        return nullcontext()
+
+
+class Bar:
+    """Moves a bar on a terminal; made by `live_bar`."""
+
+    def __init__(self, bar: Progress, task: TaskID, pace: Pace) -> None:
+        self._bar = bar
+        self._task = task
+        self._pace = pace
+
+    def show(self, count: int, done: float | None = None) -> None:
+        """Move it."""
+        if self._pace.add(count, done):
+            self._bar.update(self._task, completed=done, said=self._pace.said())
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Take it away for a while."""
+        self._bar.stop()
+        yield
+        self._bar.start()
+
+
+@contextmanager
+def live_bar(name: str, total: float | None, pace: Pace, console: Console) -> Iterator[Bar]:
+    """Show a bar on a terminal, which is gone afterwards.
+
+    Parameters
+    ----------
+    name : str
+        Of what is done.
+    total : float or None
+        Without one the bar only says that something goes on.
+    pace : Pace
+        Counts.
+    console : Console
+        The terminal.
+
+    Yields
+    ------
+    Bar
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[said]}"))
+    with Progress(
+        *columns, console=console, transient=True, expand=True, redirect_stdout=False, redirect_stderr=False
+    ) as bar:
+        yield Bar(bar, bar.add_task(name, total=total, said=pace.said()), pace)

@@ -1,0 +1,136 @@
+"""Tables for people: lists of results, and one result with its fields below each other."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from simhash_hbase.cli.screen.controls import harmless
+
+__all__ = ["print_wide", "record_table", "rows_table", "shown", "summary_table"]
+
+CELL_CHARACTERS = 100
+# A line of a cell up to this length is not broken if it holds a figure.
+WHOLE_CHARACTERS = 32
+PIPE_COLUMNS = 160
+
+
+def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
+    """Make a table of results, a row each."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    table = Table()
+    for column in columns:
+        values = [row.get(column) for row in rows]
+        whole = [cell_len(line) for value in values for line in shown(value).splitlines() if _is_whole(line)]
+        numbers = all(isinstance(value, int | float | None) and not isinstance(value, bool) for value in values)
+        # Folded where there is no room: what is cut off with an ellipsis could be the end of a number.
+        table.add_column(
+            column, overflow="fold", min_width=max(whole, default=None), justify="right" if numbers else "left"
+        )
+    for row in rows:
+        table.add_row(*(Text(shown(row.get(column))) for column in columns))
+    return table
+
+
+def record_table(record: Mapping[str, object]) -> Table:
+    """Make a table of one result, a row a field; what is inside a field gets rows of its own."""
+    table = Table("field", "value")
+    for name, value in _fields(record):
+        table.add_row(Text(name), Text(shown(value), overflow="fold"))
+    return table
+
+
+def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds: float) -> Table:
+    """Make the table that a command ends with.
+
+    Parameters
+    ----------
+    name : str
+        The command.
+    documents : int
+        How many it did.
+    counts : mapping
+        Name to how many of them, or how many more were refused.
+    seconds : float
+        How long it took, more than 0.
+    """
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    table.add_row(Text(name, style="bold"))
+    table.add_row("  documents", f"{documents:,}")
+    for count, number in counts.items():
+        share = f"{number / documents:.1%}" if documents and count != "refused" else ""
+        table.add_row(f"  {count.replace('_', ' ')}", f"{number:,}", share)
+    table.add_row("  seconds", f"{seconds:,.1f}")
+    table.add_row("  documents a second", f"{documents / seconds:,.0f}")
+    return table
+
+
+def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
+    """Print on standard output as wide as the terminal is; for a pipe, whose reader has no width, never narrow.
+
+    Parameters
+    ----------
+    draw : callable
+        Makes what is printed, for so many columns.
+    """
+    console = Console(file=sys.stdout)
+    if not console.is_terminal:
+        console.width = max(console.width, PIPE_COLUMNS)
+    for part in draw(console.width):
+        # What may not be broken can be wider than all that: the terminal then breaks the line, not a cell.
+        console.print(part, crop=False, soft_wrap=False)
+
+
+def shown(value: object) -> str:
+    """Write one value for people.
+
+    Examples
+    --------
+    >>> shown([["CEO", 11.95123], ["teller", 2.0]])
+    'CEO 11.9512, teller 2'
+    >>> shown({"table": 3, "rows": 1200})
+    'table 3, rows 1,200'
+    """
+    text = harmless(_written(value))
+    return text if len(text) <= CELL_CHARACTERS else text[: CELL_CHARACTERS - 1] + "…"
+
+
+def _written(value: object) -> str:
+    match value:
+        case None | bool():
+            text = {None: "", True: "yes", False: "no"}[value]
+        case int() | float():
+            text = f"{round(value, 4):,}".removesuffix(".0")
+        case str():
+            text = value
+        case Mapping():
+            text = ", ".join(f"{key} {_written(item)}" for key, item in value.items())
+        case [str() as name, int() | float() as weight]:
+            text = f"{name} {_written(weight)}"
+        case Iterable():
+            text = ", ".join(map(_written, value))
+        case _:
+            text = str(value)
+    return text
+
+
+def _fields(record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in record.items():
+        words = name.replace("_", " ")
+        if isinstance(value, Mapping):
+            yield from ((f"{words}: {inner}", item) for inner, item in value.items())
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            yield from ((f"{words}: {number}", item) for number, item in enumerate(value, 1))
+        else:
+            yield words, value
+
+
+def _is_whole(line: str) -> bool:
+    """Tell what may not be broken, whatever the width: a line of a cell with a figure and little else."""
+    return len(line) <= WHOLE_CHARACTERS and any(character.isdigit() for character in line)

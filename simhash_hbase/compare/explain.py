@@ -1,0 +1,203 @@
+"""Why two documents are near or not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import EmptyDocument
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.fingerprints import cosine, hash_signs
+from simhash_hbase.near import accept, hamming
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.layout import SIMHASH_BITS
+from simhash_hbase.words import segment
+
+__all__ = ["Side", "compare", "pulls", "word_cosine"]
+
+SHOWN_FEATURES = 20
+
+Features = Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two documents."""
+
+    name: str
+    entries: Entries
+    features: Features | None
+    """None for a stored document: the index keeps no text."""
+
+    @classmethod
+    def of_text(cls, name: str, text: str, analysis: Analysis) -> "Side":
+        """Analyse a text.
+
+        Raises
+        ------
+        EmptyDocument
+            When it leaves no feature.
+        """
+        analysed = analysis.texts([name], [text])
+        if analysed.refused:
+            raise EmptyDocument(f"{name} leaves no feature, so it has no fingerprint")
+        return cls(name, analysed.entries, analysis.analyzer.features(text))
+
+    @classmethod
+    def of_features(cls, name: str, features: Sequence[tuple[str | int, float]], analysis: Analysis) -> "Side":
+        """Take weighted features of the caller's own; one that comes twice weighs the sum.
+
+        Raises
+        ------
+        EmptyDocument
+            When there is none, or they cannot be weighed.
+        """
+        analysed = analysis.features([name], [features])
+        if analysed.refused:
+            raise EmptyDocument(f"{name}: {analysed.refused[0]}")
+        weights: dict[str, float] = {}
+        for feature, weight in features:
+            weights[str(feature)] = weights.get(str(feature), 0.0) + weight
+        return cls(name, analysed.entries, list(weights.items()))
+
+    @classmethod
+    def of_entries(cls, name: str, entries: Entries) -> "Side":
+        """Take a stored document."""
+        return cls(name, entries, None)
+
+    @property
+    def simhash(self) -> int:
+        """Its fingerprint."""
+        return int(self.entries.simhashes[0])
+
+
+def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
+    """Compare two documents.
+
+    Parameters
+    ----------
+    a, b : Side
+        The documents.
+    profile : Profile
+        Its blocks, hash and rule.
+
+    Returns
+    -------
+    dict
+        Distance, the bits and blocks in which they differ, the flags of the tables that join them, similarity, and
+        whether a query for one finds the other; from texts also the cosine of the weighted features, the heaviest
+        that both or just one of them has, and those that pull the fingerprints apart.
+    """
+    scheme = profile.blocks
+    distance = hamming(a.simhash, b.simhash)
+    accepted, similarity = accept(profile.rule, distance, a.entries, b.entries)
+    tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]
+    record: dict[str, object] = {
+        "a": {"id": a.name, "simhash": f"{a.simhash:016x}"},
+        "b": {"id": b.name, "simhash": f"{b.simhash:016x}"},
+        "distance": distance,
+        "bits": f"{a.simhash ^ b.simhash:064b}",
+        "differing_blocks": list(scheme.differing_blocks(a.simhash, b.simhash)),
+        "tables": tables,
+        "similarity": similarity,
+        "found": accepted and bool(tables),
+    }
+    if a.features is None or b.features is None:
+        return record
+    apart = pulls(a.features, b.features, a.simhash ^ b.simhash, hash=profile.hash, seed=profile.seed)
+    return {
+        **record,
+        "cosine": cosine(a.features, b.features),
+        **_features(a.features, b.features),
+        "pulls": [list(pull) for pull in apart[:SHOWN_FEATURES]],
+    }
+
+
+def word_cosine(a: str, b: str, *, segmenter: str) -> float:
+    """Compare two texts by how often words occur in them, none weighted by how rare it is.
+
+    Parameters
+    ----------
+    a, b : str
+        The texts.
+    segmenter : str
+        What cuts them, ``fast`` or ``jieba``; punctuation is left out.
+
+    Returns
+    -------
+    float
+        0 to 1.
+
+    Examples
+    --------
+    >>> a, b = "我 喜欢 看 电视，不 喜欢 看 电影", "我 不 喜欢 看 电视，也 不 喜欢 看 电影"
+    >>> round(word_cosine(a, b, segmenter="jieba"), 3)
+    0.938
+    """
+    cut = segment.segmenter(segmenter)
+    left, right = ([word for word in cut(text) if any(map(str.isalnum, word))] for text in (a, b))
+    return cosine(left, right)
+
+
+def pulls(
+    a: Features, b: Features, differing: int, *, hash: str = "murmur3", seed: int = 0
+) -> list[tuple[str, float, float, float]]:
+    """Say which features pull two fingerprints apart.
+
+    Parameters
+    ----------
+    a, b : sequence of (feature, weight)
+        What the fingerprints were made of.
+    differing : int
+        The XOR of the fingerprints.
+    hash, seed
+        As for `simhash_hbase.features.fingerprints.fingerprint`.
+
+    Returns
+    -------
+    list of (feature, weight in a, weight in b, share)
+        The heaviest pull first, only features that pull apart. Shares of all features add up to 1; those that hold
+        the fingerprints together have negative ones.
+
+    Notes
+    -----
+    The gap at a differing bit is the sum of the features' weights there, with the signs of their hashes, in `a` less
+    that in `b`; both sides are scaled to length 1, since a fingerprint does not change with the scale. A feature's
+    share is its part in the gaps of all differing bits.
+
+    Examples
+    --------
+    >>> pulls([("a", 1.0), ("b", 3.0)], [("a", 1.0), ("c", 3.0)], 0)
+    []
+    """
+    left, right = dict(a), dict(b)
+    names = list(dict.fromkeys([*left, *right]))
+    if not differing:
+        return []
+    gaps = (_unit(names, left) - _unit(names, right))[:, None] * hash_signs(names, hash=hash, seed=seed)
+    here = np.array([differing >> bit & 1 for bit in reversed(range(SIMHASH_BITS))], dtype=np.bool_)
+    total = gaps.sum(axis=0)[here]
+    shares = gaps[:, here] @ np.sign(total) / np.abs(total).sum()
+    order = [at for at in np.argsort(-shares, kind="stable").tolist() if shares[at] > 0]
+    return [(names[at], left.get(names[at], 0.0), right.get(names[at], 0.0), float(shares[at])) for at in order]
+
+
+def _unit(names: Sequence[str], weights: dict[str, float]) -> NDArray[np.float64]:
+    vector = np.array([weights.get(name, 0.0) for name in names])
+    scaled: NDArray[np.float64] = vector / np.linalg.norm(vector)
+    return scaled
+
+
+def _features(a: Features, b: Features) -> dict[str, object]:
+    left, right = dict(a), dict(b)
+    shared = [[name, weight, right[name]] for name, weight in a if name in right]
+    only_a = [[name, weight] for name, weight in a if name not in right]
+    only_b = [[name, weight] for name, weight in b if name not in left]
+    return {
+        "features": {"shared": len(shared), "only_a": len(only_a), "only_b": len(only_b)},
+        "shared": shared[:SHOWN_FEATURES],
+        "only_a": only_a[:SHOWN_FEATURES],
+        "only_b": only_b[:SHOWN_FEATURES],
+    }

@@ -1,0 +1,249 @@
+"""From texts to entries: one profile's analyzer, hash and sketch, in the order of the input.
+
+An `Analysis` pickles and is cheap to send to a worker process; entries do not depend on which process made them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
+from simhash_hbase.features.analyzers import (
+    Analyzer,
+    JiebaAnalyzer,
+    LearnedAnalyzer,
+    ShingleAnalyzer,
+    WeightedAnalyzer,
+    word_set,
+)
+from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
+from simhash_hbase.features.idf import IdfTable, Reservoir
+from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
+from simhash_hbase.features.sketch import Sketched, sketches_and_digests, text_digests
+from simhash_hbase.profile import Profile
+from simhash_hbase.words.segment import WORDS
+
+__all__ = ["Analysed", "Analysis", "learn_idf", "make_analyzer"]
+
+LEARN_FROM = 3_000
+"""Documents of a sample: 600 already help, more than some thousand change little (README, Choosing)."""
+
+NO_FEATURE = "the document leaves no feature, so it has no fingerprint"
+
+Features = Sequence[tuple[str | int, float]]
+
+
+class Analysed(NamedTuple):
+    """What became of a chunk of documents."""
+
+    entries: Entries
+    """Those that have a fingerprint, in their order."""
+    kept: list[int]
+    """Their positions in the chunk."""
+    refused: dict[int, str]
+    """Positions of the other documents, and why they have no fingerprint."""
+
+
+def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
+    """Make the analyzer that a profile names.
+
+    Parameters
+    ----------
+    profile : Profile
+        Names it and its options.
+    idf : IdfTable or None
+        The learned table; needed for the analyzer ``learned``.
+
+    Returns
+    -------
+    Analyzer
+
+    Raises
+    ------
+    InvalidProfile
+        When the learned table is missing.
+    """
+    segmenter = profile.segmenter or "fast"
+    match profile.analyzer:
+        case "jieba":
+            return JiebaAnalyzer(top=profile.top, segmenter=segmenter, words=profile.words)
+        case "learned":
+            if idf is None:
+                raise InvalidProfile("analyzer learned needs a table: create the index with --learn-from FILE")
+            return LearnedAnalyzer(idf=idf, top=profile.top, segmenter=segmenter, words=profile.words)
+        case "shingle":
+            return ShingleAnalyzer(size=profile.shingle or 4, binary=profile.binary)
+        case "weighted":
+            return WeightedAnalyzer()
+
+
+def learn_idf(
+    texts: Iterable[str], *, segmenter: str = "fast", words: str | None = WORDS, limit: int = LEARN_FROM
+) -> IdfTable:
+    """Count document frequencies over a sample of a stream of texts.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The user's own documents, however many.
+    segmenter : str
+        ``fast`` or ``jieba``.
+    words : str, optional
+        Version of words, as in the profile of the index.
+    limit : int
+        Documents sampled at most, evenly over the stream and always the same ones of the same stream.
+
+    Returns
+    -------
+    IdfTable
+
+    Raises
+    ------
+    InvalidArgument
+        When there is no document.
+
+    Notes
+    -----
+    Keeps the sampled texts in memory.
+    """
+    sample: Reservoir[str] = Reservoir(limit=limit)
+    for text in texts:
+        sample.add(text)
+    return IdfTable.learn(word_set(text, segmenter=segmenter, words=words) for text in sample.items)
+
+
+class Analysis:
+    """Turns documents into entries as one profile says.
+
+    Parameters
+    ----------
+    profile : Profile
+        The index's profile.
+    idf : IdfTable, optional
+        The learned table of the index.
+    """
+
+    def __init__(self, profile: Profile, idf: IdfTable | None = None) -> None:
+        self.profile = profile
+        self.analyzer = make_analyzer(profile, idf)
+        self._fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed)
+        self._probed = profile.probe is None
+
+    def probed_profile(self) -> Profile:
+        """Give the profile with the probe of this machine, for a new index.
+
+        Returns
+        -------
+        Profile
+            The same where texts are not analysed.
+        """
+        if self.profile.analyzer == "weighted":
+            return self.profile
+        return self.profile.replace(
+            probe=probe_digest(self._fingerprinter), versions=self._versions(), extractor=extractor_versions() or None
+        )
+
+    def _versions(self) -> dict[str, str]:
+        return installed_versions(self.profile.segmenter)
+
+    def _check_machine(self) -> None:
+        """Refuse to analyse texts otherwise than where the index was made."""
+        if self._probed:
+            return
+        if probe_digest(self._fingerprinter) != self.profile.probe:
+            raise ProfileMismatch(_told_versions(self.profile.versions or {}, self._versions()))
+        self._probed = True
+
+    def texts(
+        self, ids: Sequence[str], texts: Sequence[str], metadata: Sequence[Metadata | None] | None = None
+    ) -> Analysed:
+        """Fingerprint and sketch texts.
+
+        Parameters
+        ----------
+        ids, texts : sequence of str
+            One of each a document.
+        metadata : sequence, optional
+            What to keep with each.
+
+        Returns
+        -------
+        Analysed
+
+        Raises
+        ------
+        InvalidProfile
+            When the analyzer takes features, not texts.
+        ProfileMismatch
+            When this machine makes other fingerprints than the one where the index was made.
+        """
+        if self.profile.analyzer == "weighted":
+            raise InvalidProfile("analyzer weighted takes features, not texts: name their field (--features-field)")
+        self._check_machine()
+        simhashes, features = self._fingerprinter.fingerprint_many(texts)
+        kept = np.flatnonzero(features).tolist()
+        few = [texts[i] for i in kept]
+        sketched = self._sketched(few)
+        return Analysed(
+            Entries(
+                ids=[ids[i] for i in kept],
+                simhashes=simhashes[kept],
+                sketches=sketched.sketches,
+                sketched=sketched.telling,
+                features=features[kept],
+                lengths=np.fromiter(map(len, few), np.int32, len(few)),
+                digests=sketched.digests,
+                metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
+            ),
+            kept,
+            dict.fromkeys(np.flatnonzero(features == 0).tolist(), NO_FEATURE),
+        )
+
+    def _sketched(self, texts: Sequence[str]) -> Sketched:
+        if self.profile.sketch is None:
+            none = np.zeros((len(texts), SKETCH_WORDS), np.uint64)
+            return Sketched(none, text_digests(texts), np.zeros(len(texts), np.bool_))
+        sketched = sketches_and_digests(texts)
+        return sketched._replace(sketches=np.where(sketched.telling[:, None], sketched.sketches, np.uint64(0)))
+
+    def features(
+        self, ids: Sequence[str], features: Sequence[Features], metadata: Sequence[Metadata | None] | None = None
+    ) -> Analysed:
+        """Fingerprint documents that come as weighted features; they have no sketch and no text digest."""
+        simhashes, kept = [], []
+        refused: dict[int, str] = {}
+        for at, pairs in enumerate(features):
+            try:
+                simhashes.append(fingerprint(pairs, hash=self.profile.hash, seed=self.profile.seed))
+                kept.append(at)
+            except (EmptyDocument, InvalidArgument) as error:
+                refused[at] = str(error)
+        counts = np.array([count_features(features[at]) for at in kept], dtype=np.int32)
+        entries = self.fingerprints([ids[at] for at in kept], simhashes, metadata and [metadata[at] for at in kept])
+        return Analysed(replace(entries.entries, features=counts), kept, refused)
+
+    def fingerprints(
+        self, ids: Sequence[str], simhashes: Sequence[int], metadata: Sequence[Metadata | None] | None = None
+    ) -> Analysed:
+        """Take ready fingerprints; they have no sketch, so pairs with them are judged by distance."""
+        bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
+        entries = bare if metadata is None else replace(bare, metadata=metadata)
+        return Analysed(entries, list(range(len(ids))), {})
+
+
+def _told_versions(made_with: dict[str, str], here: dict[str, str]) -> str:
+    differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
+    if not differing:
+        return (
+            "this machine makes other fingerprints than the index holds, with the same versions of all libraries: "
+            "install simhash-hbase and its dependencies anew"
+        )
+    before = ", ".join(f"{name} {made_with[name]}" for name in differing)
+    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
+    return (
+        f"this machine makes other fingerprints than the index holds: it was made with {before}, here is {now}; "
+        "install those versions, or make the index anew"
+    )

@@ -1,0 +1,71 @@
+"""The words of a text that an idf table counts."""
+
+import re
+
+from simhash_hbase.features.analyzers.protocols import check_segmenter
+from simhash_hbase.words.segment import WORDS, Wording, bag, cut_run, tokens
+from simhash_hbase.words.unicode import bounded_word
+
+__all__ = ["has_word_character", "learned_word", "word_set", "word_tokens"]
+
+has_word_character = re.compile(r"\w").search
+
+
+def learned_word(token: str, words: str | None) -> str | None:
+    """Give the word that a token counts for in a learned table, or None: in lower case, and bounded."""
+    if not has_word_character(token):
+        return None
+    return token.lower() if words is None else bounded_word(token.lower())
+
+
+def word_tokens(text: str, *, segmenter: str = "fast", words: str | None = WORDS) -> list[str]:
+    """List the tokens of a text that `LearnedAnalyzer` counts: what its idf table is learned from.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    segmenter : str
+        ``fast`` or ``jieba``.
+    words : str, optional
+        Version of words, as in a profile.
+
+    Returns
+    -------
+    list of str
+        Every token that holds a word character, lower-cased, in order.
+
+    Examples
+    --------
+    >>> word_tokens("我爱 HBase！")
+    ['我', '爱', 'hbase']
+    """
+    wording = Wording(segmenter, words, folded=True)
+    return [word for token in tokens(text, wording) if (word := learned_word(token, words))]
+
+
+def word_set(text: str, *, segmenter: str = "fast", words: str | None = WORDS) -> set[str]:
+    """Collect the different words of `word_tokens`, without their order: several times faster.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    segmenter : str
+        ``fast`` or ``jieba``.
+    words : str, optional
+        Version of words, as in a profile.
+
+    Returns
+    -------
+    set of str
+
+    Examples
+    --------
+    >>> sorted(word_set("我爱 HBase，我爱 hbase！"))
+    ['hbase', '我', '爱']
+    """
+    check_segmenter(segmenter)
+    several, runs = bag(text, Wording(segmenter, words, folded=True), letters=True)
+    found = set(several).union(*(cut_run(run.decode("ascii")) for run in set(runs)))
+    return {word for token in found if (word := learned_word(token, words))}

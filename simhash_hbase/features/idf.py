@@ -1,0 +1,303 @@
+"""Inverse document frequencies: jieba's own table, and one learned from a sample of documents."""
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from hashlib import blake2b
+from math import log
+from random import Random
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.words.dictionary import jieba_file
+
+__all__ = ["Idf", "IdfTable", "JiebaIdf", "Reservoir", "jieba_idf", "jieba_idf_digest"]
+
+SAMPLE_LIMIT = 100_000
+"""Documents that a reservoir keeps at most."""
+
+_FORMAT = 1
+_DIGEST_BYTES = 16
+
+T = TypeVar("T")
+
+
+class Idf(Protocol):
+    """Weights of words."""
+
+    def weight(self, word: str) -> float:
+        """Give the weight of one occurrence of a word."""
+
+    def digest(self) -> str:
+        """Give a digest that differs where a weight does."""
+
+
+class _Encoded(msgspec.Struct, array_like=True, frozen=True):
+    format: int
+    documents: int
+    words: list[str]
+    counts: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdfTable:
+    """Document frequencies learned from a sample; the weight of a word is ln(1 + N / df).
+
+    Raises
+    ------
+    InvalidArgument
+        There is no document, or a frequency is below 2 or above their number.
+    """
+
+    documents: int
+    """Documents of the sample, N."""
+    frequencies: Mapping[str, int] = field(repr=False)
+    """Documents that hold a word, df, for words that two or more hold; any other counts as 1."""
+
+    def __post_init__(self) -> None:
+        if self.documents < 1:
+            raise InvalidArgument("An idf table is learned from at least one document.")
+        if not all(1 < count <= self.documents for count in self.frequencies.values()):
+            raise InvalidArgument(f"A document frequency is from 2 to the {self.documents} documents of the sample.")
+
+    @classmethod
+    def learn(cls, token_lists: Iterable[Iterable[str]]) -> "IdfTable":
+        """Count in how many documents each word occurs.
+
+        Parameters
+        ----------
+        token_lists : iterable of iterable of str
+            The words of each document of the sample, repeated or not.
+
+        Returns
+        -------
+        IdfTable
+            The table; words of one document are left out.
+
+        Raises
+        ------
+        InvalidArgument
+            There is no document.
+
+        Examples
+        --------
+        >>> table = IdfTable.learn([["我", "看"], ["看", "电影"], ["看"]])
+        >>> table.documents, dict(table.frequencies)
+        (3, {'看': 3})
+        """
+        counts: Counter[str] = Counter()
+        documents = 0
+        for tokens in token_lists:
+            counts.update(set(tokens))
+            documents += 1
+        kept = {word: count for word, count in sorted(counts.items()) if count > 1}
+        return cls(documents=documents, frequencies=kept)
+
+    def weight(self, word: str) -> float:
+        """Give the weight of one occurrence of a word.
+
+        Parameters
+        ----------
+        word : str
+            Any word.
+
+        Returns
+        -------
+        float
+            ln(1 + N / df).
+        """
+        return log(1 + self.documents / self.frequencies.get(word, 1))
+
+    def encode(self) -> bytes:
+        """Pack the table.
+
+        Returns
+        -------
+        bytes
+            What `decode` reads; compressed.
+        """
+        return zlib.compress(self._canonical, 9)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "IdfTable":
+        """Unpack a table.
+
+        Parameters
+        ----------
+        data : bytes
+            What `encode` gave.
+
+        Returns
+        -------
+        IdfTable
+            The same table.
+
+        Raises
+        ------
+        CorruptIndex
+            The bytes are no table, or of another format.
+        """
+        try:
+            encoded = msgspec.msgpack.decode(zlib.decompress(data), type=_Encoded)
+            pairs = zip(encoded.words, encoded.counts, strict=True)
+            table = cls(documents=encoded.documents, frequencies=dict(pairs))
+        except (zlib.error, ValueError) as error:
+            raise CorruptIndex(f"The idf table does not decode: {error}") from error
+        if encoded.format != _FORMAT:
+            raise CorruptIndex(f"The idf table has format {encoded.format}, not {_FORMAT}.")
+        return table
+
+    def digest(self) -> str:
+        """Digest the table's content, whatever compressed it.
+
+        Returns
+        -------
+        str
+            BLAKE2b, 16 bytes, in hexadecimal digits.
+        """
+        return _digest(self._canonical)
+
+    @cached_property
+    def _canonical(self) -> bytes:
+        words = sorted(self.frequencies)
+        counts = [self.frequencies[word] for word in words]
+        return msgspec.msgpack.encode(_Encoded(_FORMAT, self.documents, words, counts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JiebaIdf:
+    """The table that jieba ships; a word that it lacks has the median weight."""
+
+    weights: Mapping[str, float] = field(repr=False)
+    """Weights by word."""
+    median: float
+    """Weight of every other word."""
+    content_digest: str
+    """BLAKE2b, 16 bytes, of the file, in hexadecimal digits."""
+
+    def weight(self, word: str) -> float:
+        """Give the weight of one occurrence of a word.
+
+        Parameters
+        ----------
+        word : str
+            Any word.
+
+        Returns
+        -------
+        float
+            Its weight in the table, or the median.
+        """
+        return self.weights.get(word, self.median)
+
+    def digest(self) -> str:
+        """Digest the table.
+
+        Returns
+        -------
+        str
+            `content_digest`.
+        """
+        return self.content_digest
+
+
+@cache
+def jieba_idf() -> JiebaIdf:
+    """Read the table that jieba ships, once a process.
+
+    Returns
+    -------
+    JiebaIdf
+        The table.
+
+    Examples
+    --------
+    >>> round(jieba_idf().median, 3)
+    11.955
+    """
+    content = _jieba_idf_bytes()
+    pairs = (line.split(" ") for line in content.decode().splitlines())
+    weights = {word: float(weight) for word, weight in pairs}
+    median = sorted(weights.values())[len(weights) // 2]
+    return JiebaIdf(weights=weights, median=median, content_digest=_digest(content))
+
+
+@cache
+def jieba_idf_digest() -> str:
+    """Digest the table that jieba ships, without reading what is in it.
+
+    Returns
+    -------
+    str
+        BLAKE2b, 16 bytes, of ``idf.txt``, in hexadecimal digits.
+    """
+    return _digest(_jieba_idf_bytes())
+
+
+def _jieba_idf_bytes() -> bytes:
+    return jieba_file("analyse", "idf.txt").read_bytes()
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+class Reservoir(Generic[T]):
+    """A uniform sample of a stream whose length nobody knows (Vitter's algorithm R).
+
+    Parameters
+    ----------
+    limit : int
+        Items to keep, from 1 to 100,000.
+    seed : int
+        The same stream and seed give the same sample.
+
+    Raises
+    ------
+    InvalidArgument
+        The limit is out of range.
+
+    Examples
+    --------
+    >>> sample = Reservoir(limit=2, seed=1)
+    >>> for letter in "abcdef":
+    ...     _ = sample.add(letter)
+    >>> len(sample.items), sample.seen
+    (2, 6)
+    """
+
+    def __init__(self, *, limit: int = SAMPLE_LIMIT, seed: int = 0) -> None:
+        if not 1 <= limit <= SAMPLE_LIMIT:
+            raise InvalidArgument(f"A sample holds from 1 to {SAMPLE_LIMIT} items, not {limit}.")
+        self.items: list[T] = []
+        self.seen = 0
+        self._limit = limit
+        self._random = Random(seed)
+
+    def add(self, item: T) -> int | None:
+        """Offer the next item of the stream.
+
+        Parameters
+        ----------
+        item : object
+            Kept, in place of another or not at all.
+
+        Returns
+        -------
+        int or None
+            Where it is among the items; None when it was not kept.
+        """
+        self.seen += 1
+        if len(self.items) < self._limit:
+            self.items.append(item)
+            return self.seen - 1
+        # random() is the one method whose sequence Python promises to keep for a seed.
+        place = int(self._random.random() * self.seen)
+        if place >= self._limit:
+            return None
+        self.items[place] = item
+        return place

@@ -1,0 +1,113 @@
+"""Probes: whether this machine still makes the fingerprints that an index holds.
+
+Segmenter, dictionaries, tables of weights and Unicode's data come from libraries of other people, whose versions
+change. What they make of built-in texts is digested when an index is created, and compared before the first text of a
+process is analysed: a few milliseconds, once the segmenter is loaded.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
+
+import msgspec
+
+from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer
+from simhash_hbase.features.fingerprints import SCALE, Fingerprinter
+from simhash_hbase.features.sketch import sketches_and_digests
+from simhash_hbase.words.dictionary import dictionary_bytes
+
+__all__ = ["extractor_versions", "installed_versions", "probe_digest"]
+
+_DIGEST_BYTES = 16
+_BYTES_APART = 3_000
+"""One word of the dictionary is looked at in so many bytes: 1,690 of 349,046."""
+_WORDS_A_RUN = 8
+_LIBRARIES = {None: (), "jieba": ("jieba",), "fast": ("jieba", "rjieba")}
+_EXTRACTORS = ("trafilatura", "lxml")
+
+_TEXTS = (
+    "昨天下午，村里的拖拉机手开着新买的手扶拖拉机去县城修理，店主说经理不在，于是他又等了三个小时，没有生气。",
+    "这家研究所的硕士研究生后来到京都留学，买了一件T恤，晚上和同学去唱卡拉OK，A座的灯一直亮着。",
+    "拍卖会的乒乓球桌还没有卖完，登记了的和尚未登记的人都在排队；用C++17写的TF-IDF算出2.72%，版本10.4.1，见https://example.org/a_b?c=1#d。",
+    "臺灣的電腦軟體與網際網路；𠮷野家の㐀字。",
+    "Seven grey boats left before dawn; they didn't return, it's 3.5 °C — the naïve café owner's friends coöperate.",
+    "Вчера утром поезд ушёл раньше времени, и объявление ещё висит. Το τρένο έφυγε νωρίς σήμερα· ΟΔΟΣ ΑΘΗΝΑΣ.",
+    "Die größte Straßenbahn fährt über die Brücke. L'été dernier, où étais-tu allé, le cœur léger ?",
+    "Hôm nay trời đẹp, chúng tôi đi chợ; včera večer přišel příliš pozdě. Işık söndü, çocuk uyuyor.",
+    "昨日はとても寒かった。カメラとｶﾒﾗ、ＡＢＣ１２３。오늘은 날씨가 좋아서 산책을 했다.",
+    "ذهبت القطة إلى السوق صباحا. הרכבת יצאה מוקדם בבוקר. आज मौसम बहुत अच्छा है।",
+    "วันนี้อากาศดีมาก ມື້ນີ້ອາກາດດີ ថ្ងៃនេះអាកាសធាតុល្អ ဒီနေ့ ရာသီဥတု ကောင်းတယ်",
+    "e\u0301 ﬁ ½ ㎡ İ ß ẞ 👩\u200d💻 \u1112\u1161\u11ab 常在河边走，我说我们的歌，我们的歌，我们的歌",
+)
+
+
+def installed_versions(segmenter: str | None) -> dict[str, str]:
+    """List what fingerprints depend on and others maintain.
+
+    Parameters
+    ----------
+    segmenter : str or None
+        ``fast``, ``jieba``, or None where no words are cut.
+
+    Returns
+    -------
+    dict
+        Versions by name; a library that is not installed is left out.
+    """
+    return {"unicode": unicodedata.unidata_version, **_versions_of(_LIBRARIES[segmenter])}
+
+
+def extractor_versions() -> dict[str, str]:
+    """List what the main text of a page depends on.
+
+    Returns
+    -------
+    dict
+        Versions by name; empty where pages cannot be read.
+    """
+    return _versions_of(_EXTRACTORS)
+
+
+def _versions_of(names: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for name in names:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def probe_digest(fingerprinter: Fingerprinter) -> str:
+    """Digest what an analyzer and a hash make of the built-in texts.
+
+    Parameters
+    ----------
+    fingerprinter : Fingerprinter
+        Of an analyzer of texts.
+
+    Returns
+    -------
+    str
+        BLAKE2b, 16 bytes, in hexadecimal digits; another one where a feature, a weight, a fingerprint, a sketch
+        or a digest of a text is another one.
+    """
+    texts = [*_TEXTS, *_dictionary_text(fingerprinter)]
+    simhashes, counts = fingerprinter.fingerprint_many(texts)
+    sketched = sketches_and_digests(texts)
+    features = [
+        # Weights as they count: the last bit of a logarithm is not the same on every platform.
+        sorted((name, round(weight * SCALE)) for name, weight in fingerprinter.analyzer.features(text))
+        for text in texts
+    ]
+    found = (features, simhashes.tolist(), counts.tolist(), sketched.sketches.tolist(), sketched.digests)
+    return blake2b(msgspec.msgpack.encode(found), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _dictionary_text(fingerprinter: Fingerprinter) -> Iterator[str]:
+    """Write words of the whole dictionary one behind the other: rjieba has a copy of its own."""
+    if isinstance(fingerprinter.analyzer, JiebaAnalyzer | LearnedAnalyzer):
+        content = dictionary_bytes()
+        starts = [content.find(b"\n", place) + 1 for place in range(0, len(content) - _BYTES_APART, _BYTES_APART)]
+        words = [content[start : content.index(b" ", start)].decode() for start in starts]
+        yield "，".join("".join(words[at : at + _WORDS_A_RUN]) for at in range(0, len(words), _WORDS_A_RUN))

@@ -1,0 +1,242 @@
+"""The fast way from texts to fingerprints: rows of numpy tables in place of words.
+
+A word's hash and weight are computed when it is first seen and kept in a row; a document is then
+an array of rows and one of counts. The results equal ``fingerprint(analyzer.features(text))``.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.features.analyzers import CountingAnalyzer
+from simhash_hbase.features.hashes import hash_features
+from simhash_hbase.features.weights import MAX_TOTAL, MAX_WEIGHT, SCALE
+from simhash_hbase.words.segment import cut_run
+
+__all__ = ["WordSums"]
+
+# A row takes some 300 bytes with its word and the dictionaries that lead to it: 80 MB in all.
+_MAX_ROWS = 1 << 18
+# Words are short, but a run of letters may take megabytes.
+_MAX_CHARACTERS = 1 << 24
+_FIRST_ROWS = 1 << 12
+_DROPPED = 0
+"""The row of every token that counts for no feature."""
+_MAX_EXACT = float(1 << 52)
+
+
+class _Rows(dict[str, int]):
+    """Rows by token; a token seen for the first time gets one.
+
+    Parameters
+    ----------
+    analyzer : CountingAnalyzer
+        Says which word a token counts for, and its weight.
+    """
+
+    def __init__(self, analyzer: CountingAnalyzer) -> None:
+        super().__init__()
+        self._analyzer = analyzer
+        self._rows_of_words: dict[str, int] = {}
+        self.characters = 0
+        self.words: list[str] = [""]
+        self.weights: list[float] = [0.0]
+
+    def __missing__(self, token: str) -> int:
+        word = self._analyzer.word(token)
+        row = _DROPPED if word is None else self._row_of(word)
+        self[token] = row
+        self.characters += len(token)
+        return row
+
+    def _row_of(self, word: str) -> int:
+        row = self._rows_of_words.setdefault(word, len(self.words))
+        if row == len(self.words):
+            self.words.append(word)
+            self.weights.append(self._analyzer.word_weight(word))
+        return row
+
+
+class _Runs(dict[bytes, int]):
+    """Rows by ASCII run; a run of several words has the negative number of a list of rows.
+
+    Parameters
+    ----------
+    rows : _Rows
+        Rows of the tokens.
+    """
+
+    def __init__(self, rows: _Rows) -> None:
+        super().__init__()
+        self._rows = rows
+        self.several: list[list[int]] = [[]]
+        self.characters = 0
+
+    def __missing__(self, run: bytes) -> int:
+        rows = [self._rows[token] for token in cut_run(run.decode("ascii"))]
+        rows = [row for row in rows if row != _DROPPED]
+        if len(rows) > 1:
+            self.several.append(rows)
+            number = 1 - len(self.several)
+        else:
+            number = rows[0] if rows else _DROPPED
+        self[run] = number
+        self.characters += len(run)
+        return number
+
+
+class WordSums:
+    """Fingerprints texts by tables of the words seen so far.
+
+    Parameters
+    ----------
+    analyzer : CountingAnalyzer
+        Gives tokens, words and weights.
+    hash : str
+        A hash of strings.
+    seed : int
+        Its seed.
+
+    Notes
+    -----
+    The tables start anew after 262,144 words, or 16 million characters of them. Threads take turns.
+    """
+
+    def __init__(self, analyzer: CountingAnalyzer, *, hash: str, seed: int) -> None:
+        self._analyzer = analyzer
+        self._hash = hash
+        self._seed = seed
+        self._lock = threading.Lock()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._rows = _Rows(self._analyzer)
+        self._runs = _Runs(self._rows)
+        self._known = 0
+        self._weights = np.zeros(_FIRST_ROWS)
+        self._bytes = np.zeros((_FIRST_ROWS, 8), np.uint8)
+        self._places = np.zeros(_FIRST_ROWS, np.int64)
+
+    def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Fingerprint texts.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Any texts.
+
+        Returns
+        -------
+        simhashes : ndarray of uint64
+            One a text; 0 for a text without features.
+        features : ndarray of int32
+            How many features of each text count; 0 means that it has no fingerprint.
+        """
+        features = np.zeros(len(texts), np.int32)
+        bits = np.zeros((len(texts), 64), np.bool_)
+        with self._lock:
+            for number, text in enumerate(texts):
+                rows, counts = self._counted(text)
+                features[number] = len(rows)
+                if len(rows):
+                    features[number] = self._sum(rows, counts, bits[number])
+        return np.packbits(bits, axis=1).view(">u8")[:, 0].astype(np.uint64), features
+
+    def _counted(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Give the distinct rows of a text's words, and how often each occurs."""
+        if self._is_full():
+            self._reset()
+        bag = self._analyzer.bag(text)
+        tokens = Counter(bag.tokens)
+        rows = list(map(self._rows.__getitem__, tokens))
+        counts = list(tokens.values())
+        if bag.runs:
+            self._add_runs(bag.runs, rows, counts)
+        self._learn_new_rows()
+        return self._merged(np.array(rows, np.int64), np.array(counts, np.int64))
+
+    def _is_full(self) -> bool:
+        characters = self._rows.characters + self._runs.characters
+        return max(len(self._rows), len(self._runs)) > _MAX_ROWS or characters > _MAX_CHARACTERS
+
+    def _add_runs(self, runs: list[bytes], rows: list[int], counts: list[int]) -> None:
+        counted = Counter(runs)
+        numbers = list(map(self._runs.__getitem__, counted))
+        rows.extend(numbers)
+        counts.extend(counted.values())
+        if min(numbers) < 0:
+            for place in range(len(rows) - len(numbers), len(rows)):
+                if rows[place] < 0:
+                    several = self._runs.several[-rows[place]]
+                    rows.extend(several)
+                    counts.extend([counts[place]] * len(several))
+                    rows[place] = _DROPPED
+
+    def _learn_new_rows(self) -> None:
+        words = self._rows.words
+        start, stop = self._known, len(words)
+        if start == stop:
+            return
+        while stop > len(self._weights):
+            self._weights = np.concatenate([self._weights, np.zeros_like(self._weights)])
+            self._bytes = np.concatenate([self._bytes, np.zeros_like(self._bytes)])
+            self._places = np.concatenate([self._places, np.zeros_like(self._places)])
+        hashes = hash_features(words[start:], hash=self._hash, seed=self._seed)
+        self._bytes[start:stop] = hashes.astype(">u8").view(np.uint8).reshape(-1, 8)
+        self._weights[start:stop] = self._rows.weights[start:]
+        self._known = stop
+
+    def _merged(
+        self, rows: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Add up the counts of equal rows, and leave the dropped ones out."""
+        places = self._places
+        numbers = np.arange(len(rows))
+        places[rows] = numbers
+        last = places[rows]
+        if not np.array_equal(last, numbers):
+            totals = np.zeros(len(rows), np.int64)
+            np.add.at(totals, last, counts)
+            counts = totals
+        kept = (last == numbers) & (rows != _DROPPED)
+        return rows[kept], counts[kept]
+
+    def _sum(self, rows: NDArray[np.int64], counts: NDArray[np.int64], bits: NDArray[np.bool_]) -> int:
+        """Set the bits of a fingerprint; give the number of features that went into it."""
+        weights = counts * self._weights[rows]
+        top = self._analyzer.top
+        if top is not None and len(rows) > top:
+            kept = self._heaviest(rows, weights, top)
+            rows, weights = rows[kept], weights[kept]
+        integers = np.rint(weights * SCALE)
+        decided = _set_bits(np.unpackbits(self._bytes[rows], axis=1), integers, bits)
+        return int(np.count_nonzero(integers)) if decided else 0
+
+    def _heaviest(self, rows: NDArray[np.int64], weights: NDArray[np.float64], top: int) -> NDArray[np.int64]:
+        """Choose the heaviest features; of those that tie at the edge the first by the word."""
+        edge = np.partition(weights, len(weights) - top)[len(weights) - top]
+        above = np.flatnonzero(weights > edge)
+        tied = np.flatnonzero(weights == edge)
+        missing = top - len(above)
+        if missing < len(tied):
+            words = self._rows.words
+            tied = np.array(sorted(tied.tolist(), key=lambda place: words[rows[place]])[:missing])
+        return np.concatenate([above, tied])
+
+
+def _set_bits(hashes: NDArray[np.uint8], weights: NDArray[np.float64], bits: NDArray[np.bool_]) -> bool:
+    """Let the features vote, by floats as long as these hold the integers exactly; tell whether a bit was decided."""
+    total = float(weights.sum())
+    if total < _MAX_EXACT:
+        votes = 2 * (weights @ hashes.astype(np.float64)) - total
+        np.greater(votes, 0, out=bits)
+        return bool(votes.any())
+    if total >= MAX_TOTAL or weights.max() > MAX_WEIGHT * SCALE:
+        raise InvalidArgument("The weights of one document are too large to be added up.")
+    sums = weights.astype(np.int64) @ (2 * hashes.astype(np.int64) - 1)
+    np.greater(sums, 0, out=bits)
+    return bool(sums.any())

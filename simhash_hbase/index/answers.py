@@ -1,0 +1,153 @@
+"""What an index answers: matches of a query, and what it holds of a document."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from simhash_hbase.entries import Entries, Metadata
+from simhash_hbase.index.search import Hit, Neighbours
+from simhash_hbase.near import MatchRule
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import DocumentState, Member
+
+__all__ = ["Answer", "Decision", "Match", "Stored", "make_answers", "rfc3339", "stored_document"]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One near-duplicate of a query."""
+
+    id: str
+    distance: int
+    """Bits between the fingerprints."""
+    similarity: float | None
+    """Estimated Jaccard similarity of 5-character shingles, 0 to 1; None when a side has no sketch."""
+    exact: bool
+    """The normalised texts are equal."""
+    added: str
+    """When the match was added, RFC 3339 in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All near-duplicates of a query, nearest first."""
+
+    matches: Sequence[Match]
+    truncated: bool
+    """A limit kept something from being read or returned."""
+    complete: bool
+    """Every document within the asked distance is there: rule ``distance`` up to the index's k, not truncated."""
+    short: bool
+    """The text has so few features that near copies may be missed; exact ones are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the index holds of one document; no text."""
+
+    id: str
+    simhash: int
+    state: str
+    added: str
+    seen: str
+    length: int | None = None
+    features: int | None = None
+    metadata: Metadata | None = None
+    of: str | None = None
+    distance: int | None = None
+    similarity: float | None = None
+
+
+def rfc3339(ms: int) -> str:
+    """Write milliseconds since 1970 as RFC 3339 in UTC.
+
+    Examples
+    --------
+    >>> rfc3339(1_700_000_000_123)
+    '2023-11-14T22:13:20.123Z'
+    """
+    moment = datetime.fromtimestamp(ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+
+
+def make_answers(
+    neighbours: Neighbours, entries: Entries, profile: Profile, rule: MatchRule, *, limit: int | None
+) -> list[Answer]:
+    """Sort hits into answers.
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        What the search found for `entries`.
+    entries : Entries
+        The queries; a document never matches itself by id.
+    profile : Profile
+        Says what is short, and up to which distance answers are complete.
+    rule : MatchRule
+        The rule that was asked for.
+    limit : int or None
+        Matches an answer at most.
+
+    Returns
+    -------
+    list of Answer
+        One a query.
+    """
+    answers = []
+    complete = rule.match == "distance" and rule.distance <= profile.distance
+    sizes = map(profile.is_short, entries.features.tolist(), entries.lengths.tolist())
+    columns = zip(entries.ids, entries.digests, sizes, neighbours.truncated.tolist(), strict=True)
+    for (name, digest, short, truncated), hits in zip(columns, neighbours.hits, strict=True):
+        matches = _sorted(hits, name, digest)
+        cut = truncated or (limit is not None and len(matches) > limit)
+        answers.append(Answer(matches[:limit], cut, complete and not cut, short))
+    return answers
+
+
+def stored_document(state: DocumentState, member: Member | None) -> Stored:
+    """Join the two cells of a document."""
+    return Stored(
+        id=state.id,
+        simhash=state.simhash,
+        state=state.state,
+        added=rfc3339(state.order[0]),
+        seen=rfc3339(state.seen),
+        length=member.length if member else None,
+        features=member.features if member else None,
+        metadata=member.metadata if member else None,
+        of=state.of,
+        distance=state.distance,
+        similarity=state.similarity,
+    )
+
+
+def _sorted(hits: Iterable[Hit], name: str, digest: bytes) -> list[Match]:
+    matches = [
+        Match(
+            id=member.id,
+            distance=hit.distance,
+            similarity=hit.similarity,
+            exact=bool(digest) and member.digest == digest,
+            added=rfc3339(hit.state.order[0]),
+        )
+        for hit in hits
+        if (member := hit.member).id != name
+    ]
+    return sorted(matches, key=lambda m: (m.distance, 1.0 if m.similarity is None else -m.similarity, m.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one document."""
+
+    id: str
+    is_original: bool
+    of: str | None = None
+    """For a duplicate: the id of the original it is nearest to."""
+    distance: int | None = None
+    similarity: float | None = None
+    """Estimated Jaccard similarity to that original; None without sketches."""
+    short: bool = False
+    """The text has so few features that near copies may be missed."""
+    of_removed: bool = False
+    """The original was removed or changed since."""

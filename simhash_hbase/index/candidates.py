@@ -1,0 +1,211 @@
+"""Candidate search: from many fingerprints to the stored ones that share a block row with them.
+
+Everything here is columns: a query is a position, a candidate a pair of positions and fingerprints. Scans of one
+prefix that several queries ask for are made once; the pairs are made a bounded number at a time, since a crowd of
+fingerprints makes pairs by the square of its size.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.near import distances
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import BlockRows, distinct, sort_prefixes
+from simhash_hbase.stores.base import Store
+
+__all__ = ["Candidates", "Near", "expand", "find_candidates", "find_crowded"]
+
+U64 = np.uint64
+
+# Joins expand to pairs; this many at a time keep the memory of a hot prefix near 50 MB.
+PAIRS_AT_ONCE = 1_000_000
+
+
+class Near(NamedTuple):
+    """Stored fingerprints within reach of queries, each pair once, sorted by query and fingerprint."""
+
+    queries: NDArray[np.intp]
+    """Positions in the array of queries."""
+    simhashes: NDArray[np.uint64]
+    """The stored fingerprints."""
+    distances: NDArray[np.uint8]
+    """Bits that differ."""
+
+
+NO_PAIRS = Near(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np.uint8))
+
+
+class Candidates:
+    """The block rows of many queries, and the pairs that they make.
+
+    Parameters
+    ----------
+    simhashes : ndarray of uint64, shape (n,)
+        The queries.
+    prefixes : ndarray of uint64, shape (n, tables)
+        Theirs.
+    rows : BlockRows
+        All rows under these prefixes, sorted.
+    truncated : ndarray of bool, shape (n,)
+        For each query: whether a prefix of it held more rows than were read.
+    reach : int
+        Largest distance of a candidate.
+    """
+
+    def __init__(
+        self,
+        simhashes: NDArray[np.uint64],
+        prefixes: NDArray[np.uint64],
+        rows: BlockRows,
+        truncated: NDArray[np.bool_],
+        reach: int,
+    ) -> None:
+        self.truncated = truncated
+        self.rows = len(rows.prefixes)
+        self._simhashes = simhashes
+        self._prefixes = prefixes
+        self._rows = rows
+        self._reach = reach
+
+    def parts(self) -> Iterator[Near]:
+        """Join queries with rows; each part has all pairs of some queries, in their order, and is not empty."""
+        if self.rows:
+            found = self._alone() if len(self._simhashes) == 1 else self._joined_parts()
+            yield from (near for near in found if len(near.queries))
+
+    def _alone(self) -> Iterator[Near]:
+        """Find the candidates of a single query, for which nothing has to be joined."""
+        near = distinct(self._rows.simhashes[distances(self._rows.simhashes, self._simhashes) <= self._reach])
+        yield Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes))
+
+    def _joined_parts(self) -> Iterator[Near]:
+        left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
+        right = np.searchsorted(self._rows.prefixes, self._prefixes, "right")
+        ends = np.cumsum((right - left).sum(axis=1))
+        start = 0
+        while start < len(ends):
+            done = ends[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, done + PAIRS_AT_ONCE, "right")))
+            yield self._joined(start, left[start:stop], right[start:stop])
+            start = stop
+
+    def whole(self) -> Near:
+        """Join all queries at once, whatever memory that takes."""
+        return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *self.parts(), strict=True)))
+
+    def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> Near:
+        """Join the queries from one position on with the ranges of rows of each of their prefixes."""
+        found = [(NO_PAIRS.queries, NO_PAIRS.simhashes)]
+        for at, row in expand(left.reshape(-1), right.reshape(-1)):
+            queries, stored = first + at // left.shape[1], self._rows.simhashes[row]
+            near = distances(self._simhashes[queries], stored) <= self._reach
+            found.append((queries[near], stored[near]))
+        return self._part(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _part(self, queries: NDArray[np.intp], stored: NDArray[np.uint64]) -> Near:
+        """Sort pairs, and keep each once: several tables may find the same."""
+        few = distinct(stored)
+        # Query and fingerprint fit into one integer, and sorting integers is many times faster than sorting pairs.
+        keys = distinct(queries.astype(U64) * U64(len(few) + 1) + np.searchsorted(few, stored).astype(U64))
+        at, which = np.divmod(keys, U64(len(few) + 1))
+        queries, stored = at.astype(np.intp), few[which.astype(np.intp)]
+        return Near(queries, stored, distances(self._simhashes[queries], stored))
+
+
+def find_candidates(
+    store: Store, scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int, limit: int
+) -> Candidates:
+    """Scan the tables of many fingerprints.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the block rows.
+    scheme : Scheme
+        The tables.
+    simhashes : ndarray of uint64, shape (n,)
+        The queries.
+    reach : int
+        Largest distance of a candidate.
+    limit : int
+        Rows a prefix at most.
+
+    Returns
+    -------
+    Candidates
+        Complete up to ``scheme.distance`` for queries that are not truncated.
+
+    Notes
+    -----
+    One call of ``store.scan``, whatever the number of queries.
+    """
+    prefixes = scheme.prefixes(simhashes)
+    scan = store.scan(distinct(prefixes.reshape(-1)), limit=limit)
+    truncated = np.zeros(len(simhashes), dtype=np.bool_)
+    if len(scan.truncated):
+        truncated[np.isin(prefixes, scan.truncated).any(axis=1)] = True
+    return Candidates(simhashes, prefixes, scan.rows, truncated, reach)
+
+
+def find_crowded(scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int) -> NDArray[np.bool_]:
+    """Join fingerprints with each other, without a store, and tell which of them have another one near.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        The tables that join.
+    simhashes : ndarray of uint64, shape (n,)
+        Distinct fingerprints: repeats of one would make pairs by the square of their number.
+    reach : int
+        Largest distance of a pair.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        Whether another one of them is within reach and shares a table.
+    """
+    ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
+    last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)) + 1
+    stop = np.repeat(last, np.diff(last, prepend=0))
+    crowded = np.zeros(len(simhashes), np.bool_)
+    for row, at in expand(np.arange(1, len(ascending) + 1), stop):
+        a, b = owners[row], owners[at]
+        near = distances(simhashes[a], simhashes[b]) <= reach
+        crowded[a[near]] = crowded[b[near]] = True
+    return crowded
+
+
+def expand(
+    left: NDArray[np.intp], right: NDArray[np.intp], *, at_once: int | None = None
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Expand half-open ranges to pairs.
+
+    Parameters
+    ----------
+    left, right : ndarray of intp, shape (n,)
+        The ranges.
+    at_once : int, optional
+        Pairs at a time; more only where a single range is longer.
+
+    Yields
+    ------
+    (ndarray of intp, ndarray of intp)
+        Of each pair the number of its range, and a position in it.
+    """
+    counts = right - left
+    most = at_once or PAIRS_AT_ONCE
+    if len(counts) <= most and (counts == 1).all():
+        yield np.arange(len(counts)), left
+        return
+    ends = np.cumsum(counts)
+    start = 0
+    while start < len(counts):
+        done = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + most, "right")))
+        few = counts[start:stop]
+        offsets = np.arange(few.sum()) - np.repeat(np.cumsum(few) - few, few)
+        yield np.repeat(np.arange(start, stop), few), np.repeat(left[start:stop], few) + offsets
+        start = stop

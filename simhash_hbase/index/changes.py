@@ -1,0 +1,201 @@
+"""Changes of documents on their way into a store, and what is written for them.
+
+Every document is written member first, then block rows, then the document cell: that is the commit point.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.placing import place
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import (
+    FOUND_STATES,
+    DocumentState,
+    Member,
+    decode_document,
+    encode,
+    in_force,
+    member_simhashes,
+)
+from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row, row_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional
+
+__all__ = ["Change", "commit", "drop_members", "put_documents", "put_members", "read_states", "removal"]
+
+
+class Change(NamedTuple):
+    """One document of a batch on its way into the store."""
+
+    at: int
+    """Its position in the batch."""
+    row: bytes
+    old: DocumentState | None
+    old_value: bytes | None
+    new: DocumentState
+
+    @property
+    def before(self) -> DocumentState | None:
+        """The decision that the change replaces."""
+        return None if self.old is None else in_force(self.old)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the document was there with another fingerprint."""
+        return self.before is not None and self.before.simhash != self.new.simhash
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the index held the id."""
+        return self.before is not None and self.before.state not in ("removed", "aborted")
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether queries are to find the document."""
+        return self.new.state in FOUND_STATES
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the block rows stand already, because the document counts under this fingerprint."""
+        return self.before is not None and self.before.state in FOUND_STATES and not self.moves
+
+    def was_shown_since(self, oldest: int) -> bool:
+        """Tell whether the index showed the document, last seen at that time or later, in ms since 1970."""
+        held = self.before
+        shown = held is not None and (held.state in FOUND_STATES or held.state == "duplicate")
+        return shown and held is not None and held.seen >= oldest
+
+
+def read_states(store: Store, ids: Sequence[str]) -> list[tuple[DocumentState, bytes] | None]:
+    """Read the document cells of ids.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    ids : sequence of str
+        In any order.
+
+    Returns
+    -------
+    list of (DocumentState, bytes) or None
+        For each id the state and its stored bytes, which a compare-and-set expects; None for an id never seen.
+
+    Raises
+    ------
+    CorruptIndex
+        When another id stands under the digest of this one.
+    """
+    keys = [(document_row(id_digest(name)), STATE_QUALIFIER) for name in ids]
+    cells = store.get(FAMILY_DOCUMENTS, keys)
+    return [None if cell is None else (_own(name, cell), cell.value) for name, cell in zip(ids, cells, strict=True)]
+
+
+def removal(at: int, old: DocumentState, value: bytes) -> Change:
+    """Make the change that takes a document out of the index."""
+    gone = DocumentState(id=old.id, simhash=old.simhash, state="removed", seen=old.seen, stamp=old.stamp)
+    return Change(at, document_row(id_digest(old.id)), old, value, gone)
+
+
+def put_members(store: Store, entries: Entries, changes: Sequence[Change]) -> None:
+    """Write the member cells of documents."""
+    store.put(FAMILY_DOCUMENTS, [_member_cell(entries, change) for change in changes])
+
+
+def put_documents(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
+    """Write what makes documents findable: members, then the block rows that are not there."""
+    if not changes:
+        return
+    put_members(store, entries, changes)
+    # Where HBase collects what is old, a refresh rewrites all cells of a document.
+    again = profile.ttl_ms is not None
+    fresh = [change for change in changes if again or not change.has_rows]
+    if fresh:
+        simhashes = np.array([change.new.simhash for change in fresh], dtype=np.uint64)
+        store.put_rows(block_rows(profile.blocks, simhashes), timestamp=max(change.new.seen for change in fresh))
+
+
+def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
+    """Write the document cells: in a store without transactions so that no request of it does harm when it is late.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    changes : sequence of Change
+        No id twice.
+    below : int, optional
+        From `placing.time_to_place`, chosen before the cells were read: the timestamp of first cells.
+        Without it these are compared and set like all others.
+
+    Returns
+    -------
+    list of Change
+        Those that another writer got ahead of.
+    """
+    first = [change for change in changes if change.old is None]
+    if not isinstance(store, CompareAndSet):
+        _put(store, changes)
+        return []
+    if isinstance(store, Transactional):
+        _put(store, first)
+        return _compare_and_set(store, [change for change in changes if change.old is not None])
+    if below is None:
+        return _compare_and_set(store, changes)
+    stand = place(store, [Cell(change.row, STATE_QUALIFIER, encode(change.new), below) for change in first])
+    refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
+    return refused + _compare_and_set(store, [change for change in changes if change.old is not None])
+
+
+def _put(store: Store, changes: Sequence[Change]) -> None:
+    if changes:
+        store.put(FAMILY_DOCUMENTS, [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in changes])
+
+
+def _compare_and_set(store: CompareAndSet, changes: Sequence[Change]) -> list[Change]:
+    if not changes:
+        return []
+    asked = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
+    return [change for change, done in zip(changes, store.compare_and_set(asked), strict=True) if not done]
+
+
+def drop_members(store: Store, changes: Sequence[Change]) -> None:
+    """Delete the members that no document cell names after the changes, up to the latest stamp of their ids."""
+    if cells := [cell for change in changes for cell in _outdated(change)]:
+        store.delete(FAMILY_DOCUMENTS, cells)
+
+
+def _outdated(change: Change) -> Iterator[Cell]:
+    old = change.old
+    if old is None:
+        return
+    named = {state.simhash for state in (old, old.previous) if state is not None}
+    for simhash in sorted(named - member_simhashes(change.new)):
+        yield Cell(member_row(simhash), row_digest(change.row), b"", old.stamp)
+
+
+def _member_cell(entries: Entries, change: Change) -> Cell:
+    at, new = change.at, change.new
+    metadata = entries.metadata[at]
+    member = Member(
+        id=new.id,
+        added=new.order[0],
+        length=int(entries.lengths[at]),
+        features=int(entries.features[at]),
+        digest=entries.digests[at],
+        sketch=entries.sketches[at].astype(">u8").tobytes() if entries.sketched[at] else b"",
+        metadata=dict(metadata) if metadata else None,
+    )
+    return Cell(member_row(new.simhash), row_digest(change.row), encode(member), new.stamp)
+
+
+def _own(name: str, cell: Cell) -> DocumentState:
+    state = decode_document(cell.value)
+    if state.id != name:
+        both = f": that of {name!r} has {state.id!r}"
+        raise CorruptIndex("a document cell holds another id than its own", named=both)
+    return state

@@ -1,0 +1,61 @@
+"""Claiming where the store has transactions: a batch is queried, decided and written inside one."""
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import StoreBusy
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.attempts import attempts
+from simhash_hbase.index.changes import commit, drop_members, read_states, removal
+from simhash_hbase.index.decide.dedup import Deduplicator, Plan
+from simhash_hbase.index.write import apply_outcomes, refresh_within
+from simhash_hbase.profile import Profile
+from simhash_hbase.stores.base import Store, atomically
+
+__all__ = ["claim_in_transaction"]
+
+
+def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> list[Decision]:
+    """Decide and write a batch inside one transaction.
+
+    Parameters
+    ----------
+    store : Store
+        Implements `Transactional`.
+    profile : Profile
+        The index's profile.
+    entries : Entries
+        Documents, no id twice; the earlier ones come first.
+    now : int
+        Milliseconds since 1970.
+
+    Returns
+    -------
+    list of Decision
+        One a document, durable as the store defines it.
+
+    Raises
+    ------
+    StoreBusy
+        When the store had to grow too often.
+    """
+    deduplicator = Deduplicator(store, profile)
+    for attempt in attempts(store):
+        with attempt:
+            with atomically(store):
+                plan = deduplicator.plan(entries, now=now)
+                _write(store, profile, plan, now)
+            return plan.decisions
+    raise StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
+
+
+def _write(store: Store, profile: Profile, plan: Plan, now: int) -> None:
+    _bury(store, plan.expired)
+    apply_outcomes(store, profile, plan.entries, plan.outcomes, now=now)
+    refresh_within(store, profile, plan.seen, now=now)
+
+
+def _bury(store: Store, expired: list[str]) -> None:
+    """Remove what has expired by this clock: by another one, which is behind, it must not come back."""
+    states = read_states(store, expired)
+    changes = [removal(at, *held) for at, held in enumerate(states) if held is not None]
+    commit(store, changes)
+    drop_members(store, changes)

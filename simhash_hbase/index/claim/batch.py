@@ -1,0 +1,177 @@
+"""What a batch of claims knows while it is under way."""
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple, Protocol, TypeAlias
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import ClaimContended
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.decide.greedy import with_short
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.keys import document_row, id_digest
+from simhash_hbase.stores.base import CompareAndSet, Store
+
+__all__ = ["Claim", "Claimed", "Neighbour", "Run", "Step", "SwappingStore", "Timer", "Watch", "key_of"]
+
+TOKEN_BYTES = 8
+ATTEMPTS = 5
+
+Claimed: TypeAlias = Decision | ClaimContended
+"""What became of one document; of one that others kept winning, the error."""
+
+
+class SwappingStore(Store, CompareAndSet, Protocol):
+    """A store that can compare and set."""
+
+
+class Timer(NamedTuple):
+    """The clock that leases and waits are measured by; it has nothing to do with the time of day."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds."""
+    sleep: Callable[[float], None] = time.sleep
+
+
+class Step(Enum):
+    """What a claim does next; the numbers of DESIGN's steps in brackets."""
+
+    READ_OWN = auto()
+    """Read its own document cell [0]."""
+    QUERY = auto()
+    """Look for originals; make its cell pending, or a duplicate [1, 2]."""
+    HELD = auto()
+    """Wait for earlier documents of its own batch; its cell is not touched."""
+    WRITE = auto()
+    """It is pending: write its member and its block rows [2]."""
+    QUERY_AGAIN = auto()
+    """Look for everything within reach, claims under way too [3]."""
+    LOOK = auto()
+    """Read its neighbours' document cells; decide, give way, or wait [3, 4]."""
+
+
+class Neighbour(NamedTuple):
+    """A member within a claim's reach; what it stands for is in its document cell."""
+
+    id: str
+    simhash: int
+    distance: int
+    similarity: float | None
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """One document on its way to a decision."""
+
+    at: int
+    """Its position in the batch."""
+    id: str
+    simhash: int
+    order: tuple[int, int]
+    """Of two claims in each other's way the one with the smaller order goes on; kept over all attempts."""
+    token: bytes = b""
+    """The attempt, in every cell that it writes."""
+    step: Step = Step.READ_OWN
+    state: DocumentState | None = None
+    """Its own document cell, as last read or written."""
+    value: bytes | None = None
+    """The bytes of it."""
+    stamp: int = 0
+    """The highest timestamp that an attempt of this claim used."""
+    written_s: float = 0.0
+    """When its own cell was last written, by the timer."""
+    failed: int = 0
+    """Attempts that ended because others had changed its cell."""
+    near: list[Neighbour] = field(default_factory=list)
+    is_partial: bool = False
+    """Whether an original in force was found among these, so that no others were looked for."""
+    awaited: Neighbour | None = None
+    """Whom it gave way to."""
+    mates: list["Claim"] = field(default_factory=list)
+    """Earlier documents of its batch that it is held for."""
+    planned: Decision | None = None
+    """What it becomes if the one mate it is held for becomes an original."""
+    answer: Claimed | None = None
+    is_recorded: bool = False
+    """Whether the answer was there before."""
+
+    @property
+    def row(self) -> bytes:
+        """The row of its document cell."""
+        return document_row(id_digest(self.id))
+
+    @property
+    def key(self) -> tuple[tuple[int, int], bytes]:
+        """What orders it among all claims of all writers."""
+        return self.order, id_digest(self.id)
+
+    @property
+    def holds_cell(self) -> bool:
+        """Whether its own cell says that it is under way."""
+        return self.answer is None and self.step in (Step.WRITE, Step.QUERY_AGAIN, Step.LOOK)
+
+    def begin(self) -> None:
+        """Start an attempt from the beginning."""
+        self.token = secrets.token_bytes(TOKEN_BYTES)
+        self.step = Step.READ_OWN
+
+
+def key_of(state: DocumentState) -> tuple[tuple[int, int], bytes]:
+    """Say what orders the claim of a cell among all claims of all writers."""
+    return state.order, id_digest(state.id)
+
+
+class Watch:
+    """Since when other writers' cells are as they are, by this process's own clock.
+
+    Parameters
+    ----------
+    lease_s : float
+        Seconds after which an unchanged cell is taken for a crashed writer's.
+    timer : Timer
+        The clock.
+    """
+
+    def __init__(self, lease_s: float, timer: Timer) -> None:
+        self._lease_s = lease_s
+        self._timer = timer
+        self._seen: dict[str, tuple[bytes, float]] = {}
+
+    def is_overdue(self, name: str, value: bytes) -> bool:
+        """Note what a cell holds now; tell whether it has held that for a lease."""
+        now = self._timer.monotonic()
+        held, since = self._seen.get(name, (None, now))
+        if held != value:
+            self._seen[name] = (value, now)
+            return False
+        return now - since >= self._lease_s
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """A batch of claims."""
+
+    store: SwappingStore
+    profile: Profile
+    entries: Entries
+    clock: Callable[[], int]
+    """Milliseconds since 1970; may be wrong."""
+    timer: Timer
+    watch: Watch
+    claims: list[Claim]
+
+    def tell(self, claim: Claim, decision: Decision) -> None:
+        """Answer a claim."""
+        claim.answer = with_short(decision, self.entries, claim.at, self.profile)
+        claim.near = []
+
+    def start_over(self, claim: Claim) -> None:
+        """Begin another attempt, unless there were too many."""
+        claim.failed += 1
+        claim.begin()
+        if claim.failed >= ATTEMPTS:
+            claim.answer = ClaimContended(f"{claim.id!r}: other writers kept changing it, {ATTEMPTS} attempts failed")

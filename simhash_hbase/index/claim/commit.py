@@ -1,0 +1,146 @@
+"""Changing document cells, and finding out what became of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from simhash_hbase.errors import StoreTimeout, StoreUnavailable
+from simhash_hbase.index.changes import Change, drop_members, read_states, removal
+from simhash_hbase.index.claim.batch import Claim, Run, Step, SwappingStore
+from simhash_hbase.index.claim.place import can_be_placed, place
+from simhash_hbase.index.claim.states import as_decision, renewed
+from simhash_hbase.index.write import refresh_within
+from simhash_hbase.rows.documents import FOUND_STATES, UNDECIDED_STATES, DocumentState, abandoned, encode, in_force
+from simhash_hbase.rows.keys import document_row, id_digest
+from simhash_hbase.rows.layout import STATE_QUALIFIER
+from simhash_hbase.stores.base import Swap
+
+__all__ = ["bury", "commit", "give_up", "look_again", "refresh", "renew"]
+
+UNANSWERED = (StoreTimeout, StoreUnavailable)
+Wanted: TypeAlias = Sequence[tuple[Claim, DocumentState]]
+STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
+
+
+def commit(run: Run, wanted: Wanted) -> None:
+    """Change the own cells of claims, all in one round of calls.
+
+    Parameters
+    ----------
+    run : Run
+        The batch.
+    wanted : sequence of (Claim, DocumentState)
+        What each cell is to become. A claim whose cell did go on to its next step; one that was refused, or
+        not answered, goes where its own cell says.
+    """
+    for claim, new in wanted:
+        claim.stamp = max(claim.stamp, new.stamp)
+    placed = [can_be_placed(run, *each) for each in wanted]
+    _write(run, place, [each for each, low in zip(wanted, placed, strict=True) if low])
+    _write(run, _compare_and_set, [each for each, low in zip(wanted, placed, strict=True) if not low])
+
+
+def _write(run: Run, write: Callable[[SwappingStore, Wanted], list[bool]], wanted: Wanted) -> None:
+    if not wanted:
+        return
+    try:
+        taken = write(run.store, wanted)
+    except UNANSWERED:
+        taken = [False] * len(wanted)
+    _arrive(run, [(claim, new, encode(new)) for (claim, new), done in zip(wanted, taken, strict=True) if done])
+    look_again(run, [claim for (claim, _), done in zip(wanted, taken, strict=True) if not done])
+
+
+def _compare_and_set(store: SwappingStore, wanted: Wanted) -> list[bool]:
+    return store.compare_and_set([Swap(claim.row, STATE_QUALIFIER, claim.value, encode(new)) for claim, new in wanted])
+
+
+def look_again(run: Run, claims: Sequence[Claim]) -> None:
+    """Read the own cells of claims whose compare-and-set was refused or not answered, and go on from there."""
+    if not claims:
+        return
+    arrived = []
+    for claim, held in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
+        cell, value = held or (None, b"")
+        # Another writer may have begun to move what was decided here.
+        ours = [state for state in (cell, cell and cell.previous) if state is not None and state.token == claim.token]
+        decided = [state for state in ours if state.state not in UNDECIDED_STATES and state.state != "aborted"]
+        if decided or (cell is not None and cell in ours and cell.state in UNDECIDED_STATES):
+            arrived.append((claim, *((decided[0], value) if decided else (ours[0], value))))
+        else:
+            run.start_over(claim)
+    _arrive(run, arrived)
+
+
+def _arrive(run: Run, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> None:
+    """Take over what the own cells hold now."""
+    changes = [Change(claim.at, claim.row, _left(claim), claim.value, new) for claim, new, _ in claims]
+    for claim, new, value in claims:
+        claim.state, claim.value, claim.written_s = new, value, run.timer.monotonic()
+        if new.state in UNDECIDED_STATES:
+            claim.step = STEPS[new.state]
+        else:
+            run.tell(claim, as_decision(new))
+    drop_members(run.store, changes)
+
+
+def _left(claim: Claim) -> DocumentState | None:
+    """Say whose member goes when a claim is decided: that of the original that the document was before.
+
+    The member of a claim that ends as a duplicate is left to `vacuum`: that saves a call.
+    """
+    before = claim.state and in_force(claim.state)
+    return before if before is not None and before.state in FOUND_STATES else None
+
+
+def renew(run: Run, claims: Iterable[Claim]) -> None:
+    """Show other writers that this one is alive."""
+    due = run.timer.monotonic() - run.profile.lease_s / 3
+    holders = [claim for claim in claims if claim.holds_cell and claim.written_s <= due]
+    steps = [claim.step for claim in holders]
+    commit(run, [(claim, renewed(claim.state, now=run.clock())) for claim in holders if claim.state is not None])
+    for claim, step in zip(holders, steps, strict=True):
+        # A slow store must not send a claim back to what it is just doing.
+        if claim.holds_cell:
+            claim.step = step
+
+
+def give_up(run: Run, cells: Iterable[tuple[DocumentState, bytes]]) -> None:
+    """Put back the cells of crashed writers; whether it was done is seen by the next look."""
+    swaps = [
+        Swap(document_row(id_digest(state.id)), STATE_QUALIFIER, value, encode(abandoned(state)))
+        for state, value in {state.id: (state, value) for state, value in cells}.values()
+    ]
+    _swap(run, swaps)
+
+
+def bury(run: Run, cells: Iterable[tuple[DocumentState, bytes]]) -> None:
+    """Remove originals that have expired: only then are they no obstacle, to this writer and to others."""
+    changes = [_burial(at, *cell) for at, cell in enumerate({cell[0].id: cell for cell in cells}.values())]
+    swaps = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
+    drop_members(run.store, [change for change, done in zip(changes, _swap(run, swaps), strict=True) if done])
+
+
+def refresh(run: Run, originals: Iterable[str | None]) -> set[str]:
+    """Write down that originals were named; return those that have to be looked at again."""
+    named = sorted({name for name in originals if name is not None})
+    try:
+        return refresh_within(run.store, run.profile, named, now=run.clock()) if named else set()
+    except UNANSWERED:
+        return set(named)
+
+
+def _burial(at: int, state: DocumentState, value: bytes) -> Change:
+    gone = removal(at, state, value)
+    if state.state not in UNDECIDED_STATES:
+        return gone
+    return gone._replace(new=msgspec.structs.replace(state, previous=None))
+
+
+def _swap(run: Run, swaps: Sequence[Swap]) -> list[bool]:
+    """Change cells of other writers: what is refused or not answered is seen by the next look."""
+    try:
+        return run.store.compare_and_set(swaps) if swaps else []
+    except UNANSWERED:
+        return [False] * len(swaps)

@@ -1,0 +1,122 @@
+"""Claiming where the store can only compare and set: many small state machines, advanced by one loop.
+
+Each claim first makes its own cell pending and itself findable, and only then looks who else is there. Of two claims
+within each other's reach at least one finds the other, whatever the interleaving: it waits, or gives way to the one
+with the smaller order. `Step` lists the steps; every step is one round of calls for all claims that have come to it.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import ClaimContended
+from simhash_hbase.index.claim.batch import Claim, Claimed, Run, Step, SwappingStore, Timer, Watch
+from simhash_hbase.index.claim.commit import give_up, renew
+from simhash_hbase.index.claim.look import look
+from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
+from simhash_hbase.profile import Profile
+
+__all__ = ["claim_by_protocol"]
+
+FIRST_PAUSE_S = 0.005
+LONGEST_PAUSE_S = 0.25
+
+
+def claim_by_protocol(
+    store: SwappingStore,
+    profile: Profile,
+    entries: Entries,
+    *,
+    clock: Callable[[], int],
+    timer: Timer,
+    deadline_s: float | None = None,
+) -> list[Claimed]:
+    """Decide and write a batch by compare-and-set.
+
+    Parameters
+    ----------
+    store : SwappingStore
+        Holds the index.
+    profile : Profile
+        The index's profile.
+    entries : Entries
+        Documents, no id twice; of near copies among them the earlier ones come first.
+    clock : callable
+        Milliseconds since 1970, later with every call. It orders claims, and nothing else depends on it.
+    timer : Timer
+        Measures leases and waits.
+    deadline_s : float, optional
+        Seconds after which what is not decided is given up.
+
+    Returns
+    -------
+    list of Decision or ClaimContended
+        One a document.
+
+    Raises
+    ------
+    StoreTimeout, StoreUnavailable
+        When the store does not answer for longer than it repeats its calls. What was decided by then stays, and is
+        told when the documents are claimed again.
+
+    Notes
+    -----
+    For a batch of new documents: two queries, two rounds of compare-and-set, and the writes of `add` between them. A
+    process that ends in the middle leaves claims that others give up after the profile's lease.
+    """
+    began = clock()
+    claims = [
+        Claim(at, name, simhash, (began, at))
+        for at, (name, simhash) in enumerate(zip(entries.ids, entries.simhashes.tolist(), strict=True))
+    ]
+    for claim in claims:
+        claim.begin()
+    run = Run(store, profile, entries, clock, timer, Watch(profile.lease_s, timer), claims)
+    end = None if deadline_s is None else timer.monotonic() + deadline_s
+    idle = 0
+    while waiting := _open(run):
+        if end is not None and timer.monotonic() >= end:
+            _withdraw(run, waiting, deadline_s)
+            break
+        before = [(claim.step, claim.value) for claim in waiting]
+        _advance(run)
+        moved = before != [(claim.step, claim.value) for claim in waiting] or len(_open(run)) < len(waiting)
+        idle = 0 if moved else idle + 1
+        if idle:
+            _pause(run, idle, end)
+    see_recorded(run, [claim for claim in claims if claim.is_recorded])
+    return [claim.answer for claim in claims if claim.answer is not None]
+
+
+def _advance(run: Run) -> None:
+    """Let every claim do what its step is; one that has come to a later step does that too."""
+    for step, act in (
+        (Step.READ_OWN, read_own),
+        (Step.QUERY, first_query),
+        (Step.WRITE, write),
+        (Step.QUERY_AGAIN, second_query),
+        (Step.LOOK, look),
+        (Step.HELD, release),
+    ):
+        renew(run, run.claims)
+        if claims := [claim for claim in run.claims if claim.answer is None and claim.step is step]:
+            act(run, claims)
+
+
+def _open(run: Run) -> list[Claim]:
+    return [claim for claim in run.claims if claim.answer is None]
+
+
+def _pause(run: Run, idle: int, end: float | None) -> None:
+    """Wait for other writers, longer each time and at random, so that two do not wait in step."""
+    longest = min(LONGEST_PAUSE_S, run.profile.lease_s / 6)
+    pause = random.uniform(0.5, 1.0) * min(longest, FIRST_PAUSE_S * 2 ** min(idle, 10))
+    left = pause if end is None else end - run.timer.monotonic()
+    run.timer.sleep(max(0.0, min(pause, left)))
+
+
+def _withdraw(run: Run, claims: Sequence[Claim], deadline_s: float | None) -> None:
+    """Give up what is not decided, so that nobody has to wait for it."""
+    give_up(run, [(c.state, c.value) for c in claims if c.holds_cell and c.state is not None and c.value is not None])
+    for claim in claims:
+        claim.answer = ClaimContended(f"{claim.id!r} was not decided within {deadline_s:g} s")

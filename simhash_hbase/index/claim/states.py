@@ -1,0 +1,82 @@
+"""The document cells that claims write: what to, and nothing of how."""
+
+import msgspec
+
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.claim.batch import Claim, Neighbour
+from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, State, in_force
+
+__all__ = ["as_decision", "as_duplicate", "as_original", "as_pending", "as_pending_again", "give_way", "renewed"]
+
+
+def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
+    """Make the cell of a claim that begins; a decision for another fingerprint stays in force beside it."""
+    before = None if claim.state is None else in_force(claim.state)
+    is_decided = before is not None and before.state in (*FOUND_STATES, "duplicate")
+    moves = before is not None and is_decided and before.seen >= oldest and before.simhash != claim.simhash
+    # A text that is offered again, if only to be replaced, does not expire on the way.
+    previous = msgspec.structs.replace(before, seen=max(now, before.seen)) if moves and before is not None else None
+    return _begun(claim, "pending", now, previous)
+
+
+def as_duplicate(claim: Claim, decision: Decision, *, now: int) -> DocumentState:
+    """Make the cell of a duplicate, whatever stands there now."""
+    new = claim.state if claim.holds_cell else None
+    return msgspec.structs.replace(
+        new or _begun(claim, "duplicate", now, None),
+        state="duplicate",
+        previous=None,
+        of=decision.of,
+        distance=decision.distance,
+        similarity=decision.similarity,
+    )
+
+
+def as_pending_again(yielded: DocumentState) -> DocumentState:
+    """Make the cell of a claim that had given way."""
+    return _anew(yielded, "pending")
+
+
+def as_original(pending: DocumentState) -> DocumentState:
+    """Make the cell of an original."""
+    return msgspec.structs.replace(pending, state="original", previous=None)
+
+
+def give_way(claim: Claim, pending: DocumentState, to: Neighbour) -> DocumentState:
+    """Make the cell of a claim that waits for one with a smaller order."""
+    claim.awaited = to
+    return _anew(pending, "yielded")
+
+
+def _anew(state: DocumentState, now: State) -> DocumentState:
+    """Change the state to bytes that the cell never held.
+
+    A compare-and-set that was not answered may be executed long after: it must not find what it expects again.
+    """
+    return msgspec.structs.replace(state, state=now, seen=state.seen + 1)
+
+
+def renewed(state: DocumentState, *, now: int) -> DocumentState:
+    """Change an undecided cell and nothing of what it means: its writer is alive."""
+    return msgspec.structs.replace(state, seen=max(now, state.seen + 1))
+
+
+def as_decision(state: DocumentState) -> Decision:
+    """Read the answer out of a decided cell."""
+    if state.state in FOUND_STATES:
+        return Decision(state.id, True)
+    return Decision(state.id, False, state.of, state.distance, state.similarity)
+
+
+def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None) -> DocumentState:
+    below = max(claim.stamp, claim.state.stamp if claim.state is not None else 0)
+    return DocumentState(
+        id=claim.id,
+        simhash=claim.simhash,
+        state=state,
+        seen=now,
+        stamp=max(now, below + 1),
+        order=claim.order,
+        token=claim.token,
+        previous=previous,
+    )

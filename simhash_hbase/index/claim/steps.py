@@ -1,0 +1,133 @@
+"""The steps of a claim up to its second query, each for many claims at a time."""
+
+from collections.abc import Sequence
+
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.changes import Change, put_documents, read_states
+from simhash_hbase.index.claim.batch import Claim, Neighbour, Run, Step
+from simhash_hbase.index.claim.commit import commit, give_up, refresh
+from simhash_hbase.index.claim.states import as_duplicate, as_pending
+from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_original
+from simhash_hbase.index.search import Hit, find_nearest, found_since
+from simhash_hbase.rows.documents import UNDECIDED_STATES, DocumentState, in_force, member_simhashes
+
+__all__ = ["first_query", "read_own", "release", "second_query", "see_recorded", "write"]
+
+
+def read_own(run: Run, claims: Sequence[Claim]) -> None:
+    """Read the own cells: repeat a decision for this text, wait for another attempt, or go on."""
+    overdue = []
+    oldest = run.profile.oldest(run.clock())
+    for claim, held in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
+        claim.state, claim.value = held or (None, None)
+        if held is not None and held[0].state in UNDECIDED_STATES:
+            if run.watch.is_overdue(claim.id, held[1]):
+                overdue.append(held)
+        elif decision := recorded_decision(run.entries, claim.at, claim.state, oldest):
+            claim.is_recorded = True
+            run.tell(claim, decision)
+        else:
+            claim.step = Step.QUERY
+    give_up(run, overdue)
+
+
+def first_query(run: Run, claims: Sequence[Claim]) -> None:
+    """Decide as if nobody else wrote; what would be an original becomes pending.
+
+    A document that duplicates an earlier one of its own batch is held until that one is decided, and so is one whose
+    neighbour an earlier one of its batch is about to leave; so, too, is one that is about to leave an earlier one that
+    is held. Nobody else can see what is held, so nobody waits for it.
+    """
+    now = run.clock()
+    oldest = run.profile.oldest(now)
+    before = [claim.state and in_force(claim.state) for claim in claims]
+    batch = Batch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
+    find_nearest(run.store, run.profile, batch.entries, found_since(oldest), batch.offer)
+    decisions = batch.decide()
+    held = _held(batch)
+    named = [None if held[at] else decision.of for at, decision in enumerate(decisions)]
+    changed = refresh(run, named)
+    wanted = []
+    for at, (claim, decision) in enumerate(zip(claims, decisions, strict=True)):
+        if held[at]:
+            claim.step = Step.HELD
+            claim.mates = [claims[mate] for mate in sorted(held[at])]
+            claim.planned = decision if held[at] == {batch.mates[at]} else None
+        elif decision.is_original:
+            wanted.append((claim, as_pending(claim, now=now, oldest=oldest)))
+        elif decision.of not in changed:
+            wanted.append((claim, as_duplicate(claim, decision, now=now)))
+    commit(run, wanted)
+
+
+def _held(batch: Batch) -> list[set[int]]:
+    """List for each document those before it in its batch that have to be decided first."""
+    held = [{*batch.leaving[at], *(() if mate is None else (mate,))} for at, mate in enumerate(batch.mates)]
+    for at, behind in enumerate(batch.left_by):
+        for turn in behind if held[at] else ():
+            held[turn].add(at)
+    return held
+
+
+def release(run: Run, claims: Sequence[Claim]) -> None:
+    """Go on with claims whose mates are decided: a duplicate as planned, or from the beginning."""
+    now = run.clock()
+    wanted = []
+    for claim in claims:
+        answers = [mate.answer for mate in claim.mates]
+        if None in answers:
+            continue
+        [*_, last] = answers
+        if claim.planned is not None and isinstance(last, Decision) and last.is_original:
+            wanted.append((claim, as_duplicate(claim, claim.planned, now=now)))
+        else:
+            claim.step = Step.READ_OWN
+    commit(run, wanted)
+
+
+def write(run: Run, claims: Sequence[Claim]) -> None:
+    """Write members and block rows of pending claims: others' second queries find them from then on."""
+    changes = [Change(claim.at, claim.row, None, None, claim.state) for claim in claims if claim.state is not None]
+    put_documents(run.store, run.profile, run.entries, changes)
+    for claim in claims:
+        claim.step = Step.QUERY_AGAIN
+
+
+def second_query(run: Run, claims: Sequence[Claim]) -> None:
+    """Find everything within reach, whatever its state: whoever does not find this claim is found by it."""
+    entries = run.entries.take([claim.at for claim in claims])
+    is_original = found_since(run.profile.oldest(run.clock()))
+    for claim in claims:
+        claim.near, claim.is_partial = [], False
+        claim.step = Step.LOOK
+
+    def offer(at: int, hit: Hit) -> bool:
+        claim = claims[at]
+        if hit.state.id == claim.id:
+            return False
+        claim.near.append(Neighbour(hit.state.id, hit.simhash, hit.distance, hit.similarity))
+        # One original in force decides; who else is there matters only where it goes meanwhile.
+        enough = is_original(hit.state, hit.simhash) is not None
+        claim.is_partial |= enough
+        return enough
+
+    find_nearest(run.store, run.profile, entries, _named, offer)
+
+
+def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
+    """Write down that documents with a decision were offered again; say of duplicates whether their original stands."""
+    repeated = [(claim, claim.answer) for claim in claims if isinstance(claim.answer, Decision)]
+    if not repeated:
+        return
+    duplicates = [(claim, decision) for claim, decision in repeated if decision.of is not None]
+    counts = found_since(run.profile.oldest(run.clock()))
+    held = read_states(run.store, [str(decision.of) for _, decision in duplicates]) if duplicates else []
+    for (claim, decision), cell in zip(duplicates, held, strict=True):
+        original = cell and in_force(cell[0])
+        stands = cell is not None and original is not None and counts(cell[0], original.simhash) is not None
+        claim.answer = with_original(decision, claim.simhash, original.simhash if stands and original else None)
+    refresh(run, [name for claim, decision in repeated for name in (claim.id, decision.of)])
+
+
+def _named(cell: DocumentState, simhash: int) -> DocumentState | None:
+    return cell if simhash in member_simhashes(cell) else None

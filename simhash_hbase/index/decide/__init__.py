@@ -1,0 +1,1 @@
+"""Decisions: which documents are originals, in the order of the input."""

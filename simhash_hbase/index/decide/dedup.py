@@ -1,0 +1,156 @@
+"""De-duplicating a corpus: greedy, in input order, against the index and itself.
+
+Each document is compared with the originals within reach, in the index or kept before it. Which documents are kept does
+not depend on how the input is cut into batches; which original a duplicate names may, where more than a hundred
+documents share one fingerprint (see `find_nearest`).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.clocks import writing_time
+from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_original, with_short
+from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
+from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, in_force
+from simhash_hbase.stores.base import Store
+
+__all__ = ["Deduplicator", "Plan"]
+
+
+class Plan(NamedTuple):
+    """What a batch is to become."""
+
+    decisions: list[Decision]
+    """One a document."""
+    entries: Entries
+    """The documents that have no recorded decision."""
+    outcomes: list[Outcome]
+    """One for each of `entries`."""
+    seen: list[str]
+    """Ids that were offered again or named as originals."""
+    expired: list[str]
+    """Originals within reach that were not seen for too long."""
+
+
+class Deduplicator:
+    """Decides batch after batch which documents are kept, and writes the decisions.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index; what it holds already always wins.
+    profile : Profile
+        The index's profile: its rule decides.
+    scratch : Store, optional
+        Takes the writes instead of `store`, and is searched too: for a dry run.
+
+    Notes
+    -----
+    Other writers of the same documents meanwhile are not arbitrated.
+    """
+
+    def __init__(self, store: Store, profile: Profile, *, scratch: Store | None = None) -> None:
+        self._places = [store] if scratch is None else [store, scratch]
+        self._profile = profile
+
+    def decide(self, entries: Entries, *, now: int) -> list[Decision]:
+        """Decide a batch and write it.
+
+        Parameters
+        ----------
+        entries : Entries
+            The next documents of the corpus, in its order; no id that was in an earlier batch, none twice.
+        now : int
+            Milliseconds since 1970, higher than in the batch before.
+
+        Returns
+        -------
+        list of Decision
+            One a document. An id that the index held with the same fingerprint gets its recorded answer.
+
+        Raises
+        ------
+        InvalidArgument
+            When an id is there twice.
+        """
+        now = writing_time(self._places[-1], now)
+        plan = self.plan(entries, now=now)
+        write_documents(self._places[-1], self._profile, plan.entries, plan.outcomes, now=now)
+        if len(self._places) == 1:
+            refresh_documents(self._places[0], self._profile, plan.seen, now=now)
+        return plan.decisions
+
+    def plan(self, entries: Entries, *, now: int) -> "Plan":
+        """Decide a batch without writing it; parameters and errors as for `decide`."""
+        if len(set(entries.ids)) != len(entries.ids):
+            raise InvalidArgument("an id is in one batch twice")
+        states = self._states(entries.ids)
+        oldest = self._profile.oldest(now)
+        recorded = {at: recorded_decision(entries, at, state, oldest) for at, state in enumerate(states)}
+        fresh = [at for at, decision in recorded.items() if decision is None]
+        batch = Batch(entries.take(fresh), [states[at] for at in fresh], self._profile, now)
+        expired = self._compare(batch, oldest)
+        decided = dict(zip(fresh, batch.decide(), strict=True))
+        decisions = [recorded[at] or decided[at] for at in range(len(entries))]
+        self._mark_removed(entries, decisions, decided, oldest)
+        repeated = [d.id for at, d in enumerate(decisions) if at not in decided]
+        named = [d.of for d in decisions if d.of is not None]
+        told = [with_short(d, entries, at, self._profile) for at, d in enumerate(decisions)]
+        return Plan(told, batch.entries, batch.outcomes, list(dict.fromkeys([*repeated, *named])), sorted(expired))
+
+    def _compare(self, batch: Batch, oldest: int) -> set[str]:
+        """Search the index and, in a dry run, what the run would have written; return what has expired of it.
+
+        Nothing is left out, whatever the limits of the index say: a decision must not rest on a part.
+        """
+        expired: set[str] = set()
+        for store in self._places:
+            find_nearest(
+                store, self._profile, batch.entries, found_since(0), self._offer(store, batch, oldest, expired)
+            )
+        return expired
+
+    def _offer(self, store: Store, batch: Batch, oldest: int, expired: set[str]) -> Offer:
+        """Make what takes the hits of one place."""
+
+        def offer(at: int, hit: Hit) -> bool:
+            if store is not self._places[-1] and self._is_decided_anew(hit.state.id):
+                return False
+            if hit.state.seen < oldest:
+                expired.add(hit.state.id)
+                return False
+            return batch.offer(at, hit)
+
+        return offer
+
+    def _is_decided_anew(self, name: str) -> bool:
+        """Tell whether a dry run has decided a document again: its own word replaces the index's."""
+        return read_states(self._places[-1], [name]) != [None]
+
+    def _states(self, ids: Sequence[str]) -> list[DocumentState | None]:
+        """Read what the places hold of ids; a dry run's own word comes before the index's."""
+        states: list[DocumentState | None] = [None] * len(ids)
+        for store in self._places:
+            for at, held in enumerate(read_states(store, ids)):
+                states[at] = in_force(held[0]) if held is not None else states[at]
+        return states
+
+    def _mark_removed(
+        self, entries: Entries, decisions: list[Decision], decided: dict[int, Decision], oldest: int
+    ) -> None:
+        """Say of recorded duplicates whether their original still stands, at their place in the input."""
+        named = [(at, d.of) for at, d in enumerate(decisions) if at not in decided and d.of is not None]
+        states = self._states([of for _, of in named])
+        places = {decision.id: at for at, decision in decided.items()}
+        for (at, of), state in zip(named, states, strict=True):
+            simhash = state.simhash if state and state.state in FOUND_STATES and state.seen >= oldest else None
+            if (place := places.get(of, at)) < at:
+                # It was decided anew before this document's turn.
+                simhash = int(entries.simhashes[place]) if decided[place].is_original else None
+            decisions[at] = with_original(decisions[at], int(entries.simhashes[at]), simhash)

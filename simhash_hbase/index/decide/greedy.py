@@ -1,0 +1,165 @@
+"""Deciding a batch greedily, in input order: each document against what a store holds and what was kept before it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.candidates import find_crowded
+from simhash_hbase.index.search import Hit
+from simhash_hbase.index.write import Outcome
+from simhash_hbase.near import MatchRule, Sketches, distances, hamming, judge, known_similarity
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import FOUND_STATES, DocumentState
+
+__all__ = ["Batch", "Rank", "rank_of", "recorded_decision", "with_original", "with_short"]
+
+
+class Rank(NamedTuple):
+    """How good an original is for a duplicate; the least is taken."""
+
+    distance: int
+    dissimilarity: float
+    order: tuple[int, int]
+    id: str
+
+
+class Option(NamedTuple):
+    """An original that a document may be a duplicate of."""
+
+    rank: Rank
+    similarity: float | None
+    mate: int | None = None
+    """Its position, if it is of the same batch."""
+
+
+class Batch:
+    """The undecided documents of one batch, and everything they are compared with.
+
+    Parameters
+    ----------
+    entries : Entries
+        The documents; no id twice.
+    states : sequence of DocumentState or None
+        What is in force for their ids.
+    profile : Profile
+        Its rule decides.
+    now : int
+        Milliseconds since 1970.
+    """
+
+    def __init__(self, entries: Entries, states: Sequence[DocumentState | None], profile: Profile, now: int) -> None:
+        self.entries = entries
+        self.outcomes: list[Outcome] = []
+        self.mates: list[int | None] = []
+        """For a duplicate of a document that was kept before in this batch: its position."""
+        self.leaving: list[set[int]] = [set() for _ in entries.ids]
+        """Documents before it in this batch whose earlier text, within its reach, they are about to leave."""
+        self.left_by: list[set[int]] = [set() for _ in entries.ids]
+        """The same of documents behind it: their earlier text stands until its turn has come."""
+        self._now = now
+        self._rule: MatchRule = profile.rule
+        self._sketches = Sketches.of_entries(entries)
+        self._prefixes = profile.blocks.prefixes(entries.simhashes)
+        self._crowded = _crowded(profile, entries)
+        # Positions of documents that were kept, and that others of the batch are near to.
+        self._kept = np.empty(len(entries), np.intp)
+        self._kept_count = 0
+        self._stored: list[list[Option]] = [[] for _ in range(len(entries))]
+        # Ids whose own earlier text stands in the index until their turn comes.
+        self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
+
+    def offer(self, at: int, hit: Hit) -> bool:
+        """Remember an original that stands in a store; tell whether it will stand there whatever the batch becomes."""
+        state = hit.state
+        turn = self._moving.get(state.id, len(self.entries))
+        if turn < at:
+            self.leaving[at].add(turn)
+        elif turn > at:
+            if turn < len(self.entries):
+                self.left_by[at].add(turn)
+            rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
+            self._stored[at] = [min([*self._stored[at], Option(rank, hit.similarity)], key=lambda o: o.rank)]
+        return turn == len(self.entries)
+
+    def decide(self) -> list[Decision]:
+        """Go through the batch in order."""
+        return [self._decide(at) for at in range(len(self.entries))]
+
+    def _decide(self, at: int) -> Decision:
+        name = self.entries.ids[at]
+        best = min([*self._stored[at], *self._kept_option(at)], default=None, key=lambda option: option.rank)
+        self.mates.append(best.mate if best else None)
+        if best is None:
+            self._keep(at)
+            self.outcomes.append(Outcome("original"))
+            return Decision(name, True)
+        rank = best.rank
+        self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, best.similarity))
+        return Decision(name, False, rank.id, rank.distance, best.similarity)
+
+    def _keep(self, at: int) -> None:
+        if self._crowded[at]:
+            self._kept[self._kept_count] = at
+            self._kept_count += 1
+
+    def _kept_option(self, at: int) -> list[Option]:
+        """Find the best of the documents of this batch that were kept before."""
+        if not (self._crowded[at] and self._kept_count):
+            return []
+        kept, simhashes = self._kept[: self._kept_count], self.entries.simhashes
+        apart = distances(simhashes[kept], simhashes[at])
+        near = apart <= self._rule.reach
+        # Only what a scan would find counts: so a batch decides as the index would.
+        near[near] = (self._prefixes[kept[near]] == self._prefixes[at]).any(axis=1)
+        kept, apart = kept[near], apart[near]
+        own = self._sketches.at(np.array([at]))
+        accepted, similarities = judge(self._rule, apart, own, self._sketches.at(kept))
+        options = zip(kept[accepted].tolist(), apart[accepted].tolist(), similarities[accepted].tolist(), strict=True)
+        return [min((self._option(*each) for each in options), key=lambda o: o.rank)] if accepted.any() else []
+
+    def _option(self, kept: int, distance: int, estimate: float) -> Option:
+        similarity = known_similarity(estimate)
+        return Option(rank_of(distance, similarity, (self._now, kept), self.entries.ids[kept]), similarity, kept)
+
+
+def _crowded(profile: Profile, entries: Entries) -> NDArray[np.bool_]:
+    """Tell which documents of a batch have others of it within reach."""
+    simhashes, where, counts = np.unique(entries.simhashes, return_inverse=True, return_counts=True)
+    crowded = find_crowded(profile.blocks, simhashes, reach=profile.rule.reach) | (counts > 1)
+    return np.asarray(crowded[where], np.bool_)
+
+
+def rank_of(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:
+    """Rank an original: the nearest comes first, then the most similar, then the earliest."""
+    return Rank(distance, 1.0 if similarity is None else -similarity, order, name)
+
+
+def recorded_decision(entries: Entries, at: int, state: DocumentState | None, oldest: int) -> Decision | None:
+    """Repeat what the index holds of an id with the same fingerprint; None when it must be decided."""
+    if state is None or state.simhash != int(entries.simhashes[at]) or state.seen < oldest:
+        return None
+    if state.state in FOUND_STATES:
+        return Decision(state.id, True)
+    if state.state == "duplicate":
+        return Decision(state.id, False, state.of, state.distance, state.similarity)
+    return None
+
+
+def with_original(decision: Decision, simhash: int, original: int | None) -> Decision:
+    """Say of a recorded duplicate whether its original still stands under the fingerprint that it had."""
+    # An original that has moved to another text has another distance now.
+    if original is None or hamming(original, simhash) != decision.distance:
+        return replace(decision, of_removed=True)
+    return decision
+
+
+def with_short(decision: Decision, entries: Entries, at: int, profile: Profile) -> Decision:
+    """Say of a decision whether the text was short, as the profile says."""
+    if not profile.is_short(int(entries.features[at]), int(entries.lengths[at])):
+        return decision
+    return replace(decision, short=True)

@@ -1,0 +1,120 @@
+"""The documents behind fingerprints, read once for all parts of a search."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.near import Sketches
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member
+from simhash_hbase.rows.keys import document_row, member_row, member_rows
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.stores.base import Cell, Store
+
+__all__ = ["Counts", "Members", "Page", "Reading"]
+
+# Members that are kept for the next part of a search: about 100 MB.
+HELD_MEMBERS = 100_000
+
+
+Counts: TypeAlias = Callable[[DocumentState, int], DocumentState | None]
+"""Takes a document cell and the fingerprint of a member: what the member stands for, or None when it does not count."""
+
+
+class Reading(NamedTuple):
+    """A member cell as it was read."""
+
+    cell: Cell
+    sketch: bytes
+    """Empty when there is none, or when the cell does not decode."""
+
+
+class Page(NamedTuple):
+    """Members of fingerprints, as columns."""
+
+    simhashes: NDArray[np.uint64]
+    """The fingerprints, ascending, shape (n,)."""
+    starts: NDArray[np.intp]
+    """Where the members of each begin, and the end of all, shape (n + 1,)."""
+    readings: Sequence[Reading]
+    sketches: Sketches
+
+    @classmethod
+    def of(cls, simhashes: NDArray[np.uint64], members: Sequence[Sequence[Reading]]) -> "Page":
+        """Put the members of each of some fingerprints one behind the other."""
+        readings = [reading for some in members for reading in some]
+        starts = np.cumsum([0, *(len(some) for some in members)])
+        return cls(simhashes, starts, readings, Sketches.unpacked([reading.sketch for reading in readings]))
+
+
+class Members:
+    """Reads members and document cells, and keeps some for the next part of the same search.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    counts : callable
+        Says what counts.
+    limit : int
+        Members of one fingerprint that `page` reads at most.
+    """
+
+    def __init__(self, store: Store, counts: Counts, *, limit: int) -> None:
+        self._store = store
+        self._counts = counts
+        self._limit = limit
+        self._members: dict[int, list[Reading]] = {}
+        self._states: dict[bytes, DocumentState | None] = {}
+        self._held = 0
+        self.wide: dict[int, bytes] = {}
+        """Fingerprints with more members than the limit, and the qualifier of the last one that was read."""
+
+    def page(self, simhashes: NDArray[np.uint64]) -> Page:
+        """Read the members of sorted distinct fingerprints, up to the limit each."""
+        if self._held > HELD_MEMBERS:
+            self._members, self._held = {}, 0
+        missing = np.array([s for s in simhashes.tolist() if s not in self._members], dtype=np.uint64)
+        if len(missing):
+            rows = self._store.get_rows(FAMILY_DOCUMENTS, member_rows(missing), limit=self._limit + 1)
+            for simhash, cells in zip(missing.tolist(), rows, strict=True):
+                if len(cells) > self._limit:
+                    self.wide[simhash] = cells[self._limit - 1].qualifier
+                self._members[simhash] = [_reading(cell) for cell in cells[: self._limit]]
+                self._held += len(self._members[simhash])
+        return Page.of(simhashes, [self._members[simhash] for simhash in simhashes.tolist()])
+
+    def next_page(self, simhash: int, after: bytes, limit: int) -> Page:
+        """Read on behind a member of one fingerprint."""
+        cells = self._store.read_row(FAMILY_DOCUMENTS, member_row(simhash), after=after, limit=limit)
+        return Page.of(np.array([simhash], dtype=np.uint64), [[_reading(cell) for cell in cells]])
+
+    def know(self, readings: Iterable[Reading]) -> None:
+        """Read the document cells of members, those that were not read before."""
+        if len(self._states) > HELD_MEMBERS:
+            self._states = {}
+        digests = {reading.cell.qualifier for reading in readings}
+        missing = sorted(digests - self._states.keys())
+        if missing:
+            cells = self._store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in missing])
+            states = [cell and decode_document(cell.value) for cell in cells]
+            self._states.update(zip(missing, states, strict=True))
+
+    def found(self, simhash: int, reading: Reading) -> tuple[Member, DocumentState] | None:
+        """Tell which document a member stands for; None when its document cell, read before, says otherwise."""
+        named = self._states[reading.cell.qualifier]
+        state = named and self._counts(named, simhash)
+        if state is None:
+            return None
+        member = decode_member(reading.cell.value)
+        return (member, state) if member.id == state.id else None
+
+
+def _reading(cell: Cell) -> Reading:
+    try:
+        return Reading(cell, decode_member(cell.value).sketch)
+    except CorruptIndex:
+        # Whether it matters is seen when its document counts.
+        return Reading(cell, b"")

@@ -1,0 +1,85 @@
+"""The index's own rows in family ``m``: the profile, and the learned idf table in pieces."""
+
+from typing import overload
+
+from simhash_hbase.errors import CorruptIndex, IndexMissing, InvalidProfile
+from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.keys import index_row
+from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
+from simhash_hbase.stores.base import Cell, Store
+
+__all__ = ["read_idf", "read_profile", "write_own_rows"]
+
+PROFILE = "profile"
+# HBase refuses cells above 10 MB by default; pieces of this size also keep a gateway's buffers small.
+PIECE_BYTES = 256 * 1024
+
+_REQUIRED = object()
+
+
+@overload
+def read_profile(store: Store) -> Profile: ...
+@overload
+def read_profile(store: Store, *, missing: None) -> Profile | None: ...
+def read_profile(store: Store, *, missing: object = _REQUIRED) -> Profile | None:
+    """Read the profile of the index in a store.
+
+    Parameters
+    ----------
+    store : Store
+        May hold an index.
+    missing : None, optional
+        When given, None is returned where there is no index.
+
+    Returns
+    -------
+    Profile or None
+
+    Raises
+    ------
+    IndexMissing
+        When the store holds no index.
+    CorruptIndex
+        When this version does not understand its profile.
+    """
+    [cell] = store.get(FAMILY_INDEX, [(index_row(PROFILE), VALUE_QUALIFIER)])
+    if cell is not None:
+        return Profile.decode(cell.value)
+    if missing is _REQUIRED:
+        raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
+    return None
+
+
+def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None:
+    """Write table and profile, the profile last: it is what makes a store an index."""
+    if (profile.idf if profile.analyzer == "learned" else None) != (idf and idf.digest()):
+        raise InvalidProfile("the profile names another idf table than the one given")
+    encoded = idf.encode() if idf is not None else b""
+    pieces = [encoded[i : i + PIECE_BYTES] for i in range(0, len(encoded), PIECE_BYTES)]
+    for number, piece in enumerate(pieces):
+        store.put(FAMILY_INDEX, [Cell(_piece_row(number), VALUE_QUALIFIER, piece)])
+    store.put(FAMILY_INDEX, [Cell(index_row(PROFILE), VALUE_QUALIFIER, profile.encode())])
+
+
+def read_idf(store: Store, profile: Profile) -> IdfTable | None:
+    """Read the learned table; None for analyzers that have none.
+
+    Raises
+    ------
+    CorruptIndex
+        When it is not the table that the profile names.
+    """
+    if profile.analyzer != "learned":
+        return None
+    pieces: list[bytes] = []
+    while cell := store.get(FAMILY_INDEX, [(_piece_row(len(pieces)), VALUE_QUALIFIER)])[0]:
+        pieces.append(cell.value)
+    table = IdfTable.decode(b"".join(pieces))
+    if table.digest() != profile.idf:
+        raise CorruptIndex(f"the idf table at {store.url} is not the one that its profile names")
+    return table
+
+
+def _piece_row(number: int) -> bytes:
+    return index_row(f"idf/{number:06d}")

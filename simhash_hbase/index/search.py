@@ -1,0 +1,226 @@
+"""From candidates to matches: which documents stand behind a fingerprint, and which of them the rule accepts.
+
+Sketches are compared first, many at a time; document cells are read of what the rule accepts only.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.index.candidates import Near, expand, find_candidates
+from simhash_hbase.index.members import Counts, Members, Page
+from simhash_hbase.near import MatchRule, Sketches, judge, known_similarity
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, Member, in_force
+from simhash_hbase.rows.keys import distinct
+from simhash_hbase.stores.base import UNLIMITED, Store
+
+__all__ = ["Counts", "Hit", "Neighbours", "Offer", "find_nearest", "find_neighbours", "found_since"]
+
+# Sketches of pairs that are compared at a time: some ten megabytes.
+SKETCHES_AT_ONCE = 1 << 16
+# A decision needs one original in force: of a fingerprint that more documents have, so many are compared, and more only
+# until one of them fits.
+FIRST_MEMBERS = 100
+MORE_MEMBERS = 10_000
+FARTHEST = 255
+
+
+class Hit(NamedTuple):
+    """A document that the rule accepts."""
+
+    member: Member
+    state: DocumentState
+    """What its member stands for."""
+    simhash: int
+    """The fingerprint of the member; its document cell may name another one too."""
+    distance: int
+    similarity: float | None
+
+
+Offer: TypeAlias = Callable[[int, Hit], bool]
+"""Takes a query's position and a document that the rule accepts; tells whether farther ones are not wanted."""
+
+
+class Neighbours(NamedTuple):
+    """Answers to many queries."""
+
+    hits: list[list[Hit]]
+    """A list for each query, nearest first; the query's own id is not left out."""
+    truncated: NDArray[np.bool_]
+    """For each query: whether a limit kept something from being looked at."""
+    rows: int
+    """Block rows that were read."""
+    candidates: int
+    """Pairs of a query and a stored fingerprint within reach, before the rule was asked."""
+
+
+def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int) -> Neighbours:
+    """Find the documents in the index that the rule accepts, for many queries.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    profile : Profile
+        The index's profile; its limits say how much is read.
+    entries : Entries
+        The queries.
+    rule : MatchRule
+        What counts as a near-duplicate.
+    now : int
+        Milliseconds since 1970: a document that expired before does not count.
+
+    Returns
+    -------
+    Neighbours
+
+    Notes
+    -----
+    Three rounds of calls: block rows, members, document cells. Where there are more pairs than fit into memory, the
+    last two are made again for the next queries.
+    """
+    rows = profile.max_rows_per_prefix
+    candidates = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=rows)
+    members = Members(store, found_since(profile.oldest(now)), limit=profile.max_members)
+    found: list[list[Hit]] = [[] for _ in range(len(entries))]
+    truncated, pairs = candidates.truncated, 0
+    for near in candidates.parts():
+        pairs += len(near.queries)
+        page = members.page(distinct(near.simhashes))
+        for query, hits in _hits(members, near, page, entries, rule):
+            found[query] += hits
+        if members.wide:
+            truncated[near.queries[np.isin(near.simhashes, np.array(list(members.wide), dtype=np.uint64))]] = True
+    return Neighbours(found, truncated, candidates.rows, pairs)
+
+
+def find_nearest(store: Store, profile: Profile, entries: Entries, counts: Counts, offer: Offer) -> None:
+    """Find for each document what may decide it under the index's own rule, the nearest first.
+
+    Parameters
+    ----------
+    store, profile
+        The index. Its limits on what a query reads do not apply: nothing is decided on a part of an answer.
+    entries : Entries
+        The documents.
+    counts : callable
+        Says what counts, such as `found_since` makes it.
+    offer : callable
+        Takes each hit of a document in the order of distance and similarity. Once it returns True, only those that are
+        as near and as similar are offered to that document: the earliest of them is its original.
+
+    Notes
+    -----
+    Of a fingerprint that more than `FIRST_MEMBERS` documents have, those whose ids have the smallest digests are read
+    first. Further ones are read only for documents to which nothing as near has been offered that is enough; for these
+    to the last one. So a flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among
+    the first hundred of it.
+    """
+    nearest = _Nearest(Members(store, counts, limit=FIRST_MEMBERS), entries, profile.rule, offer)
+    candidates = find_candidates(store, profile.blocks, entries.simhashes, reach=profile.rule.reach, limit=UNLIMITED)
+    for near in candidates.parts():
+        nearest.look(near)
+
+
+def found_since(oldest: int) -> Counts:
+    """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
+
+    def counts(cell: DocumentState, simhash: int) -> DocumentState | None:
+        state = in_force(cell)
+        is_found = state is not None and state.state in FOUND_STATES and state.seen >= oldest
+        return state if is_found and state is not None and state.simhash == simhash else None
+
+    return counts
+
+
+class _Nearest:
+    """Offers hits to documents until they have enough."""
+
+    def __init__(self, members: Members, entries: Entries, rule: MatchRule, offer: Offer) -> None:
+        self._members = members
+        self._entries = entries
+        self._rule = rule
+        self._offer = offer
+        # For each document the distance of what was enough.
+        self._settled = np.full(len(entries), FARTHEST, np.uint8)
+
+    def look(self, near: Near) -> None:
+        """Offer the first members of all fingerprints near some documents, then as many more as it takes."""
+        page = self._members.page(distinct(near.simhashes))
+        self._look_at(near, page)
+        for simhash in page.simhashes.tolist():
+            if simhash in self._members.wide:
+                self._read_on(simhash, near)
+
+    def _read_on(self, simhash: int, near: Near) -> None:
+        """Offer the other members of one fingerprint where nothing as near was enough."""
+        after: bytes | None = self._members.wide[simhash]
+        near = _only(near, near.simhashes == np.uint64(simhash))
+        while after is not None:
+            near = _only(near, near.distances < self._settled[near.queries])
+            if not len(near.queries):
+                return
+            page = self._members.next_page(simhash, after, MORE_MEMBERS)
+            self._look_at(near, page)
+            after = page.readings[-1].cell.qualifier if len(page.readings) == MORE_MEMBERS else None
+
+    def _look_at(self, near: Near, page: Page) -> None:
+        for query, hits in _hits(self._members, near, page, self._entries, self._rule):
+            enough: Hit | None = None
+            for hit in hits:
+                if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
+                    break
+                if self._offer(query, hit):
+                    enough, self._settled[query] = hit, hit.distance
+
+
+def _only(near: Near, chosen: NDArray[np.bool_]) -> Near:
+    return Near(near.queries[chosen], near.simhashes[chosen], near.distances[chosen])
+
+
+def _hits(
+    members: Members, near: Near, page: Page, entries: Entries, rule: MatchRule
+) -> Iterator[tuple[int, Iterator[Hit]]]:
+    """Ask the rule about each pair of a query and a member; give each query its hits, the best first."""
+    pairs, at, similarities = _accepted(near, page, entries, rule)
+    if len(pairs) > 1:
+        opposite = np.where(np.isnan(similarities), 1.0, -similarities)
+        order = np.lexsort((opposite, near.distances[pairs], near.queries[pairs]))
+        pairs, at, similarities = pairs[order], at[order], similarities[order]
+    queries = near.queries[pairs]
+    members.know(page.readings[i] for i in set(at.tolist()))
+    edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
+    for start, stop in pairwise(edges if len(queries) else ()):
+        some = slice(start, stop)
+        found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
+        yield int(queries[start]), _counting(members, near, page, found)
+
+
+def _counting(members: Members, near: Near, page: Page, found: Iterable[tuple[int, int, float]]) -> Iterator[Hit]:
+    """Leave out members that do not count by their document cells."""
+    for pair, at, similarity in found:
+        simhash = int(near.simhashes[pair])
+        document = members.found(simhash, page.readings[at])
+        if document is not None:
+            yield Hit(*document, simhash, int(near.distances[pair]), known_similarity(similarity))
+
+
+def _accepted(
+    near: Near, page: Page, entries: Entries, rule: MatchRule
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """List which pairs' which members the rule accepts, and how similar they are."""
+    own = Sketches.of_entries(entries)
+    where = np.searchsorted(page.simhashes, near.simhashes)
+    found = []
+    for pairs, at in expand(page.starts[where], page.starts[where + 1], at_once=SKETCHES_AT_ONCE):
+        accepted, similarities = judge(rule, near.distances[pairs], own.at(near.queries[pairs]), page.sketches.at(at))
+        found.append((pairs[accepted], at[accepted], similarities[accepted]))
+    if len(found) == 1:
+        return found[0]
+    pairs, at, similarities = (np.concatenate(column) for column in zip(*found, strict=True))
+    return pairs, at, similarities

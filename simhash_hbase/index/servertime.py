@@ -1,0 +1,90 @@
+"""The time by the clock that stamps a store's cells, whatever the clock of this machine says."""
+
+import time
+from threading import Lock
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.rows.keys import index_row
+from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
+from simhash_hbase.stores.base import Cell, Store
+
+__all__ = ["MARGIN_MS", "server_time", "time_below"]
+
+MARGIN_MS = 60_000
+"""How far the timestamp of a cell that is written without comparing lies behind the server's clock: a cell that anybody
+changed meanwhile is newer, even where the servers' clocks differ. HBase admits no server that is 30 s off."""
+
+# A reading this old is taken again; so is one since which this machine slept, or its clock was set.
+KEPT_S = 60.0
+SET_S = 1.0
+
+_ROW = index_row("time")
+
+
+class _Reading(NamedTuple):
+    """The server's time, and what the clocks of this machine said when it was known."""
+
+    server_ms: int
+    monotonic_s: float
+    wall_s: float
+
+
+_readings: WeakKeyDictionary[Store, _Reading] = WeakKeyDictionary()
+_given: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def server_time(store: Store) -> int:
+    """Ask for the server's time.
+
+    Parameters
+    ----------
+    store : Store
+        Holds an index.
+
+    Returns
+    -------
+    int
+        Milliseconds: the timestamp that the store's own clock gave to a cell that was written just now.
+
+    Raises
+    ------
+    CorruptIndex
+        When what was written is not there.
+    """
+    store.put(FAMILY_INDEX, [Cell(_ROW, VALUE_QUALIFIER, b"t")])
+    [cell] = store.get(FAMILY_INDEX, [(_ROW, VALUE_QUALIFIER)])
+    if cell is None or cell.timestamp is None:
+        raise CorruptIndex(f"the row of times at {store.url} was written and is not there")
+    return cell.timestamp
+
+
+def time_below(store: Store) -> int:
+    """Choose a timestamp below all that the store's own clock gives from now on.
+
+    Parameters
+    ----------
+    store : Store
+        Holds an index.
+
+    Returns
+    -------
+    int
+        Milliseconds, `MARGIN_MS` behind the server's clock and higher than the one before. A reading of that clock is
+        carried on by this machine's own for a minute; where that one stood still, the result is lower, never higher.
+    """
+    reading = _readings.get(store)
+    if reading is None or _is_old(reading):
+        # Afterwards: the server's clock was at least there when these were read.
+        reading = _readings[store] = _Reading(server_time(store), time.monotonic(), time.time())
+    elapsed_ms = int((time.monotonic() - reading.monotonic_s) * 1000)
+    with _lock:
+        _given[store] = max(reading.server_ms + elapsed_ms - MARGIN_MS, _given.get(store, 0) + 1)
+        return _given[store]
+
+
+def _is_old(reading: _Reading) -> bool:
+    monotonic_s = time.monotonic() - reading.monotonic_s
+    return monotonic_s > KEPT_S or abs(time.time() - reading.wall_s - monotonic_s) > SET_S

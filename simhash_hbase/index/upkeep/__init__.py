@@ -1,0 +1,1 @@
+"""Upkeep: counting, checking, repairing and cleaning what is stored."""

@@ -1,0 +1,134 @@
+"""Keeping an index small: what has expired, was removed or is left over goes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from simhash_hbase.errors import StoreBusy
+from simhash_hbase.index.clocks import cleaning_time, writing_time
+from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
+from simhash_hbase.index.upkeep.openload import MARGIN_MS, read_open_load
+from simhash_hbase.index.upkeep.walk import ALL_PREFIXES, PAGE, Walk, Watch
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import UNDECIDED_STATES, DocumentState, abandoned, encode
+from simhash_hbase.rows.keys import BlockRows, member_row, row_digest, row_flag
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
+
+__all__ = ["Vacuumed", "vacuum"]
+
+# A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
+# which may itself be as far behind the one that vacuum goes by.
+LEAST_GRACE_MS = 2 * MARGIN_MS
+
+
+@dataclass(slots=True)
+class Vacuumed:
+    """What `vacuum` deleted."""
+
+    expired: int = 0
+    """Documents not seen for longer than the index's ttl."""
+    removed: int = 0
+    """Document cells that said ``removed`` for longer than the grace period."""
+    abandoned: int = 0
+    """Claims without a decision that nobody went on with for the grace period: given up."""
+    stale_members: int = 0
+    rows: int = 0
+    """Block rows without members."""
+
+    def __iadd__(self, other: "Vacuumed") -> "Vacuumed":
+        for item in fields(self):
+            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
+        return self
+
+
+def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = None) -> Vacuumed:
+    """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
+
+    Parameters
+    ----------
+    store, profile
+        The index.
+    now : int
+        Milliseconds since 1970. Where a server stamps the cells, its time is taken instead.
+    watch : callable, optional
+        Told how far it is; see `Watch`.
+
+    Returns
+    -------
+    Vacuumed
+
+    Notes
+    -----
+    Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
+    transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
+    two minutes, is touched, and rows whose members appeared meanwhile are put back.
+    """
+    if read_open_load(store) is not None:
+        raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
+    now = cleaning_time(store, now)
+    result = Vacuumed()
+    walk = Walk(watch)
+    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        with atomically(store):
+            result += _vacuum_cells(store, profile, up_to_date(store, cells), now)
+    for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
+        with atomically(store):
+            result.rows += _vacuum_rows(store, profile, rows, now)
+    return result
+
+
+def _cutoff(store: Store, profile: Profile, now: int) -> int:
+    """Tell the latest time that may be deleted."""
+    grace_ms = round(profile.grace_s * 1000)
+    return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
+
+
+def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int) -> Vacuumed:
+    result = Vacuumed()
+    cutoff = _cutoff(store, profile, now)
+    doomed: list[Cell] = []
+    # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
+    documents = [
+        (cell, state) for cell, state in decode_cells(cells)[0] if max(cell.timestamp or 0, state.stamp) <= cutoff
+    ]
+    # The timestamp of a claim's cell may be no time.
+    undecided = [(c, state) for c, state in documents if state.state in UNDECIDED_STATES and state.seen <= cutoff]
+    result.abandoned = _give_up(store, undecided)
+    for cell, state in documents:
+        if state.state in ("removed", "aborted"):
+            result.removed += 1
+            doomed.append(cell)
+        elif state.state not in UNDECIDED_STATES and state.seen < profile.oldest(now):
+            result.expired += 1
+            doomed += [cell, Cell(member_row(state.simhash), row_digest(cell.row), b"", state.stamp)]
+    members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
+    stale = [cell for cell in stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
+    result.stale_members = len(stale)
+    if doomed or stale:
+        # Up to the timestamp that was read: what another writer put there since is newer and stays.
+        store.delete(FAMILY_DOCUMENTS, doomed + stale)
+    return result
+
+
+def _give_up(store: Store, claims: Sequence[tuple[Cell, DocumentState]]) -> int:
+    """Put what crashed writers left undecided back to the decision before it; a live one starts again."""
+    if not claims or not isinstance(store, CompareAndSet):
+        return 0
+    swaps = [Swap(cell.row, cell.qualifier, cell.value, encode(abandoned(state))) for cell, state in claims]
+    return sum(store.compare_and_set(swaps))
+
+
+def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> int:
+    orphans = memberless(store, rows.simhashes)
+    if not orphans.any():
+        return 0
+    doomed = BlockRows(rows.prefixes[orphans], rows.simhashes[orphans])
+    cutoff = _cutoff(store, profile, now)
+    store.delete_rows(doomed, timestamp=cutoff)
+    if isinstance(store, Transactional):
+        return len(doomed.prefixes)
+    back = ~memberless(store, doomed.simhashes)
+    if back.any():
+        # Above the delete, which hides what is written at its own time.
+        store.put_rows(BlockRows(doomed.prefixes[back], doomed.simhashes[back]), timestamp=writing_time(store, now))
+    return int((~store.has_rows(doomed)).sum())

@@ -1,0 +1,248 @@
+"""Keeping an index whole: whether rows, members and document cells agree."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.index.clocks import cleaning_time, writing_time
+from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
+from simhash_hbase.index.upkeep.walk import ALL_PREFIXES, PAGE, Walk, Watch
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.documents import (
+    FOUND_STATES,
+    UNDECIDED_STATES,
+    DocumentState,
+    Member,
+    decode_document,
+    encode,
+    in_force,
+)
+from simhash_hbase.rows.keys import (
+    BlockRows,
+    block_rows,
+    document_row,
+    id_digest,
+    member_row,
+    row_flag,
+)
+from simhash_hbase.rows.layout import (
+    FAMILY_DOCUMENTS,
+    FLAG_BITS,
+    FLAG_DOCUMENT,
+    FLAG_MEMBERS,
+    STATE_QUALIFIER,
+)
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
+
+__all__ = ["Verified", "scan_documents", "verify"]
+
+
+@dataclass(slots=True)
+class Verified:
+    """What `verify` counted: the first five what there is, the next two what is left over, the others what is wrong."""
+
+    documents: int = 0
+    """Documents that queries find."""
+    duplicates: int = 0
+    """Ids with a decision that they duplicate another one."""
+    undecided: int = 0
+    """Claims under way, or left by a writer that crashed: other claims give those up after a lease, else `vacuum`."""
+    members: int = 0
+    rows: int = 0
+    """Block rows."""
+    stale_members: int = 0
+    """Member cells that their document cell does not name: no answer counts them, `vacuum` deletes them. Claims that
+    had to give way leave them, and crashes in the middle of a write."""
+    orphan_rows: int = 0
+    """Block rows without members: removing leaves them to `vacuum`."""
+    missing_members: int = 0
+    """Documents without a member cell: no query finds them."""
+    incomplete: int = 0
+    """Documents that lack some of their block rows: some queries miss them."""
+    malformed_rows: int = 0
+    """Block rows whose segment is not that of their fingerprint."""
+    undecodable: int = 0
+    """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
+    repaired: int = 0
+    """Completed or removed by ``--repair``: what it reads back afterwards."""
+    not_repaired: int = 0
+    """What ``--repair`` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
+    until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
+
+    def tell(self, wanted: int, done: int) -> None:
+        """Count what was to be repaired, and was."""
+        self.repaired += done
+        self.not_repaired += wanted - done
+
+    @property
+    def wrong(self) -> int:
+        """Number of things wrong that were not repaired."""
+        return self.missing_members + self.incomplete + self.malformed_rows + self.undecodable - self.repaired
+
+
+class Times(NamedTuple):
+    """When a repair writes and deletes, in ms since 1970."""
+
+    writing: int
+    cleaning: int
+
+
+def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[DocumentState]]:
+    """Read all document cells, a page at a time, in the order of the ids' digests.
+
+    Raises
+    ------
+    CorruptIndex
+        When one does not decode.
+    """
+    walk = Walk(watch, passes=1)
+    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
+            yield states
+
+
+def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Watch | None = None) -> Verified:
+    """Check that rows, members and document cells agree.
+
+    Parameters
+    ----------
+    store, profile
+        The index.
+    now : int
+        Milliseconds since 1970.
+    repair : bool
+        Complete or remove what is wrong. What is only left over stays: a writer may be about to name it. A document
+        whose member is lost gets one without sketch and metadata, so it is judged by distance from then on.
+    watch : callable, optional
+        Told how far it is; see `Watch`.
+
+    Returns
+    -------
+    Verified
+
+    Notes
+    -----
+    Memory is bounded by a page. While others write, what they are in the middle of may be counted.
+    """
+    result = Verified()
+    walk = Walk(watch)
+    times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
+    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        with atomically(store) if repair else nullcontext():
+            _verify_page(store, profile, result, up_to_date(store, cells) if repair else cells, times)
+    for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
+        _check_block_rows(store, profile.blocks, result, rows, times)
+    return result
+
+
+def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], times: Times | None) -> None:
+    documents, damaged = decode_cells(cells)
+    states = [state for _, cell in documents if (state := in_force(cell))]
+    result.undecided += sum(state.state in UNDECIDED_STATES for _, state in documents)
+    result.undecodable += len(damaged)
+    if times and damaged:
+        result.tell(len(damaged), _delete_damaged(store, damaged, times))
+    found = [state for state in states if state.state in FOUND_STATES]
+    result.documents += len(found)
+    result.duplicates += sum(state.state == "duplicate" for state in states)
+    _check_members(store, result, found, times)
+    _check_rows(store, profile, result, found, times)
+    members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
+    result.members += len(members)
+    result.stale_members += len(_still_there(store, stale_members(store, members)))
+
+
+def _delete_damaged(store: Store, damaged: Sequence[Cell], times: Times) -> int:
+    """Delete cells; count those that are gone."""
+    store.delete(FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= times.cleaning])
+    return len(damaged) - len(_still_there(store, damaged))
+
+
+def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
+    """Leave out what a writer has changed since it was read."""
+    again = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    return [cell for cell, now in zip(cells, again, strict=True) if now == cell]
+
+
+def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
+    """Leave out documents that a writer has changed since they were read."""
+    again = store.get(FAMILY_DOCUMENTS, [(document_row(id_digest(state.id)), STATE_QUALIFIER) for state in states])
+    now = [cell and in_force(decode_document(cell.value)) for cell in again]
+    return [state for state, present in zip(states, now, strict=True) if state == present]
+
+
+def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], times: Times | None) -> None:
+    keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
+    cells = store.get(FAMILY_DOCUMENTS, keys)
+    missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
+    result.missing_members += len(missing)
+    if times and missing:
+        result.tell(len(missing), _make_members(store, missing, times))
+
+
+def _make_members(store: Store, states: Sequence[DocumentState], times: Times) -> int:
+    """Write members, and the time of those that can be read back into the document cells; count these."""
+    again = [msgspec.structs.replace(state, stamp=max(times.writing, state.stamp + 1)) for state in states]
+    made = [_bare_member(state) for state in again]
+    store.put(FAMILY_DOCUMENTS, made)
+    held = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
+    if not isinstance(store, CompareAndSet):
+        return 0
+    pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
+    swaps = [Swap(document_row(id_digest(old.id)), STATE_QUALIFIER, encode(old), encode(new)) for old, new in pairs]
+    return sum(store.compare_and_set(swaps))
+
+
+def _bare_member(state: DocumentState) -> Cell:
+    member = Member(state.id, state.order[0], 0, 0, b"", b"")
+    return Cell(member_row(state.simhash), id_digest(state.id), encode(member), state.stamp)
+
+
+def _check_rows(
+    store: Store, profile: Profile, result: Verified, found: Sequence[DocumentState], times: Times | None
+) -> None:
+    """Look for the block rows of documents."""
+    simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
+    lacking = _lacking(store, block_rows(profile.blocks, simhashes))
+    incomplete = np.isin(simhashes, lacking.simhashes)
+    result.incomplete += int(incomplete.sum())
+    if times and incomplete.any():
+        store.put_rows(lacking, timestamp=times.writing)
+        left = np.isin(simhashes, _lacking(store, lacking).simhashes)
+        result.tell(int(incomplete.sum()), int((incomplete & ~left).sum()))
+
+
+def _lacking(store: Store, wanted: BlockRows) -> BlockRows:
+    return _chosen(wanted, ~store.has_rows(wanted))
+
+
+def _chosen(rows: BlockRows, which: NDArray[np.bool_]) -> BlockRows:
+    return BlockRows(rows.prefixes[which], rows.simhashes[which])
+
+
+def _check_block_rows(store: Store, scheme: Scheme, result: Verified, rows: BlockRows, times: Times | None) -> None:
+    result.rows += len(rows.prefixes)
+    malformed = ~_well_formed(scheme, rows)
+    result.malformed_rows += int(malformed.sum())
+    orphans = memberless(store, rows.simhashes)
+    result.orphan_rows += int((orphans & ~malformed).sum())
+    if times and malformed.any():
+        doomed = _chosen(rows, malformed)
+        store.delete_rows(doomed, timestamp=times.cleaning)
+        result.tell(len(doomed.prefixes), int((~store.has_rows(doomed)).sum()))
+
+
+def _well_formed(scheme: Scheme, rows: BlockRows) -> NDArray[np.bool_]:
+    """Tell which rows have the segment that their fingerprint and flag call for."""
+    expected = scheme.prefixes(rows.simhashes)
+    flags = (rows.prefixes & np.uint64((1 << FLAG_BITS) - 1)).astype(np.intp)
+    known = (flags >= 1) & (flags <= len(scheme.tables))
+    column = np.where(known, flags - 1, 0)
+    fits: NDArray[np.bool_] = known & (expected[np.arange(len(flags)), column] == rows.prefixes)
+    return fits

@@ -1,0 +1,280 @@
+"""Writing: add, move and remove documents so that what was acknowledged is findable, whoever else writes.
+
+Every batch is written members first, then block rows, then the document cells: the document cell is the commit point,
+so at every moment a document that `get` shows can be found. A crash before it leaves rows that no answer counts and
+`vacuum` deletes.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from simhash_hbase.entries import Entries, check_storable
+from simhash_hbase.errors import StoreBusy
+from simhash_hbase.index.attempts import attempts
+from simhash_hbase.index.changes import Change, commit, drop_members, put_documents, read_states, removal
+from simhash_hbase.index.clocks import writing_time
+from simhash_hbase.index.placing import time_to_place
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import FOUND_STATES, UNDECIDED_STATES, DocumentState, State, in_force
+from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
+from simhash_hbase.stores.base import CompareAndSet, Store, atomically
+
+__all__ = [
+    "Outcome",
+    "Written",
+    "apply_outcomes",
+    "refresh_documents",
+    "refresh_within",
+    "remove_documents",
+    "write_documents",
+]
+
+
+class Outcome(NamedTuple):
+    """What a document is to become."""
+
+    state: State = "added"
+    of: str | None = None
+    distance: int | None = None
+    similarity: float | None = None
+
+
+class Written(NamedTuple):
+    """What a batch did, a flag a document."""
+
+    known: list[bool]
+    """The id was in the index before."""
+    moved: list[bool]
+    """It was there with another fingerprint."""
+
+
+ADDED = Outcome()
+
+
+def write_documents(
+    store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome] | None, *, now: int
+) -> Written:
+    """Write documents with the states decided for them.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    profile : Profile
+        The index's profile.
+    entries : Entries
+        The documents; no id twice.
+    outcomes : sequence of Outcome, or None
+        One a document; None adds all.
+    now : int
+        Milliseconds since 1970.
+
+    Returns
+    -------
+    Written
+        Once it is returned, all of the batch is durable as the store defines it, and findable.
+
+    Raises
+    ------
+    InvalidArgument
+        When an id or metadata cannot be kept; see `check_storable`. Nothing is written then.
+    StoreBusy
+        When other writers kept changing the same documents.
+
+    Notes
+    -----
+    At most seven calls of the store, whatever the size of the batch, and two more each minute; more where other writers
+    change the same documents meanwhile. In a store with transactions it is six, and all of it is one.
+    """
+    check_storable(entries)
+    now = writing_time(store, now)
+    wanted = [ADDED] * len(entries) if outcomes is None else outcomes
+    first: dict[int, Change] = {}
+    pending: list[int] = list(range(len(entries)))
+    below = time_to_place(store, len(entries))
+    for attempt in attempts(store):
+        with attempt as answered, atomically(store):
+            changes = _plan(store, entries, wanted, pending, now, profile.oldest(now))
+            answered()
+            # A later attempt may find what this one wrote: what was known is what the first one found.
+            first = {**{change.at: change for change in changes}, **first}
+            pending = [change.at for change in apply_changes(store, profile, entries, changes, below=below)]
+        # A delete may hide what is placed in an empty cell: only a compare-and-set says so.
+        below = None
+        if not pending:
+            plans = [first[at] for at in range(len(entries))]
+            return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
+    raise _lost(len(pending), entries.ids[pending[0]])
+
+
+def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
+    """Remove documents.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index.
+    ids : sequence of str
+        In any order; repeats allowed.
+    oldest : int
+        Milliseconds since 1970: a document last seen before counts as gone already.
+
+    Returns
+    -------
+    list of bool
+        Whether the id was there; of a repeated id only the first is true.
+
+    Notes
+    -----
+    The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes.
+    Block rows stay until `vacuum`.
+    """
+    first: dict[int, Change] = {}
+    latest: dict[int, Change] = {}
+    pending = list({name: at for at, name in reversed(list(enumerate(ids)))}.values())
+    for attempt in attempts(store):
+        with attempt as answered, atomically(store):
+            states = read_states(store, [ids[at] for at in pending])
+            answered()
+            changes = list(_removals(pending, states))
+            latest.update((change.at, change) for change in changes)
+            first = {**latest, **first}
+            refused = {change.at for change in commit(store, changes)}
+            # Of what an attempt before this one marked without an answer, the member may still be there.
+            drop_members(store, [latest[at] for at in pending if at in latest and at not in refused])
+            pending = sorted(refused)
+        if not pending:
+            return [at in first and first[at].was_shown_since(oldest) for at in range(len(ids))]
+    raise _lost(len(pending), ids[pending[0]])
+
+
+def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
+    """Write down that documents were seen, where the index lets documents expire.
+
+    Parameters
+    ----------
+    store, profile
+        The index.
+    ids : sequence of str
+        Documents that were offered again, or named as originals.
+    now : int
+        Milliseconds since 1970.
+
+    Notes
+    -----
+    Only what was last seen longer ago than a tenth of the time to live is written, all cells of it. A refresh that
+    another writer gets ahead of is left out: that writer has seen the document too.
+    """
+    if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
+        return
+    now = writing_time(store, now)
+    with atomically(store):
+        refresh_within(store, profile, ids, now=now)
+
+
+def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> set[str]:
+    """Do what `refresh_documents` does, within the caller's transaction if there is one.
+
+    Returns
+    -------
+    set of str
+        Ids that were due, but that another writer has changed meanwhile.
+    """
+    if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
+        return set()
+    due = range(profile.oldest(now), now - profile.ttl_ms // 10)
+    changes = list(_refreshes(read_states(store, ids), due, now))
+    found = [state for change in changes if (state := in_force(change.new)) and state.state in FOUND_STATES]
+    keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
+    members = [cell for cell in store.get(FAMILY_DOCUMENTS, keys) if cell is not None]
+    stamps = {id_digest(state.id): state.stamp for state in found}
+    if members:
+        store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=stamps[cell.qualifier]) for cell in members])
+        simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
+        store.put_rows(block_rows(profile.blocks, simhashes), timestamp=now)
+    return {change.new.id for change in commit(store, changes)}
+
+
+def _refreshes(states: Sequence[tuple[DocumentState, bytes] | None], due: range, now: int) -> Iterator[Change]:
+    """Choose what was seen long ago, but has not expired: that stays away."""
+    for at, (old, value) in enumerate(held for held in states if held is not None):
+        decision = in_force(old)
+        if decision is None or decision.seen not in due or decision.state not in (*FOUND_STATES, "duplicate"):
+            continue
+        stamp = max(now, old.stamp + 1)
+        seen = msgspec.structs.replace(decision, seen=now, stamp=stamp)
+        # What is moving is refreshed in the text that counts as yet.
+        new = seen if old.state not in UNDECIDED_STATES else msgspec.structs.replace(old, previous=seen, stamp=stamp)
+        yield Change(at, document_row(id_digest(old.id)), old, value, new)
+
+
+def apply_outcomes(
+    store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome], *, now: int
+) -> list[Change]:
+    """Do what `write_documents` does once, within the caller's transaction.
+
+    Returns
+    -------
+    list of Change
+        What other writers got ahead of; nothing inside a transaction.
+    """
+    changes = _plan(store, entries, outcomes, range(len(entries)), now, profile.oldest(now))
+    return apply_changes(store, profile, entries, changes)
+
+
+def apply_changes(
+    store: Store, profile: Profile, entries: Entries, changes: Sequence[Change], *, below: int | None = None
+) -> list[Change]:
+    """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
+    put_documents(store, profile, entries, [change for change in changes if change.is_searchable])
+    refused = commit(store, changes, below=below)
+    lost = {change.at for change in refused}
+    drop_members(store, [change for change in changes if change.at not in lost])
+    return refused
+
+
+def _plan(
+    store: Store, entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], now: int, oldest: int
+) -> list[Change]:
+    states = read_states(store, [entries.ids[at] for at in pending])
+    changes = []
+    for at, held in zip(pending, states, strict=True):
+        old, old_value = held or (None, None)
+        new = _next_state(entries, at, wanted[at], old, now, oldest)
+        changes.append(Change(at, document_row(id_digest(new.id)), old, old_value, new))
+    return changes
+
+
+def _next_state(
+    entries: Entries, at: int, outcome: Outcome, old: DocumentState | None, now: int, oldest: int
+) -> DocumentState:
+    """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
+    simhash = int(entries.simhashes[at])
+    held = None if old is None else in_force(old)
+    stays = held is not None and held.state in FOUND_STATES and held.simhash == simhash and held.seen >= oldest
+    keeps = stays and held is not None and outcome.state == "added"
+    return DocumentState(
+        id=entries.ids[at],
+        simhash=simhash,
+        state=held.state if keeps and held is not None else outcome.state,
+        seen=now,
+        stamp=now if old is None else max(now, old.stamp + 1),
+        order=held.order if stays and held is not None else (now, at),
+        of=outcome.of,
+        distance=outcome.distance,
+        similarity=outcome.similarity,
+    )
+
+
+def _removals(pending: Sequence[int], states: Sequence[tuple[DocumentState, bytes] | None]) -> Iterator[Change]:
+    for at, held in zip(pending, states, strict=True):
+        if held is not None and held[0].state != "removed":
+            yield removal(at, *held)
+
+
+def _lost(count: int, name: str) -> StoreBusy:
+    return StoreBusy(f"{count} documents kept being changed by others", named=f", {name!r} among them")

@@ -1,0 +1,1 @@
+"""Crawl archives: WARC and WET files, their records and the codings of those."""

@@ -1,0 +1,265 @@
+"""Records of a WARC, whole; where one is damaged, the next one is looked for."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import NamedTuple
+
+from simhash_hbase.errors import MissingExtra
+from simhash_hbase.inputs.crawl.members import Piece
+from simhash_hbase.inputs.crawl.window import Lost, Window
+
+try:
+    from warcio.statusandheaders import StatusAndHeaders as Head
+    from warcio.statusandheaders import StatusAndHeadersParser
+except ImportError as error:
+    raise MissingExtra("WARC files need warcio: pip install 'simhash-hbase[warc]'") from error
+
+__all__ = ["Broken", "Head", "WarcRecord", "head_of", "warc_records"]
+
+_WARC = b"WARC/"
+_BLANK_LINES = b"\r\n\r\n"
+_START = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n[A-Za-z-]{1,40}:")
+_START_BYTES = 64
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_MAX_HEAD_BYTES = 64 << 10
+_KEPT_BYTES = 64 << 10
+# No file is as long, and neither Python nor the system takes any number.
+_LENGTH_DIGITS = 15
+_PARSER = StatusAndHeadersParser([], verify=False)
+_DIGESTS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "md5": hashlib.md5}
+
+
+class WarcRecord(NamedTuple):
+    """A record that is whole."""
+
+    number: int
+    """From 1, of all in the file."""
+    headers: Head
+    """What the crawler says of it."""
+    block: bytes
+    """What it holds; of one that is too long its first 64 KB."""
+    raw: bytes
+    """All of it to its last blank line; as a gzip member where it is all of one; of one that is too long as much as of
+    its block."""
+    is_long: bool = False
+    """Whether its block is longer than asked for."""
+
+
+class Broken(NamedTuple):
+    """A record that is not whole, or bytes that are none."""
+
+    number: int
+    reason: str
+    headers: Head | None
+    """What the crawler says of it, if so much is left."""
+    raw: bytes
+    """Its first 64 KB, as far as they are known."""
+
+
+def head_of(head: bytes) -> Head:
+    """Read the first line and the headers of a record, or of an answer by HTTP."""
+    return _PARSER.parse(BytesIO(head))
+
+
+def warc_records(pieces: Iterable[Piece], max_bytes: int) -> Iterator[WarcRecord | Broken]:
+    """Split a crawler's file into records.
+
+    Parameters
+    ----------
+    pieces : iterable
+        As `simhash_hbase.inputs.crawl.members.pieces` yields them.
+    max_bytes : int
+        Of a record with a longer block only the beginning is held.
+
+    Yields
+    ------
+    WarcRecord or Broken
+        In the order of the file. A record is whole when its block is as long as it says, another record or nothing
+        follows, its gzip member's checksum is right and, where there is no gzip, its block's digest.
+
+    Notes
+    -----
+    warcio and FastWARC read the same records, but both end at the first damage, or go on with what the damage left.
+    """
+    splitter = _Splitter(Window(pieces), max_bytes)
+    while (found := splitter.next()) is not None:
+        yield found
+
+
+class _Wrong(Exception):
+    """The bytes are there, but are no record.
+
+    Parameters
+    ----------
+    reason : str
+        One sentence for people, without a full stop.
+    start : int
+        Where to begin to look for the next record.
+    """
+
+    def __init__(self, reason: str, start: int) -> None:
+        super().__init__(reason)
+        self.start = start
+
+
+class _Splitter:
+    """Takes records off the beginning of a window."""
+
+    def __init__(self, window: Window, max_bytes: int) -> None:
+        self._window = window
+        self._max_bytes = max_bytes
+        self._number = 0
+        self._headers: Head | None = None
+        self._damage: Lost | None = None
+
+    def next(self) -> WarcRecord | Broken | None:
+        self._number += 1
+        self._headers = None
+        try:
+            if self._damage is not None:
+                damage, self._damage = self._damage, None
+                raise damage
+            return self._record() if self._skip_blank_lines() else None
+        except (Lost, _Wrong) as error:
+            broken = self._broken(str(error))
+            if isinstance(error, Lost):
+                self._window.clear()
+            cause = self._find_start(error.start if isinstance(error, _Wrong) else 0)
+            return broken if cause is None else broken._replace(reason=f"{broken.reason}; {cause}")
+
+    def _broken(self, reason: str) -> Broken:
+        raw = bytes(self._window.bytes[:_KEPT_BYTES])
+        headers = self._headers
+        if headers is None and raw.startswith(_WARC):
+            # The head breaks off: what its whole lines say is still true.
+            headers = head_of(raw[: raw.rfind(b"\n") + 1] or _WARC)
+        return Broken(self._number, reason, headers, raw)
+
+    def _skip_blank_lines(self) -> bool:
+        window = self._window
+        while window.has(1) and window.bytes[0] in b"\r\n":
+            window.drop(1)
+        return bool(window.bytes)
+
+    def _record(self) -> WarcRecord:
+        window = self._window
+        head = self._head()
+        headers = self._headers = head_of(bytes(window.bytes[:head]))
+        end = head + self._length(headers, head)
+        if end - head > self._max_bytes:
+            return self._long(head, end)
+        self._check_block(head, end)
+        stop = self._stop(end, head)
+        block = bytes(window.bytes[head:end])
+        if not window.is_gzip and _differs(block, headers.get_header("WARC-Block-Digest")):
+            raise _Wrong("its digest is not that of its block", stop)
+        raw = self._raw(end, stop)
+        window.drop(stop)
+        return WarcRecord(self._number, headers, block, raw)
+
+    def _raw(self, end: int, stop: int) -> bytes:
+        """Return the record in a form that another one can follow, from a block's end to the blank lines' behind it."""
+        if stop - end < len(_BLANK_LINES):
+            return bytes(self._window.bytes[:end]) + _BLANK_LINES
+        return self._window.member(stop) or bytes(self._window.bytes[:stop])
+
+    def _head(self) -> int:
+        """Return where the head ends."""
+        window = self._window
+        if not window.has(len(_WARC)) or not window.bytes.startswith(_WARC):
+            raise _Wrong("no WARC record begins here", 1)
+        found = window.find(_HEAD_END, 0, _MAX_HEAD_BYTES)
+        if found is None:
+            raise _Wrong("its head does not end", 1)
+        if _CONTROL.search(window.bytes, 0, found.end()):
+            raise _Wrong("its head has control characters", found.end())
+        return found.end()
+
+    def _length(self, headers: Head, head: int) -> int:
+        length = headers.get_header("Content-Length") or ""
+        if not (length.isascii() and length.isdigit()):
+            raise _Wrong("it does not say how long it is", head)
+        length = length.lstrip("0") or "0"
+        if len(length) > _LENGTH_DIGITS:
+            raise _Wrong(f"its length has {len(length):,} digits", head)
+        return int(length)
+
+    def _check_block(self, head: int, end: int) -> None:
+        window = self._window
+        while len(window.bytes) < end:
+            self._check_members(head, end)
+            if not window.pull():
+                raise _Wrong(f"the file ends inside of it, {end - len(window.bytes)} bytes too early", head)
+        self._check_members(head, end)
+
+    def _check_members(self, head: int, end: int) -> None:
+        if any(0 < place < end and self._window.bytes.startswith(_WARC, place) for place in self._window.members):
+            raise _Wrong("another record begins inside of it", head)
+
+    def _stop(self, end: int, head: int) -> int:
+        """Return where the blank lines behind the block end: there are two, or a record or nothing follows."""
+        window = self._window
+        stop = end
+        while window.goes_on(stop) and window.bytes[stop] in b"\r\n":
+            stop += 1
+        if stop - end >= len(_BLANK_LINES) or not window.goes_on(stop):
+            return stop
+        if window.has(stop + len(_WARC)) and not window.bytes.startswith(_WARC, stop):
+            raise _Wrong("its length is wrong, no record follows it", head)
+        return stop
+
+    def _long(self, head: int, end: int) -> WarcRecord:
+        """Drop a record that is too long to be held, unless its length is so only by damage."""
+        window = self._window
+        window.has(min(head + _KEPT_BYTES, end))
+        beginning = bytes(window.bytes[: min(head + _KEPT_BYTES, end)])
+        while (found := _START.search(window.bytes, 1, end)) is None and len(window.bytes) < end:
+            passed = max(len(window.bytes) - _START_BYTES, 0)
+            window.drop(passed)
+            end -= passed
+            if not window.pull():
+                raise _Wrong("the file ends inside of it", len(window.bytes))
+        if found is not None:
+            raise _Wrong("another record begins inside of it", found.start())
+        stop = self._stop(end, end)
+        window.drop(stop)
+        return WarcRecord(self._number, self._headers, beginning[head:], beginning, is_long=True)
+
+    def _find_start(self, start: int) -> str | None:
+        """Move to the next beginning of a record, or to the end; return what damage was met before another member."""
+        window = self._window
+        window.members = [place for place in window.members if place >= start]
+        cause = None
+        while True:
+            found = _START.search(window.bytes, start)
+            places = [found.start()] if found else []
+            places += [place for place in window.members if window.bytes.startswith(_WARC, place)]
+            if places:
+                window.drop(min(places))
+                return cause
+            passed = max(len(window.bytes) - _START_BYTES, 0)
+            window.drop(passed)
+            start = max(start - passed, 0)
+            try:
+                if not window.pull():
+                    window.clear()
+                    return cause
+            except Lost as lost:
+                if window.members:
+                    self._damage = lost
+                    return cause
+                cause = str(lost)
+                window.clear()
+
+
+def _differs(block: bytes, digest: str | None) -> bool:
+    """Tell whether a digest such as ``sha1:2Z6X…`` is another one's; one of an unknown kind is not."""
+    name, _, value = (digest or "").partition(":")
+    if name.lower() not in _DIGESTS or not value:
+        return False
+    found = _DIGESTS[name.lower()](block).digest()
+    return value.strip().upper() not in (base64.b32encode(found).decode().rstrip("="), found.hex().upper())

@@ -1,0 +1,102 @@
+"""A part of a file that is read on as it is looked at, with the places where its gzip members begin and end."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from simhash_hbase.inputs.crawl.members import Damage, End, Member, Piece
+
+__all__ = ["Lost", "Window"]
+
+
+class Lost(Exception):
+    """Bytes are missing; none of those before them belong to what follows."""
+
+
+class _Whole(NamedTuple):
+    """A member that has ended."""
+
+    start: int
+    """Below 0 where its beginning was dropped."""
+    stop: int
+    compressed: bytes | None
+
+
+class Window:
+    """Bytes from some place of a file on.
+
+    Parameters
+    ----------
+    pieces : iterable
+        As `simhash_hbase.inputs.crawl.members.pieces` yields them.
+
+    Notes
+    -----
+    Whatever reads on raises `Lost` where bytes are missing; what is in the window then is no use any more: `clear` it.
+    """
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self.bytes = bytearray()
+        self.members: list[int] = []
+        """Where gzip members begin."""
+        self.is_gzip = False
+        self._whole: list[_Whole] = []
+        self._begun = 0
+        self._pieces = iter(pieces)
+
+    def pull(self) -> bool:
+        """Read on; False at the end of the file."""
+        piece = next(self._pieces, None)
+        if isinstance(piece, Damage):
+            raise Lost(piece.reason)
+        if isinstance(piece, Member):
+            self.is_gzip = True
+            self._begun = len(self.bytes)
+            self.members.append(self._begun)
+        elif isinstance(piece, End):
+            self._whole.append(_Whole(self._begun, len(self.bytes), piece.compressed))
+        elif piece is not None:
+            self.bytes += piece
+        return piece is not None
+
+    def has(self, count: int) -> bool:
+        """Tell whether so many bytes come, and read them."""
+        while len(self.bytes) < count:
+            if not self.pull():
+                return False
+        return True
+
+    def goes_on(self, place: int) -> bool:
+        """Tell whether a byte of the same member is there; damage behind the end of a member is not looked for."""
+        while all(whole.stop != place for whole in self._whole):
+            if len(self.bytes) > place:
+                return True
+            if not self.pull():
+                return False
+        return False
+
+    def member(self, stop: int) -> bytes | None:
+        """Return the gzip member that is all of the first ``stop`` bytes, as it is in the file; None if none is."""
+        return next((whole.compressed for whole in self._whole if (whole.start, whole.stop) == (0, stop)), None)
+
+    def find(self, pattern: re.Pattern[bytes], start: int, limit: int) -> re.Match[bytes] | None:
+        """Search the next ``limit`` bytes."""
+        at = start
+        while True:
+            found = pattern.search(self.bytes, at, limit)
+            if found is not None or len(self.bytes) >= limit or not self.pull():
+                return found
+
+    def drop(self, count: int) -> None:
+        """Begin the window so many bytes later."""
+        del self.bytes[:count]
+        self.members = [place - count for place in self.members if place >= count]
+        self._begun -= count
+        self._whole = [_Whole(a - count, b - count, data) for a, b, data in self._whole if b > count]
+
+    def clear(self) -> None:
+        """Begin the window with what is read next."""
+        self.bytes.clear()
+        self.members.clear()
+        self._begun = 0
+        self._whole.clear()

@@ -1,0 +1,1 @@
+"""Web pages: their characters, their main text."""

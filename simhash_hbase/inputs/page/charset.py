@@ -1,0 +1,93 @@
+"""The text of a page whose encoding the server, the page itself, or nobody declares."""
+
+import re
+from collections.abc import Iterator
+
+from simhash_hbase.errors import InvalidArgument, InvalidInput, MissingExtra
+from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, byte_order_mark, checked_codec
+from simhash_hbase.inputs.stream.detect import detect
+
+try:
+    from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, to_unicode
+except ImportError as error:
+    raise MissingExtra("HTML pages need w3lib: pip install 'simhash-hbase[html]'") from error
+
+__all__ = ["decode_page"]
+
+_REPLACEMENT = "\ufffd"
+# A page that breaks off inside a character is still in its encoding; one with more faults is in another.
+_FAULT_SHARE = 0.02
+_NUL_SHARE = 0.05
+_SAMPLE_BYTES = 64 << 10
+# In none of the encodings is a bracket part of another character, so what is left can still be decoded.
+_MARKUP = re.compile(rb"<(script|style)\b.*?</\1|<[^>]*>", re.DOTALL | re.IGNORECASE)
+
+
+def decode_page(content: bytes, content_type: str | None, encoding: str, *, html: bool = True) -> str:
+    """Decode a page as a browser does, and look again where that goes wrong.
+
+    Parameters
+    ----------
+    content : bytes
+        HTML or text.
+    content_type : str or None
+        The server's header, such as ``text/html; charset=gb2312``.
+    encoding : str
+        Codec of pages that do not say; ``utf-8`` and ``auto`` detect one for those that are not UTF-8.
+    html : bool
+        Whether the page may say so itself.
+
+    Returns
+    -------
+    str
+        Decoded by the byte order mark, else as the server says, else as the page says, else by ``encoding``, each
+        unless more than 2 % of the characters beyond ASCII are no characters then; at last by what is detected.
+        Labels mean what the WHATWG Encoding Standard says: gb2312 and gbk are GB18030, iso-8859-1 is windows-1252,
+        shift_jis is cp932, big5 is Big5-HKSCS. A byte that is no character becomes U+FFFD, as does NUL.
+
+    Raises
+    ------
+    InvalidInput
+        When the page is binary.
+
+    Examples
+    --------
+    >>> decode_page('<meta charset="gb2312">龍'.encode("gbk"), None, "utf-8")[-1]
+    '龍'
+    >>> decode_page("Привет, мир".encode("cp1251"), "text/html; charset=windows-1251", "utf-8")
+    'Привет, мир'
+    """
+    mark = byte_order_mark(content[:MARK_BYTES])
+    if mark is not None:
+        codec, skip = mark
+        return to_unicode(content[skip:], codec)
+    if content.count(0) > _NUL_SHARE * len(content):
+        raise InvalidInput("the page is binary: it has too many NUL bytes")
+    declared = (http_content_type_encoding(content_type), _declared_inside(content) if html else None)
+    for codec in _codecs(*declared, UTF8 if encoding == AUTO else encoding):
+        text = to_unicode(content, codec)
+        if _plausible(text):
+            break
+    else:
+        text = to_unicode(content, detect(_MARKUP.sub(b" ", content)[:_SAMPLE_BYTES]))
+    return text.replace("\0", _REPLACEMENT)
+
+
+def _declared_inside(content: bytes) -> str | None:
+    """Return what a page says of itself; one that could be read so far is not in UTF-16, by the Standard in UTF-8."""
+    label: str | None = html_body_declared_encoding(content)
+    return UTF8 if label is not None and label.lower().startswith(("utf-16", "utf-32")) else label
+
+
+def _codecs(*labels: str | None) -> Iterator[str]:
+    for label in filter(None, labels):
+        try:
+            yield checked_codec(label)
+        except InvalidArgument:
+            # Python has codecs for other things than text under names that a page may well declare.
+            continue
+
+
+def _plausible(text: str) -> bool:
+    faults = text.count(_REPLACEMENT)
+    return not faults or faults <= _FAULT_SHARE * sum(character > "\x7f" for character in text)

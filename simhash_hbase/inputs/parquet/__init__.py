@@ -1,0 +1,1 @@
+"""Parquet: files of it, and copies of what comes from standard input."""

@@ -1,0 +1,192 @@
+"""Parquet: a document a row, read in batches of row groups, of the columns that are needed only."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from simhash_hbase.errors import InvalidInput, MissingExtra
+from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
+from simhash_hbase.inputs.fields import Builder, listed, name_the_field
+from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.records import Place, Record, Reject
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.stream.streams import Progress
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise MissingExtra("Parquet files need pyarrow: pip install 'simhash-hbase[parquet]'") from error
+
+__all__ = ["batches", "described", "open_parquet", "pa", "pq", "read_parquet"]
+
+_BATCH_BYTES = 4 << 20
+_MAX_BATCH_ROWS = 1_000
+
+# A time zone that is unknown is a KeyError, by pytz and by zoneinfo; a dictionary without the entry an IndexError.
+_NO_VALUE = (
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+    pa.ArrowException,
+)
+
+Row = dict[str, object]
+Build = Callable[[Row, Place, bytes], Record]
+
+
+def open_parquet(path: str) -> pq.ParquetFile:
+    """Open a file so that a row group of any size is read piece by piece.
+
+    Raises
+    ------
+    pyarrow.ArrowException or OSError
+        When it is no Parquet, or its end is missing.
+    """
+    # Read ahead, or without a buffer, a column of a whole row group would be held: 540 MB of one of 520 MB, for 80 MB.
+    return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+
+
+def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> Iterator[pa.RecordBatch]:
+    """Read a row group in batches of some MB; ``columns`` None reads all.
+
+    Raises
+    ------
+    pyarrow.ArrowException or OSError
+        When a page of it is damaged.
+    """
+    facts = file.metadata.row_group(group)
+    each = facts.total_byte_size // max(facts.num_rows, 1) + 1
+    rows = min(max(_BATCH_BYTES // each, 1), _MAX_BATCH_ROWS)
+    yield from file.iter_batches(rows, [group], columns, use_threads=False)
+
+
+def read_parquet(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    """Read Parquet.
+
+    Parameters
+    ----------
+    source : Source
+        A file, as its description is at its end.
+    options : InputOptions
+        The columns; ``keep_raw`` keeps them as JSON.
+    progress : Progress
+        Moves by the share of the rows.
+
+    Yields
+    ------
+    Document or Reject
+        One a row, whose place is the number of the row from 1; one reject for all rows behind damage in a row group.
+    """
+    progress.file = source.name
+    before, size, done = progress.bytes_read, 0, 0
+    try:
+        with open(source.path or "", "rb") as stream:
+            size = stream.seek(0, 2)
+        with open_parquet(source.path or "") as file:
+            columns = _columns(file.schema_arrow.names, options)
+            if isinstance(columns, str):
+                yield Reject(Place(source.name, 0), columns, b"")
+                return
+            for record, rows in _rows(file, columns, source.name, options):
+                done += rows
+                progress.bytes_read = before + size * done // max(file.metadata.num_rows, 1)
+                yield record
+    except (pa.ArrowException, OSError) as error:
+        yield Reject(Place(source.name, 0), f"the file cannot be read as Parquet: {described(error)}", b"")
+    finally:
+        progress.bytes_read = before + size
+
+
+def _columns(names: list[str], options: InputOptions) -> list[str] | str:
+    """Return which columns to read, or why none can be."""
+    if options.source_field not in names:
+        return f"the file has no column {options.source_field!r}; it has {listed(names)}: {name_the_field(options)}"
+    wanted = dict.fromkeys((options.id_field, options.source_field, *options.metadata_fields))
+    for name in wanted:
+        if names.count(name) > 1:
+            return f"the file has the column {name!r} twice"
+    return [name for name in wanted if name in names]
+
+
+def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOptions) -> Iterator[tuple[Record, int]]:
+    """Yield each record with the number of rows that it stands for."""
+    build = Builder(options).build
+    start = 0
+    for group in range(file.metadata.num_row_groups):
+        row, stop = start, start + file.metadata.row_group(group).num_rows
+        try:
+            for batch in batches(file, columns, group):
+                for values in _values(batch):
+                    row += 1
+                    place = Place(name, row)
+                    if isinstance(values, str):
+                        yield Reject(place, values, b""), 1
+                    else:
+                        yield _record(values, place, options, build), 1
+        except (pa.ArrowException, OSError) as error:
+            reason = f"rows {row + 1} to {stop} cannot be read: {described(error)}"
+            yield Reject(Place(name, row + 1), reason, b""), stop - row
+        start = stop
+
+
+def _values(batch: pa.RecordBatch) -> Iterator[Row | str]:
+    """Yield each row, or why it has no values."""
+    try:
+        yield from batch.to_pylist()
+    except _NO_VALUE:
+        for at in range(len(batch)):
+            yield _value(batch, at)
+
+
+def _value(batch: pa.RecordBatch, at: int) -> Row | str:
+    row: Row = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = column[at].as_py()
+        except UnicodeDecodeError:
+            return f"the column {name!r} is not utf-8"
+        except _NO_VALUE as error:
+            return f"the column {name!r} has no value that Python knows: {type(error).__name__}: {described(error)}"
+    return row
+
+
+def _record(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
+    raw = _encoded(values)
+    try:
+        return build(_decoded(_plain(values, options), options), place, raw)
+    except InvalidInput as error:
+        return Reject(place, str(error), raw)
+
+
+def _decoded(row: Row, options: InputOptions) -> Row:
+    """Read bytes as text where text is wanted: Hive, Impala and old Spark mark no column as a string."""
+    codec = UTF8 if options.encoding == AUTO else checked_codec(options.encoding)
+    for name in (options.id_field, options.source_field):
+        value = row.get(name)
+        if isinstance(value, bytes):
+            try:
+                row[name] = value.decode(codec)
+            except UnicodeError as error:
+                raise InvalidInput(f"the column {name!r}: {undecodable(error, codec)}") from error
+    return row
+
+
+def _plain(row: Row, options: InputOptions) -> Row:
+    """Make dates and decimals of the metadata what JSON knows."""
+    for name in options.metadata_fields:
+        if name in row:
+            row[name] = msgspec.to_builtins(row[name], enc_hook=str)
+    return row
+
+
+def _encoded(row: Row) -> bytes:
+    return msgspec.json.encode(row, enc_hook=str)
+
+
+def described(error: BaseException) -> str:
+    """Write what pyarrow says in one line without a full stop."""
+    return " ".join(str(error).split()).rstrip(".")

@@ -1,0 +1,1 @@
+"""Streams of bytes: decompressed, decoded, cut into lines."""

@@ -1,0 +1,340 @@
+"""The one place where an address becomes a store: nothing below knows which stores there are."""
+
+import os
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
+
+from simhash_hbase.errors import IndexExists, IndexMissing, InvalidArgument, InvalidProfile, MissingExtra, SimhashError
+from simhash_hbase.features.analysis import Analysis, learn_idf
+from simhash_hbase.features.hashes import warn_of_weak_hash
+from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.ownrows import read_profile
+from simhash_hbase.profile import SEGMENTING, Profile
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.base import Store
+from simhash_hbase.words.segment import dictionary_digest, fast_available
+
+__all__ = [
+    "create_index",
+    "create_store",
+    "is_address",
+    "open_index",
+    "open_store",
+    "resolve_profile",
+    "table_of",
+]
+
+SCHEMES = {
+    "file": "file:",
+    "hbase": "hbase://",
+    "redis": "redis://",
+    "rediss": "rediss://",
+    "memory": "memory:",
+}
+DEFAULT_REGIONS = 4
+
+
+def is_address(word: str) -> bool:
+    """Tell whether a word is the address of an index, by its beginning.
+
+    Parameters
+    ----------
+    word : str
+        Such as ``file:news.index``; of a name of a file, an id or a text it is false.
+    """
+    return word.startswith(tuple(SCHEMES.values()))
+
+
+def create_store(
+    url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
+) -> Store:
+    """Make an empty store.
+
+    Parameters
+    ----------
+    url : str
+        ``file:PATH``, ``hbase://host:port[,host:port]/[namespace:]table``, ``redis://host:port/db`` or ``memory:``.
+    regions, compression
+        Regions at the beginning, and the codec of the files; for HBase only.
+    ttl_ms : int, optional
+        Milliseconds after which an unseen document expires; HBase then collects the garbage by itself.
+
+    Returns
+    -------
+    Store
+
+    Raises
+    ------
+    IndexExists
+        When there is a store at this address already.
+    InvalidArgument
+        When the address has another form, or an option is for another kind of store.
+    """
+    scheme, rest = _split(url)
+    if scheme != "hbase" and (regions is not None or compression is not None):
+        raise InvalidArgument(f"--regions and --compression are for tables in HBase, not for {scheme}:")
+    match scheme:
+        case "memory":
+            from simhash_hbase.stores.memory import MemoryStore
+
+            return MemoryStore()
+        case "redis":
+            from simhash_hbase.stores import redis
+
+            return redis.RedisStore.create(redis.parse_url(url))
+        case "hbase":
+            from simhash_hbase.stores import hbase
+
+            schema = TableSchema(regions=regions or DEFAULT_REGIONS, compression=compression or "NONE", ttl_ms=ttl_ms)
+            return hbase.HBaseStore.create(hbase.parse_url(url), schema)
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.create(rest)
+
+
+def open_store(url: str, *, readonly: bool = False, patience_s: float | None = None) -> Store:
+    """Open a store that is there.
+
+    Parameters
+    ----------
+    url : str
+        As for `create_store`.
+    readonly : bool
+        Nothing will be written: a folder without write permission can be read.
+    patience_s : float, optional
+        Seconds after which a call that a server does not answer is given up; a store has a default of its own.
+
+    Returns
+    -------
+    Store
+
+    Raises
+    ------
+    IndexMissing
+        When there is none.
+    """
+    scheme, rest = _split(url)
+    match scheme:
+        case "memory":
+            from simhash_hbase.stores.memory import MemoryStore
+
+            return MemoryStore()
+        case "redis":
+            from simhash_hbase.stores import redis
+
+            place = redis.parse_url(url)
+            if patience_s is not None:
+                place = replace(place, timeout_s=patience_s)
+            return redis.RedisStore.open(place, readonly=readonly)
+        case "hbase":
+            from simhash_hbase.stores import hbase
+
+            gateways = hbase.parse_url(url)
+            if patience_s is not None:
+                soon_s = min(gateways.connect_timeout_s, patience_s)
+                gateways = replace(gateways, connect_timeout_s=soon_s, timeout_s=patience_s, deadline_s=patience_s)
+            return hbase.HBaseStore.open(gateways)
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.open(rest, readonly=readonly)
+
+
+def table_of(url: str) -> str:
+    """Read the name of the table out of an HBase address.
+
+    Raises
+    ------
+    InvalidArgument
+        When the address is of another kind of store.
+    """
+    if _split(url)[0] != "hbase":
+        raise InvalidArgument(f"{url} is no table in HBase: wanted hbase://host:port/[namespace:]table")
+    from simhash_hbase.stores import hbase
+
+    return hbase.parse_url(url).table
+
+
+def open_index(
+    url: str, *, profile: Profile | None = None, readonly: bool = False, patience_s: float | None = None
+) -> Index:
+    """Open an index.
+
+    Parameters
+    ----------
+    url : str
+        As for `create_store`.
+    profile : Profile, optional
+        What the caller expects of it.
+    readonly : bool
+        Nothing will be written.
+    patience_s : float, optional
+        As for `open_store`.
+
+    Returns
+    -------
+    Index
+
+    Raises
+    ------
+    IndexMissing
+        When there is none.
+    ProfileMismatch
+        When it was made with another profile, another dictionary or a segmenter that is not installed.
+    """
+    store = open_store(url, readonly=readonly, patience_s=patience_s)
+    try:
+        index = Index(store)
+        if profile is not None:
+            index.profile.check_same(profile)
+        _check_machine(index.profile)
+    except SimhashError:
+        store.close()
+        raise
+    return index
+
+
+def create_index(
+    url: str,
+    *,
+    learn_from: Iterable[str] | None = None,
+    if_not_exists: bool = False,
+    regions: int | None = None,
+    compression: str | None = None,
+    **options: object,
+) -> Index:
+    """Make an index.
+
+    Parameters
+    ----------
+    url : str
+        As for `create_store`.
+    learn_from : iterable of str, optional
+        Texts of the user's own for the idf table of the analyzer ``learned``, which is then the default.
+    if_not_exists : bool
+        Open the index that is there already, if it was made with the same profile.
+    regions, compression
+        As for `create_store`.
+    **options
+        Fields of `Profile`.
+
+    Returns
+    -------
+    Index
+
+    Raises
+    ------
+    IndexExists
+        When there is one and `if_not_exists` is false.
+    InvalidProfile
+        When the options cannot be.
+    ProfileMismatch
+        When there is one with another profile.
+
+    Warns
+    -----
+    WeakHashWarning
+        When the hash is one that leaves bits of a fingerprint constant.
+    """
+    held = _held_profile(url) if if_not_exists else None
+    profile, idf = resolve_profile(learn_from, held=held, **options)
+    warn_of_weak_hash(profile.hash)
+    profile = Analysis(profile, idf).probed_profile()
+    try:
+        store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)
+    except IndexExists:
+        # It may be what a crash left before the profile was written: then it is completed.
+        store = open_store(url)
+    try:
+        if not if_not_exists or read_profile(store, missing=None) is None:
+            return Index.create(store, profile, idf=idf)
+        index = Index(store)
+        index.profile.check_same(profile)
+    except SimhashError:
+        store.close()
+        raise
+    return index
+
+
+def _held_profile(url: str) -> Profile | None:
+    try:
+        with closing(open_store(url, readonly=True)) as store:
+            return read_profile(store, missing=None)
+    except IndexMissing:
+        return None
+
+
+def resolve_profile(
+    learn_from: Iterable[str] | None = None, *, held: Profile | None = None, **options: object
+) -> tuple[Profile, IdfTable | None]:
+    """Fill in what a profile takes from this machine and from a sample.
+
+    Parameters
+    ----------
+    learn_from : iterable of str, optional
+        Texts to count the idf table over.
+    held : Profile, optional
+        Of the index that is there: one of the first release goes on with its own words.
+    **options
+        Fields of `Profile`.
+
+    Returns
+    -------
+    profile : Profile
+    idf : IdfTable or None
+        The learned table.
+    """
+    if learn_from is not None:
+        if options.get("analyzer") not in (None, "learned"):
+            raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out --learn-from")
+        options["analyzer"] = "learned"
+    elif options.get("analyzer") == "learned":
+        raise InvalidProfile("analyzer learned needs a sample of your documents: --learn-from FILE")
+    profile = _with_machine(Profile.resolve(**options))
+    if held is not None and held.words is None and options.get("words") is None:
+        profile = profile.replace(words=None)
+    if learn_from is None:
+        return profile, None
+    idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)
+    return profile.replace(idf=idf.digest(), idf_documents=idf.documents), idf
+
+
+def _with_machine(profile: Profile) -> Profile:
+    """Name the segmenter and the dictionary that this machine has."""
+    if profile.analyzer not in SEGMENTING:
+        if profile.segmenter is not None:
+            raise InvalidProfile(f"analyzer {profile.analyzer} cuts no words: leave out the segmenter")
+        return profile
+    segmenter = profile.segmenter or ("fast" if fast_available() else "jieba")
+    if segmenter == "fast" and not fast_available():
+        raise MissingExtra("segmenter fast needs rjieba: pip install rjieba, or --segmenter jieba")
+    weights = jieba_idf_digest() if profile.analyzer == "jieba" else None
+    return profile.replace(segmenter=segmenter, dictionary=dictionary_digest(), jieba_idf=weights)
+
+
+def _check_machine(profile: Profile) -> None:
+    """Refuse an index whose fingerprints this machine would not make alike."""
+    if profile.dictionary is not None:
+        profile.check_same(profile.replace(dictionary=dictionary_digest()))
+    if profile.jieba_idf is not None:
+        profile.check_same(profile.replace(jieba_idf=jieba_idf_digest()))
+    if profile.segmenter == "fast" and not fast_available():
+        raise MissingExtra("the index was made with segmenter fast, which needs rjieba: pip install rjieba")
+
+
+def _split(url: str) -> tuple[str, str]:
+    scheme, colon, rest = url.partition(":")
+    if "@" in rest:
+        # Not to be shown: there may be a password in it.
+        url = f"{scheme}:…"
+    if not colon:
+        raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
+    if scheme not in SCHEMES:
+        raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(SCHEMES.values())}")
+    if scheme == "file" and not rest:
+        raise InvalidArgument("file: needs the path of a folder")
+    if scheme == "file":
+        # A shell expands ~ at the beginning of a word only.
+        rest = os.path.expanduser(rest)
+    return ("redis" if scheme == "rediss" else scheme), rest

@@ -1,0 +1,84 @@
+"""Records to entries, chunk by chunk, in one process or several, in the order of the input."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import closing
+
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.inputs import Scanned
+from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS, Chunk, Done, analyse_chunk, finish
+from simhash_hbase.pipeline.workers import Workers, translated
+
+__all__ = ["CHUNK_DOCUMENTS", "Chunk", "analyse"]
+
+IN_FLIGHT = 3
+
+
+def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Chunk]:
+    """Fingerprint and sketch a stream of records; pages are extracted where that is done.
+
+    Parameters
+    ----------
+    records : iterable of Document, Page or Reject
+        As `simhash_hbase.inputs.scan` yields them.
+    analysis : Analysis
+        Says how.
+    workers : int
+        Processes; with 1 all is done in this one. Output does not depend on it.
+
+    Yields
+    ------
+    Chunk
+        With `analysed` set; pages without text and documents without features have become rejects.
+
+    Raises
+    ------
+    WorkerLost
+        When the system, or somebody, ended a worker.
+
+    Notes
+    -----
+    With several workers the first chunk is done here, so a short input starts no process.
+    """
+    chunks = _chunks(records)
+    if workers <= 1:
+        for chunk in chunks:
+            yield finish(chunk, analyse_chunk(analysis, *chunk.parts()))
+        return
+    for chunk in chunks:
+        yield finish(chunk, analyse_chunk(analysis, *chunk.parts()))
+        if chunk.is_full:
+            break
+    yield from _in_processes(chunks, analysis, workers)
+
+
+def _in_processes(chunks: Iterator[Chunk], analysis: Analysis, workers: int) -> Iterator[Chunk]:
+    first = next(chunks, None)
+    if first is None:
+        return
+    with closing(Workers(analysis, workers)) as pool, translated():
+        waiting: deque[tuple[Chunk, Future[Done]]] = deque()
+        for chunk in _chain(first, chunks):
+            waiting.append((chunk, pool.submit(analyse_chunk, *chunk.parts())))
+            if len(waiting) > workers * IN_FLIGHT:
+                done, future = waiting.popleft()
+                yield finish(done, future.result())
+        for done, future in waiting:
+            yield finish(done, future.result())
+
+
+def _chain(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
+    yield first
+    yield from rest
+
+
+def _chunks(records: Iterable[Scanned]) -> Iterator[Chunk]:
+    chunk = Chunk()
+    for record in records:
+        chunk.add(record)
+        if chunk.is_full:
+            yield chunk
+            chunk = Chunk()
+    if chunk.records:
+        yield chunk

@@ -1,0 +1,136 @@
+"""A stretch of the input on its way: read, reduced to what a worker needs, and put together again."""
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.features.analysis import Analysed, Analysis
+from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
+from simhash_hbase.pipeline.workers import Payload, payload, work
+
+__all__ = ["CHUNK_DOCUMENTS", "Chunk", "Done", "analyse_chunk", "finish"]
+
+CHUNK_DOCUMENTS = 1_000
+# Long texts make short chunks: what is in flight between processes stays below some 30 MB a worker.
+CHUNK_CHARACTERS = 2_000_000
+BYTES_A_CHARACTER = 4
+
+
+@dataclass(slots=True)
+class Chunk:
+    """A stretch of the input."""
+
+    documents: list[Document | Page] = field(default_factory=list)
+    """What was read whole; no page is left among them after analysis but such as became rejects."""
+    rejects: list[Reject] = field(default_factory=list)
+    """What was refused, by the reader or for want of text or features, in the order of the input."""
+    analysed: Analysed | None = None
+    """Entries of `documents`; set by `analyse`."""
+    order: list[int] = field(default_factory=list)
+    """For each reject, the documents of this chunk that came before it."""
+    characters: int = 0
+    records: int = 0
+    """Records of the input in it, documents and refused ones."""
+
+    def add(self, record: Scanned) -> None:
+        """Take the next record."""
+        self.records += 1
+        if isinstance(record, Reject):
+            self.rejects.append(record)
+            self.order.append(len(self.documents))
+            return
+        self.documents.append(record)
+        if isinstance(record, Page):
+            self.characters += len(record.content) // BYTES_A_CHARACTER
+        else:
+            self.characters += len(record.text or "")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time for the next one."""
+        many = len(self.documents) + len(self.rejects) >= CHUNK_DOCUMENTS
+        return many or self.characters >= CHUNK_CHARACTERS
+
+    @property
+    def entries(self) -> Entries:
+        """The entries; only after analysis."""
+        return self._done.entries
+
+    @property
+    def kept(self) -> list[Document]:
+        """The documents that have an entry, in the order of the entries; only after analysis."""
+        found = (self.documents[at] for at in self._done.kept)
+        return [document for document in found if isinstance(document, Document)]
+
+    def parts(self) -> tuple[Payload, dict[int, Page]]:
+        """Return what a worker needs, of pages only a place among the texts, and the pages by their positions."""
+        pages = {at: replace(page, raw=None) for at, page in enumerate(self.documents) if isinstance(page, Page)}
+        return payload([_text_to_come(page) if isinstance(page, Page) else page for page in self.documents]), pages
+
+    @property
+    def _done(self) -> Analysed:
+        if self.analysed is None:
+            raise RuntimeError("the chunk was not analysed yet")
+        return self.analysed
+
+
+def _text_to_come(page: Page) -> Document:
+    return Document(page.id, "", None, None, None, page.place, None)
+
+
+class Done(NamedTuple):
+    """What was made of a chunk."""
+
+    analysed: Analysed
+    extracted: dict[int, Document]
+    """Documents of the pages that have text, by their positions."""
+
+
+def analyse_chunk(analysis: Analysis, what: Payload, pages: dict[int, Page]) -> Done:
+    """Extract, fingerprint and sketch the parts of a chunk, in whatever process.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Says how.
+    what, pages
+        As `Chunk.parts` gives them.
+
+    Returns
+    -------
+    Done
+    """
+    if not pages:
+        return Done(work(analysis, *what), {})
+    made = {at: extract(page) for at, page in pages.items()}
+    refused = {at: record.reason for at, record in made.items() if isinstance(record, Reject)}
+    extracted = {at: record for at, record in made.items() if isinstance(record, Document)}
+    kind, ids, texts, metadata = what
+    metadata = metadata or [None] * len(ids)
+    for at, document in extracted.items():
+        texts[at], metadata[at] = document.text, document.metadata
+    left = [at for at in range(len(ids)) if at not in refused]
+    done = work(analysis, kind, [ids[at] for at in left], [texts[at] for at in left], [metadata[at] for at in left])
+    refused |= {left[at]: reason for at, reason in done.refused.items()}
+    kept = [left[at] for at in done.kept]
+    return Done(Analysed(done.entries, kept, dict(sorted(refused.items()))), extracted)
+
+
+def finish(chunk: Chunk, done: Done) -> Chunk:
+    """Attach the entries, and turn documents without text or features into rejects at their place."""
+    chunk.analysed = done.analysed
+    for at, extracted in done.extracted.items():
+        page = chunk.documents[at]
+        chunk.documents[at] = replace(extracted, raw=page.raw)
+    for at, reason in done.analysed.refused.items():
+        document = chunk.documents[at]
+        before = sum(order <= at for order in chunk.order)
+        chunk.rejects.insert(before, Reject(document.place, reason, _bytes_of(document), document.id))
+        chunk.order.insert(before, at)
+    return chunk
+
+
+def _bytes_of(document: Document | Page) -> bytes:
+    if document.raw is not None:
+        return document.raw
+    return document.content if isinstance(document, Page) else (document.text or "").encode()

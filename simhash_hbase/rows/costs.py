@@ -1,0 +1,125 @@
+"""Choosing a scheme: what a number of documents costs, before anything is written."""
+
+from dataclasses import dataclass
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.blocks import Scheme
+
+__all__ = ["HBASE_BYTES", "PlannedScheme", "plan_scheme"]
+
+# All measured on two cores of an AMD EPYC, with uniform fingerprints, sketches, ids of 40 bytes and no metadata.
+# Bytes in use and CPU time after `load` of 200,000 documents into an empty folder: 597 bytes and 14.3 µs a document.
+EMBEDDED_BYTES_A_ROW = 24.4
+EMBEDDED_BYTES_A_DOCUMENT = 353
+EMBEDDED_SECONDS_A_ROW = 0.24e-6
+EMBEDDED_SECONDS_A_DOCUMENT = 12e-6
+# Bytes of HFiles after a major compaction, FAST_DIFF, one replica: a block row (of 10.2 million), and the member and
+# document cells of a document (of 50,000). ./scripts/bench hbase prints them.
+HBASE_BYTES = {"NONE": (15.2, 302), "SNAPPY": (10.9, 177), "ZSTD": (9.0, 165)}
+# CPU time of `load` with HFiles, Java included: 10.2 million block rows in 11.3 s, all of 200,000 documents in 8.7 s.
+HBASE_SECONDS_A_ROW = 1.1e-6
+HBASE_SECONDS_A_DOCUMENT = 32e-6
+# Fingerprint and sketch of Chinese articles of 3,700 characters, one core: README, Speed.
+DOCUMENTS_A_SECOND = 550
+# Where HBase splits a region unless it is told otherwise: hbase.hregion.max.filesize.
+REGION_BYTES = 10 * 2**30
+HOUR_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedScheme:
+    """One scheme and what it costs."""
+
+    scheme: str
+    distance: int
+    """Complete up to so many bits."""
+    tables: int
+    """Scans of a query."""
+    rows: int
+    """Block rows in all."""
+    rows_a_scan: int
+    """Unrelated rows that one scan reads, for the tables with the most bits."""
+    rows_a_query: int
+    """All scans alike: tables times `rows_a_scan`, as the write-ups of the method count."""
+    rows_a_query_exact: float
+    """Each table by its own bits."""
+    embedded_bytes: int
+    """On disk in a ``file:`` index."""
+    embedded_load_hours: float
+    """`load` of ready fingerprints into a ``file:`` index."""
+    compression: str
+    """Codec of the files in HBase."""
+    hbase_bytes: int
+    """On disk in HBase, one replica."""
+    hbase_regions: int
+    """Regions of 10 GiB, at least one."""
+    load_hours: float
+    """`load` of ready fingerprints into HBase by HFiles, one writer."""
+    fingerprint_hours: float
+    """Hours of one core that fingerprints and sketches take before."""
+
+
+def plan_scheme(scheme: Scheme, documents: int, *, compression: str = "NONE") -> PlannedScheme:
+    """Compute what a scheme costs for uniform fingerprints.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        What to plan for.
+    documents : int
+        Fingerprints in the index; at least 1.
+    compression : str
+        Codec of the files in HBase: a key of `HBASE_BYTES`.
+
+    Returns
+    -------
+    PlannedScheme
+
+    Raises
+    ------
+    InvalidArgument
+        When `documents` is below 1, or the codec was not measured.
+
+    Notes
+    -----
+    Bytes and times are sums of measured constants, one a block row and one a document; they stand at the head of this
+    module with their conditions.
+
+    Examples
+    --------
+    >>> planned = plan_scheme(Scheme.parse("5x2"), 2**34)
+    >>> planned.tables, planned.rows_a_scan, planned.rows_a_query, planned.rows_a_query_exact
+    (10, 256, 2560, 3584.0)
+    """
+    if documents < 1:
+        raise InvalidArgument(f"documents {documents}: wanted at least 1")
+    if compression not in HBASE_BYTES:
+        raise InvalidArgument(f"compression {compression!r}: measured were {', '.join(HBASE_BYTES)}")
+    tables = len(scheme.tables)
+    rows = documents * tables
+    a_scan = round(documents / 2 ** max(table.bits for table in scheme.tables))
+    hbase_bytes = round(_cost(documents, tables, *HBASE_BYTES[compression]))
+    return PlannedScheme(
+        scheme=str(scheme),
+        distance=scheme.distance,
+        tables=tables,
+        rows=rows,
+        rows_a_scan=a_scan,
+        rows_a_query=a_scan * tables,
+        rows_a_query_exact=round(scheme.expected_rows(documents), 4),
+        embedded_bytes=round(_cost(documents, tables, EMBEDDED_BYTES_A_ROW, EMBEDDED_BYTES_A_DOCUMENT)),
+        embedded_load_hours=_hours(_cost(documents, tables, EMBEDDED_SECONDS_A_ROW, EMBEDDED_SECONDS_A_DOCUMENT)),
+        compression=compression,
+        hbase_bytes=hbase_bytes,
+        hbase_regions=max(1, -(-hbase_bytes // REGION_BYTES)),
+        load_hours=_hours(_cost(documents, tables, HBASE_SECONDS_A_ROW, HBASE_SECONDS_A_DOCUMENT)),
+        fingerprint_hours=_hours(documents / DOCUMENTS_A_SECOND),
+    )
+
+
+def _cost(documents: int, tables: int, a_row: float, a_document: float) -> float:
+    return documents * (tables * a_row + a_document)
+
+
+def _hours(seconds: float) -> float:
+    return round(seconds / HOUR_S, 4)

@@ -1,0 +1,198 @@
+"""The table of an index in HBase: its families, their settings, and where its regions begin.
+
+Settings have the names that the HBase shell gives them. The same table stands in the folder ``schema/`` as a script for
+that shell and as calls of Thrift 2; a test compares the three.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.layout import (
+    FAMILY_BLOCKS,
+    FAMILY_DOCUMENTS,
+    FAMILY_INDEX,
+    PREFIX_BYTES,
+    SEGMENT_BITS,
+    SEGMENT_BYTES,
+)
+
+__all__ = [
+    "COMPRESSIONS",
+    "FOREVER_S",
+    "TABLE_ATTRIBUTES",
+    "FamilySchema",
+    "TableSchema",
+    "shell_script",
+    "thrift2_script",
+]
+
+COMPRESSIONS = ("NONE", "SNAPPY", "LZ4", "ZSTD", "GZ")
+FOREVER_S = 2**31 - 1
+MOST_REGIONS = 10_000
+DAY_MS = 86_400_000
+_PREFIX_LENGTH = "RowPrefixBloomFilter.prefix_length"
+
+TABLE_ATTRIBUTES: Mapping[str, str] = {
+    # One prefix stays in one region when HBase splits regions by itself.
+    "hbase.regionserver.region.split_restriction.type": "KeyPrefix",
+    "hbase.regionserver.region.split_restriction.prefix_length": str(PREFIX_BYTES),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FamilySchema:
+    """One column family."""
+
+    name: str
+    """One letter."""
+    settings: Mapping[str, str]
+    """As in the HBase shell."""
+    configuration: Mapping[str, str]
+    """What the shell puts under ``CONFIGURATION``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSchema:
+    """What may differ from one index's table to another's.
+
+    Raises
+    ------
+    InvalidArgument
+        When a value is out of range.
+
+    Examples
+    --------
+    >>> schema = TableSchema(regions=4, ttl_ms=864_000_000)
+    >>> [key.hex() for key in schema.split_keys]
+    ['40000000', '80000000', 'c0000000']
+    >>> [(family.name, family.settings["TTL"]) for family in schema.families]
+    [('b', '950400'), ('d', '950400'), ('m', '2147483647')]
+    """
+
+    regions: int = 4
+    """Regions at the beginning, all of one size; HBase splits them when they grow."""
+    compression: str = "NONE"
+    """Codec of the files: ``NONE``, ``SNAPPY``, ``LZ4``, ``ZSTD`` or ``GZ``; the servers must have it."""
+    ttl_ms: int | None = None
+    """Milliseconds after which a document that was not seen again expires; None: never."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        if not 1 <= self.regions <= MOST_REGIONS:
+            raise InvalidArgument(f"regions is {self.regions}: wanted 1 to {MOST_REGIONS}")
+        if self.compression not in COMPRESSIONS:
+            raise InvalidArgument(f"compression is {self.compression!r}: wanted {', '.join(COMPRESSIONS)}")
+        if self.ttl_ms is not None and self.ttl_ms < 1:
+            raise InvalidArgument(f"ttl_ms is {self.ttl_ms}: wanted at least 1, or None")
+
+    @property
+    def families(self) -> tuple[FamilySchema, ...]:
+        """The three families, in order of their names."""
+        ttl_s = self._collect_after_s()
+        return (
+            self._family(FAMILY_BLOCKS, ttl_s, "ROWPREFIX_FIXED_LENGTH", {_PREFIX_LENGTH: str(PREFIX_BYTES)}),
+            self._family(FAMILY_DOCUMENTS, ttl_s, "ROW", {}),
+            # The profile lives here: it must never expire.
+            self._family(FAMILY_INDEX, FOREVER_S, "ROW", {}),
+        )
+
+    @property
+    def split_keys(self) -> list[bytes]:
+        """The first keys of all regions but the first."""
+        return [
+            ((number << SEGMENT_BITS) // self.regions).to_bytes(SEGMENT_BYTES, "big")
+            for number in range(1, self.regions)
+        ]
+
+    def _collect_after_s(self) -> int:
+        """Return the seconds after which HBase may drop a cell.
+
+        Expiry itself is decided by the time a document was last seen; HBase only collects the garbage. The margin is
+        for the refresh, which is left out while a document was seen less than ttl / 10 ago, and for clocks that differ.
+        """
+        if self.ttl_ms is None:
+            return FOREVER_S
+        return min(FOREVER_S - 1, -(-(self.ttl_ms + max(DAY_MS, self.ttl_ms // 10)) // 1000))
+
+    def _family(self, name: str, ttl_s: int, bloom: str, configuration: Mapping[str, str]) -> FamilySchema:
+        settings = {
+            "VERSIONS": "1",
+            "BLOOMFILTER": bloom,
+            "DATA_BLOCK_ENCODING": "FAST_DIFF",
+            "COMPRESSION": self.compression,
+            "TTL": str(ttl_s),
+            "BLOCKCACHE": "true",
+        }
+        return FamilySchema(name=name, settings=settings, configuration=configuration)
+
+
+def shell_script(schema: TableSchema, table: str) -> str:
+    """Write the table as a script for the HBase shell.
+
+    Parameters
+    ----------
+    schema : TableSchema
+        The table.
+    table : str
+        ``table`` or ``namespace:table``.
+
+    Returns
+    -------
+    str
+        For ``hbase shell FILE``.
+    """
+    families = [f"  {{{_family_words(family)}}},\n" for family in schema.families]
+    splits = ", ".join('"' + "".join(f"\\x{byte:02x}" for byte in key) + '"' for key in schema.split_keys)
+    ending = f"  {{CONFIGURATION => {{{_words(TABLE_ATTRIBUTES)}}}"
+    ending += f",\n   SPLITS => [{splits}]}}\n" if splits else "}\n"
+    return f"create '{table}',\n{''.join(families)}{ending}"
+
+
+def thrift2_script(schema: TableSchema, table: str) -> str:
+    """Write the table as the one call of HBase's Thrift 2 interface that makes it.
+
+    Parameters
+    ----------
+    schema : TableSchema
+        The table.
+    table : str
+        ``table`` or ``namespace:table``.
+
+    Returns
+    -------
+    str
+        In the names of HBase's own IDL, the values as Python writes them.
+    """
+    namespace, _, name = table.rpartition(":")
+    families = "".join(f"    {_thrift2_family(family)},\n" for family in schema.families)
+    attributes = {key.encode(): value.encode() for key, value in TABLE_ATTRIBUTES.items()}
+    return (
+        "THBaseService.createTable(\n  TTableDescriptor(\n"
+        f"    tableName=TTableName(ns={(namespace or 'default').encode()!r}, qualifier={name.encode()!r}),\n"
+        f"    columns=[\n{families}    ],\n"
+        f"    attributes={attributes!r},\n  ),\n  splitKeys={schema.split_keys!r},\n)\n"
+    )
+
+
+def _thrift2_family(family: FamilySchema) -> str:
+    settings = family.settings
+    return (
+        f"TColumnFamilyDescriptor(name={family.name.encode()!r}, maxVersions={settings['VERSIONS']},"
+        f" bloomnFilterType=TBloomFilterType.{settings['BLOOMFILTER']},"
+        f" dataBlockEncoding=TDataBlockEncoding.{settings['DATA_BLOCK_ENCODING']},"
+        f" compressionType=TCompressionAlgorithm.{settings['COMPRESSION']}, timeToLive={settings['TTL']},"
+        f" blockCacheEnabled={settings['BLOCKCACHE'] == 'true'}, configuration={dict(family.configuration)!r})"
+    )
+
+
+def _family_words(family: FamilySchema) -> str:
+    named = {"NAME": family.name, **family.settings}
+    words = ", ".join(f"{name} => '{value}'" for name, value in named.items())
+    if family.configuration:
+        words += f",\n   CONFIGURATION => {{{_words(family.configuration)}}}"
+    return words
+
+
+def _words(values: Mapping[str, str]) -> str:
+    return ", ".join(f"'{name}' => '{value}'" for name, value in values.items())

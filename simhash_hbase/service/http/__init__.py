@@ -1,0 +1,1 @@
+"""HTTP: one request at a time, from its connection to its line in the log."""

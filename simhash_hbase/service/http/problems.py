@@ -1,0 +1,102 @@
+"""Errors as HTTP answers (RFC 9457): status, a code for programs, a sentence for people."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+from starlette.responses import Response
+
+from simhash_hbase import errors
+from simhash_hbase.pipeline.lanes import TooMuchWork
+
+__all__ = ["PROBLEM_TYPE", "Problem", "internal", "of_error", "stopped"]
+
+PROBLEM_TYPE = "application/problem+json"
+RETRY_AFTER_S = 1
+
+BUSY = 503
+# What went wrong behind the service is told in general terms; the sentence with its addresses is in the log.
+_STORE = "the store does not answer as it should; the log has more under this request id"
+_LATER = "the store does not answer; the same request may succeed later, and what was written may have taken effect"
+_KNOWN: tuple[tuple[type[errors.SimhashError], int, str, str | None], ...] = (
+    (errors.EmptyDocument, 422, "empty_document", None),
+    (errors.InvalidInput, 422, "invalid_document", None),
+    (errors.InvalidArgument, 422, "invalid_argument", None),
+    (errors.InvalidProfile, 422, "invalid_argument", None),
+    (errors.DocumentMissing, 404, "document_missing", None),
+    (errors.ClaimContended, 409, "claim_contended", None),
+    (TooMuchWork, 422, "too_much_work", None),
+    (errors.WorkerLost, BUSY, "worker_lost", None),
+    (errors.Retryable, BUSY, "store_unavailable", _LATER),
+    (errors.Unsupported, 501, "unsupported", None),
+    (errors.StoreFull, 507, "store_full", "there is no room left where the store keeps its data"),
+    (errors.SimhashError, 500, "store_failed", _STORE),
+)
+
+
+class Problem(Exception):
+    """What a request is answered with in place of a result.
+
+    Parameters
+    ----------
+    status : int
+        Of HTTP.
+    code : str
+        For programs; stable.
+    detail : str
+        One sentence for people.
+    retryable : bool
+        The same request may succeed later.
+    headers : mapping, optional
+        More headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        retryable: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.retryable = retryable
+        self.headers = dict(headers or {})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let it come from another process."""
+        make = partial(Problem, retryable=self.retryable, headers=self.headers)
+        return make, (self.status, self.code, self.detail)
+
+    def record(self) -> dict[str, object]:
+        """Make what a line of a stream says of it."""
+        return {"code": self.code, "detail": self.detail, "retryable": self.retryable}
+
+    def response(self, request_id: str | None = None) -> Response:
+        """Make the answer."""
+        body = {"status": self.status, **self.record(), "request_id": request_id}
+        headers = dict(self.headers)
+        if self.retryable:
+            headers.setdefault("Retry-After", str(RETRY_AFTER_S))
+        return Response(msgspec.json.encode(body), self.status, headers, PROBLEM_TYPE)
+
+
+def internal() -> Problem:
+    """Say that something went wrong that nobody foresaw; what, is in the log."""
+    return Problem(500, "internal_error", "something went wrong in the service; the log has more under this request id")
+
+
+def stopped() -> Problem:
+    """Say that the service ended before the store answered."""
+    late = "the service was stopped before the store had answered; what was to be written may have taken effect"
+    return Problem(BUSY, "stopping", late, retryable=True)
+
+
+def of_error(error: errors.SimhashError) -> Problem:
+    """Say what an error of the library is over HTTP."""
+    status, code, sentence = next((s, c, t) for kind, s, c, t in _KNOWN if isinstance(error, kind))
+    return Problem(status, code, sentence or str(error), retryable=isinstance(error, errors.Retryable))

@@ -1,0 +1,1 @@
+"""Streams: requests of many lines, answered line by line in their order."""

@@ -1,0 +1,76 @@
+"""One batch of a stream: the index is asked once, each line gets its answer."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.index.index import Index
+from simhash_hbase.inputs import Document
+from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.service.items import Item
+from simhash_hbase.service.operations import Operation, Record
+from simhash_hbase.service.stream.chunks import Ready
+
+__all__ = ["answer_batch"]
+
+
+def answer_batch(index: Index, operation: Operation, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
+    """Work on a batch.
+
+    Parameters
+    ----------
+    index : Index
+        Asked once for all documents, and once for all ids.
+    operation : Operation
+        What is done.
+    batch : sequence of Ready
+        In the order of the stream.
+    outcomes : Counter
+        Takes what became of the lines.
+
+    Returns
+    -------
+    bytes
+        A JSON line for each line, in their order.
+
+    Raises
+    ------
+    SimhashError
+        When the index could not do it: no line is answered then.
+    """
+    entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
+    ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
+    of_entries: Iterator[Record] = iter(())
+    if entries and operation.on_entries is not None:
+        of_entries = iter(operation.on_entries(index, Entries.joined(entries)))
+    of_ids: Iterator[Record] = iter(operation.on_ids(index, ids) if ids and operation.on_ids is not None else ())
+    encoder, out = msgspec.json.Encoder(), bytearray()
+    for number, item, record in _records(batch, of_entries, of_ids):
+        outcomes[operation.outcome_of(record)] += 1
+        encoder.encode_into(_line(number, item, record), out, len(out))
+        out += b"\n"
+    return bytes(out)
+
+
+def _records(
+    batch: Sequence[Ready], of_entries: Iterator[Record], of_ids: Iterator[Record]
+) -> Iterator[tuple[int, Item | Problem, Record]]:
+    """Put the answers to documents, to ids, and the refusals back into the order of the lines."""
+    for ready in batch:
+        position = 0
+        for number, item in zip(ready.chunk.numbers, ready.chunk.items, strict=True):
+            if isinstance(item, Document):
+                refused = ready.refused.get(position)
+                position += 1
+                yield number, item, next(of_entries) if refused is None else refused
+            else:
+                yield number, item, item if isinstance(item, Problem) else next(of_ids)
+
+
+def _line(number: int, item: Item | Problem, record: Record) -> dict[str, object]:
+    if not isinstance(record, Problem):
+        return record
+    name = item.id if isinstance(item, Document) else item if isinstance(item, str) else None
+    return {"line": number, **({"id": name} if name else {}), "error": record.record()}

@@ -1,0 +1,1 @@
+"""Thrift: gateways of both versions, their connections, and which of them are used."""

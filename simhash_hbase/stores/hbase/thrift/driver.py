@@ -1,0 +1,120 @@
+"""What the store asks of either Thrift interface."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.stores.base import Cell, RegionPlace, Swap
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation
+
+__all__ = ["Driver", "Key", "after_qualifier", "region_place"]
+
+Key = tuple[bytes, bytes]
+
+
+class Driver(Protocol):
+    """The calls of one Thrift interface, as conversations.
+
+    Reads, writes with a timestamp and deletes may be held again from their beginning; `swap` and writes that the
+    server stamps may not. Lists are bounded by the caller.
+    """
+
+    @property
+    def version(self) -> int:
+        """1 or 2."""
+
+    @property
+    def prefixes_per_scan(self) -> int:
+        """How many prefixes `scan_keys` takes."""
+
+    @property
+    def rows_per_get(self) -> int:
+        """How many rows or cells `get`, `get_rows` and `has_keys` take."""
+
+    def scan_keys(
+        self,
+        start: bytes,
+        stop: bytes,
+        rows: int,
+        prefixes: NDArray[np.uint64] | None = None,
+        *,
+        walk: bool = False,
+    ) -> Conversation[list[bytes]]:
+        """Read the keys of block rows in ``[start, stop)``, so many at most; an empty stop means all.
+
+        With prefixes, sorted, only rows under these are returned; `start` is then a row of the first of them. A walk
+        over everything leaves the servers' cache to what queries read.
+        """
+
+    def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
+        """Tell of keys of block rows, none twice, whether they are there."""
+
+    def scan_cells(
+        self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
+    ) -> Conversation[list[list[Cell]]]:
+        """Read the cells of so many parts of rows at most; a part holds `row_part` cells of one row at most.
+
+        It is always a walk.
+        """
+
+    def row_tail(
+        self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
+    ) -> Conversation[list[Cell]]:
+        """Read the cells of one row whose qualifiers come after one."""
+
+    def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
+        """Read single cells, in the order of the keys."""
+
+    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[list[list[Cell]]]:
+        """Read the first cells of rows, in the order of the keys."""
+
+    def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
+        """Write block rows."""
+
+    def delete_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
+        """Delete block rows in all versions up to the timestamp."""
+
+    def put(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
+        """Write cells, each at its timestamp or at the server's time."""
+
+    def delete(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
+        """Delete cells in all versions up to their timestamps."""
+
+    def swap(self, swap: Swap) -> Conversation[bool]:
+        """Change one cell if it holds what is expected."""
+
+    def regions(self) -> Conversation[list[RegionPlace]]:
+        """Read where the table's regions begin and who serves them, sorted."""
+
+
+def after_qualifier(qualifier: bytes) -> bytes:
+    """Write the filter for cells after one, in HBase's filter language.
+
+    Parameters
+    ----------
+    qualifier : bytes
+        Any.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> after_qualifier(b"it's")
+    b"ColumnRangeFilter ('it''s', false, '', false)"
+    """
+    return b"ColumnRangeFilter ('" + qualifier.replace(b"'", b"''") + b"', false, '', false)"
+
+
+def region_place(start: bytes | None, host: bytes | None, port: int | None) -> RegionPlace:
+    """Make a region's place of what either interface tells of it.
+
+    Examples
+    --------
+    >>> region_place(None, b"node7", 16020)
+    RegionPlace(start=b'', server='node7:16020')
+    """
+    return RegionPlace(start or b"", f"{host.decode()}:{port}" if host else "")

@@ -1,0 +1,281 @@
+"""Many calls under way at once, without threads, repeated where that is safe."""
+
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from typing import Generic, TypeAlias, TypeVar
+
+from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused, StoreTimeout
+from simhash_hbase.stores.base import Traffic
+from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.thrift.pool import Pool
+from simhash_hbase.stores.hbase.thrift.translate import after_tries, translated
+from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Connection
+
+__all__ = ["Conversation", "Exchange", "Task"]
+
+T = TypeVar("T")
+
+Conversation: TypeAlias = Generator[Sequence[Call], list[Answer], T]
+"""Yields calls, is sent their answers, and returns what they mean. A time-out is raised in it, and must leave it."""
+Task: TypeAlias = Callable[[], Conversation[T]]
+"""Starts a conversation, from its beginning each time."""
+
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+DOUBT_S = 2.0
+# A gateway that answers something now and then may hold up what is asked for so many deadlines.
+DEADLINES_IN_ALL = 10
+
+
+class Exchange:
+    """Holds conversations with gateways.
+
+    Parameters
+    ----------
+    pool : Pool
+        Lends the connections.
+    options : HBaseOptions
+        Time-outs, and the table that errors name.
+    is_disabled : Task
+        Asks whether the table is disabled.
+    """
+
+    def __init__(self, pool: Pool, options: HBaseOptions, is_disabled: Task[bool]) -> None:
+        self._pool = pool
+        self._options = options
+        self._is_disabled = is_disabled
+        self._retries = 0
+
+    def traffic(self) -> Traffic:
+        """Tell how the connections are used; see `Networked.traffic`."""
+        idle, lent = self._pool.counts()
+        return Traffic(idle + lent, lent, self._options.max_connections, self._retries)
+
+    def one(self, task: Task[T], *, repeat: bool = True, timeout_s: float | None = None) -> T:
+        """Hold one conversation; see `hold`."""
+        [result] = self.hold([task], sockets=1, repeat=repeat, timeout_s=timeout_s)
+        return result
+
+    def hold(
+        self,
+        tasks: Sequence[Task[T]],
+        *,
+        sockets: int,
+        window: int = 1,
+        repeat: bool = True,
+        writes: bool = False,
+        timeout_s: float | None = None,
+    ) -> list[T]:
+        """Hold many conversations.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            Those on one connection take place in this order.
+        sockets : int
+            Connections at most.
+        window : int
+            Conversations under way on one connection; what they send must fit into 32 KB if it is more than one.
+        repeat : bool
+            What was not answered is asked again, on other connections, until nothing is answered for ``deadline_s``, or
+            until ten times that after the first failure.
+            When false, only connecting is repeated: what was sent once is never sent again.
+        writes : bool
+            To a disabled table a gateway goes on trying to write for minutes, without an answer: so when none comes for
+            some seconds, ask whether it is.
+        timeout_s : float, optional
+            Seconds until a call must be answered, in place of the option.
+
+        Returns
+        -------
+        list
+            What each conversation returned, in order.
+
+        Raises
+        ------
+        Retryable
+            After the deadline, or at once without `repeat`.
+        Permanent
+            At once.
+        """
+        patience = _Patience(self._options.deadline_s)
+        work = _Work(tasks)
+        while waiting := work.start_over():
+            answered = len(work.results)
+            try:
+                with self._pool.lend(min(sockets, waiting)) as connections:
+                    doubt = self._refuse_if_disabled if writes else None
+                    lines: list[_Line[T]] = [
+                        _Line(connection, self._options.table, timeout_s, doubt) for connection in connections
+                    ]
+                    _talk(lines, work, window)
+            except Retryable as error:
+                if isinstance(error, StoreBusy) or (work.begun and not repeat):
+                    raise
+                patience.wait(error, progress=len(work.results) > answered)
+                # Threads share the count; one that is lost between them is no harm.
+                self._retries += 1
+        return [work.results[number] for number in range(len(tasks))]
+
+    def _refuse_if_disabled(self, gateway: Gateway) -> None:
+        """Ask on a connection of its own; a gateway that does not answer here either says nothing about the table."""
+        work = _Work([self._is_disabled])
+        try:
+            with closing(Connection(gateway, self._options)) as connection:
+                line: _Line[bool] = _Line(connection, self._options.table, self._options.connect_timeout_s)
+                _talk([line], work, 1)
+        except (OSError, Retryable):
+            return
+        if work.results[0]:
+            raise StoreRefused(
+                f"{gateway} does not write, since table {self._options.table} is disabled: enable it in the HBase "
+                "shell; what was on its way may be written then"
+            )
+
+
+class _Work(Generic[T]):
+    """What is to be asked, and what was answered."""
+
+    def __init__(self, tasks: Sequence[Task[T]]) -> None:
+        self.tasks = tasks
+        self.results: dict[int, T] = {}
+        self.begun = False
+        self._waiting = deque(range(len(tasks)))
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks are not begun yet."""
+        return len(self._waiting)
+
+    def start_over(self) -> int:
+        """Queue every task that has no result yet, and count them."""
+        self._waiting = deque(number for number in range(len(self.tasks)) if number not in self.results)
+        return self.waiting
+
+    def next_task(self) -> tuple[int, Conversation[T]] | None:
+        """Start the next conversation."""
+        if not self._waiting:
+            return None
+        self.begun = True
+        number = self._waiting.popleft()
+        return number, self.tasks[number]()
+
+
+class _Line(Generic[T]):
+    """The conversations under way on one connection, answered in the order in which they asked."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        table: str,
+        timeout_s: float | None,
+        doubt: Callable[[Gateway], None] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._table = table
+        self._timeout_s = timeout_s
+        self._doubt = doubt
+        self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
+
+    def begin(self, work: _Work[T], conversations: int) -> None:
+        """Start so many more conversations, if there are as many."""
+        for _ in range(conversations):
+            task = work.next_task()
+            if task is None:
+                break
+            number, conversation = task
+            self._write(number, conversation, next(conversation))
+        self._push()
+
+    def advance(self, work: _Work[T]) -> bool:
+        """Read what the oldest question waits for and go on with it; tell whether there was one."""
+        if not self._talking:
+            return False
+        number, conversation, calls = self._talking.popleft()
+        try:
+            answers = self._answers(calls)
+        except StoreTimeout as error:
+            conversation.throw(error)
+            raise
+        try:
+            calls = conversation.send(answers)
+        except StopIteration as finished:
+            work.results[number] = finished.value
+            if work.waiting:
+                self.begin(work, 1)
+        else:
+            self._write(number, conversation, calls)
+            self._push()
+        return True
+
+    def _answers(self, calls: Sequence[Call]) -> list[Answer]:
+        with translated(calls[0].method, self._connection.gateway, self._table):
+            if self._doubt is not None and self._connection.is_silent_for(DOUBT_S):
+                self._doubt(self._connection.gateway)
+            return [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
+
+    def hang_up(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _write(self, number: int, conversation: Conversation[T], calls: Sequence[Call]) -> None:
+        self._connection.write(calls)
+        self._talking.append((number, conversation, calls))
+
+    def _push(self) -> None:
+        method = self._talking[-1][2][0].method
+        with translated(method, self._connection.gateway, self._table):
+            self._connection.push(timeout_s=self._timeout_s)
+
+
+def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
+    """Send on all lines, then read from all in turn, until everything is answered.
+
+    What goes wrong closes the connection on which it happened; the pool closes those that still wait for answers.
+    """
+    line = lines[0]
+    try:
+        for left, line in zip(range(len(lines), 0, -1), lines, strict=True):
+            line.begin(work, min(window, -(-work.waiting // left)))
+        busy = True
+        while busy:
+            busy = False
+            for line in lines:
+                busy = line.advance(work) or busy
+    except BaseException:
+        line.hang_up()
+        raise
+
+
+class _Patience:
+    """Waits longer and longer between tries, until nothing was answered for too long, or not everything in all."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self._deadline_s = deadline_s
+        self._failed: float | None = None
+        self._all_tries = 0
+        self._begin()
+
+    def wait(self, error: Retryable, *, progress: bool) -> None:
+        """Sleep before the next try, or raise the error when there is no time left for one."""
+        if progress:
+            self._begin()
+        now = time.monotonic()
+        self._failed = now if self._failed is None else self._failed
+        self._tries += 1
+        self._all_tries += 1
+        waited, in_all = now - self._started, now - self._failed
+        # Random, so that clients that failed together do not come back together.
+        pause = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._tries)
+        if waited + pause > self._deadline_s:
+            raise after_tries(error, self._tries, waited) from error
+        if in_all + pause > DEADLINES_IN_ALL * self._deadline_s:
+            raise after_tries(error, self._all_tries, in_all) from error
+        time.sleep(pause)
+
+    def _begin(self) -> None:
+        self._started = time.monotonic()
+        self._tries = 0

@@ -1,0 +1,238 @@
+"""Connections to one or several gateways, lent and taken back."""
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Protocol
+
+from simhash_hbase.errors import SimhashError, StoreBusy, StoreTimeout, StoreUnavailable
+from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.thrift.resting import Resting
+from simhash_hbase.stores.hbase.thrift.translate import translated
+from simhash_hbase.stores.hbase.thrift.wire import Connection
+
+__all__ = ["Pool"]
+
+# Whether a gateway answers again is tried at the cost of a caller whom another one would serve.
+PROBE_S = 0.5
+
+
+class Greet(Protocol):
+    """Asks what is at the other end of a new connection."""
+
+    def __call__(self, connection: Connection, options: HBaseOptions, *, known: bool) -> None:
+        """Raise when it is not what it should be; of a gateway that is known nothing else is found out."""
+
+
+class Pool:
+    """A bounded number of connections.
+
+    Parameters
+    ----------
+    options : HBaseOptions
+        Gateways, limits and time-outs.
+    greet : Greet
+        Called with the first connection to each gateway, and with the first after something went wrong.
+
+    Notes
+    -----
+    Threads may share it. Connections are lent from the gateway that has the fewest lent ones. A connection is taken
+    back only when every answer on it was read and nothing went wrong, and lent again only when it was not idle for
+    long and nothing came on it meanwhile. A gateway at which something went wrong rests while another one works, and
+    is then tried again. After a fork the child starts with no connection.
+    """
+
+    def __init__(self, options: HBaseOptions, greet: Greet) -> None:
+        self._options = options
+        self._greet = greet
+        self._greeted: set[Gateway] = set()
+        self._known: set[Gateway] = set()
+        self._resting = Resting()
+        self._turn = 0
+        self._closed = False
+        self._start_empty()
+
+    @contextmanager
+    def lend(self, wanted: int) -> Iterator[list[Connection]]:
+        """Lend connections for the length of a block.
+
+        Parameters
+        ----------
+        wanted : int
+            So many at most; fewer when others have them.
+
+        Yields
+        ------
+        list of Connection
+            At least one.
+
+        Raises
+        ------
+        StoreUnavailable
+            When no gateway takes a connection.
+        StoreBusy
+            When all connections are lent for longer than a call may take.
+        """
+        if os.getpid() != self._process:
+            self._start_empty()
+        lent = self._take(wanted)
+        try:
+            yield lent
+        finally:
+            self._take_back(lent)
+
+    def counts(self) -> tuple[int, int]:
+        """Count the connections that wait and those that are lent."""
+        with self._changed:
+            return len(self._idle), self._lent
+
+    def close(self) -> None:
+        """Close the connections that are not lent, and from now on those that come back."""
+        with self._changed:
+            self._closed = True
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    def _start_empty(self) -> None:
+        self._process = os.getpid()
+        self._changed = threading.Condition()
+        self._idle: list[Connection] = []
+        self._lent = 0
+        self._lent_at: Counter[Gateway] = Counter()
+
+    def _take(self, wanted: int) -> list[Connection]:
+        places = self._reserve(wanted)
+        # Threads share it; two that take the same turn are no harm.
+        self._turn = turn = self._turn + 1
+        taken: list[Connection] = []
+        try:
+            while len(taken) < places:
+                taken.append(self._next(turn))
+        except SimhashError:
+            if not taken:
+                self._release(places)
+                raise
+        except BaseException:
+            for connection in taken:
+                connection.close()
+            self._give_back(taken, places)
+            raise
+        # With some connections the work goes on, if slower.
+        self._release(places - len(taken))
+        return taken
+
+    def _reserve(self, wanted: int) -> int:
+        """Take at least one of the places that there are, waiting for it if need be."""
+        with self._changed:
+            free = self._changed.wait_for(lambda: self._options.max_connections - self._lent, self._options.timeout_s)
+            if not free:
+                raise StoreBusy(
+                    f"all {self._options.max_connections} connections were in use for {self._options.timeout_s:g} s"
+                )
+            places = min(wanted, free)
+            self._lent += places
+            return places
+
+    def _release(self, places: int) -> None:
+        with self._changed:
+            self._lent -= places
+            self._changed.notify_all()
+
+    def _give_back(self, taken: list[Connection], places: int) -> None:
+        with self._changed:
+            self._lent_at.subtract(connection.gateway for connection in taken)
+        self._release(places)
+
+    def _next(self, turn: int) -> Connection:
+        """Take an idle connection, or make one, at the first gateway that has one to give."""
+        failures: list[StoreUnavailable | StoreTimeout] = []
+        for gateway, options in self._in_order(turn):
+            try:
+                connection = self._idle_one(gateway) or self._connect(gateway, options)
+            except (StoreUnavailable, StoreTimeout) as error:
+                self.suspect(gateway)
+                failures.append(error)
+            else:
+                with self._changed:
+                    self._lent_at[gateway] += 1
+                return connection
+        if len(failures) == 1:
+            raise failures[0]
+        raise StoreUnavailable("; ".join(map(str, failures))) from failures[-1]
+
+    def _in_order(self, turn: int) -> list[tuple[Gateway, HBaseOptions]]:
+        """List the gateways to try: those that are due for a probe, those that work, then the others."""
+        with self._changed:
+            first = turn % len(self._options.gateways)
+            gateways = self._options.gateways[first:] + self._options.gateways[:first]
+            working = self._resting.working(gateways)
+            if not working:
+                # In one order for all connections of a caller: one that hangs must not hold up those to another.
+                return [(gateway, self._options) for gateway in gateways]
+            due = self._resting.take_due(gateways)
+            self._greeted.difference_update(due)
+            working.sort(key=lambda gateway: self._lent_at[gateway])
+        quick = replace(self._options, connect_timeout_s=min(PROBE_S, self._options.connect_timeout_s))
+        others = [gateway for gateway in gateways if gateway not in {*working, *due}]
+        return [(gateway, quick) for gateway in due] + [(other, self._options) for other in (*working, *others)]
+
+    def _idle_one(self, gateway: Gateway) -> Connection | None:
+        """Take an idle connection that can be used, and close those that cannot."""
+        while True:
+            with self._changed:
+                at = [number for number, idle in enumerate(self._idle) if idle.gateway == gateway]
+                if not at:
+                    return None
+                connection = self._idle.pop(at[-1])
+            if connection.is_fresh(self._options.idle_s):
+                return connection
+            connection.close()
+
+    def _take_back(self, lent: list[Connection]) -> None:
+        for connection in lent:
+            if connection.broken:
+                self.suspect(connection.gateway)
+            if not connection.is_clean():
+                connection.close()
+        with self._changed:
+            clean = [connection for connection in lent if connection.is_clean()]
+            for connection in clean:
+                self._resting.answered(connection.gateway)
+                if self._closed:
+                    connection.close()
+            if not self._closed:
+                self._idle += clean
+        self._give_back(lent, len(lent))
+
+    def suspect(self, gateway: Gateway) -> None:
+        """Let a gateway rest, and trust no idle connection to it."""
+        with self._changed:
+            self._resting.failed(gateway)
+            for connection in self._idle:
+                if connection.gateway == gateway:
+                    connection.close()
+            self._idle = [connection for connection in self._idle if connection.gateway != gateway]
+
+    def _connect(self, gateway: Gateway, options: HBaseOptions) -> Connection:
+        self._make_room()
+        with translated("connecting", gateway, options.table):
+            connection = Connection(gateway, options)
+        try:
+            if gateway not in self._greeted:
+                self._greet(connection, options, known=gateway in self._known)
+                self._greeted.add(gateway)
+                self._known.add(gateway)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _make_room(self) -> None:
+        """Close idle connections to other gateways while there are as many as there may be."""
+        with self._changed:
+            while self._idle and len(self._idle) + self._lent > self._options.max_connections:
+                self._idle.pop(0).close()

@@ -1,0 +1,188 @@
+"""The calls of Thrift 1, for clusters that offer nothing else.
+
+A scan takes three calls: open, read, close. There are no filters of many ranges and no limit on the cells of a row that
+is asked for by name, so rows are scanned one by one, many on a connection.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
+from simhash_hbase.stores.base import Cell, RegionPlace, Swap
+from simhash_hbase.stores.hbase.thrift.driver import Key, after_qualifier, region_place
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation
+from simhash_hbase.stores.hbase.thrift.idl import Interface, thrift1, walk1
+from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
+
+__all__ = ["Thrift1"]
+
+# Sent before the first answer is read: the answers, some ten bytes each, must fit into what a socket holds.
+WRITES_AT_ONCE = 64
+
+
+class Thrift1:
+    """Implements `Driver`.
+
+    Parameters
+    ----------
+    table : str
+        ``table`` or ``namespace:table``.
+    """
+
+    version = 1
+    prefixes_per_scan = 1
+    rows_per_get = 50
+
+    def __init__(self, table: str) -> None:
+        self._idl = thrift1()
+        self._walk = walk1()
+        self._table = table.encode()
+
+    def scan_keys(
+        self,
+        start: bytes,
+        stop: bytes,
+        rows: int,
+        prefixes: NDArray[np.uint64] | None = None,
+        *,
+        walk: bool = False,
+    ) -> Conversation[list[bytes]]:
+        """See `Driver.scan_keys`; takes one prefix, for which `start` and `stop` say everything."""
+        scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
+        [found] = yield from self._read_scans([scan], rows)
+        return [result.row for result in found]
+
+    def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
+        """See `Driver.has_keys`."""
+        columns = [_column(FAMILY_BLOCKS, b"")]
+        [found] = yield [self._call("getRowsWithColumns", rows=list(keys), columns=columns, attributes={})]
+        there = {result.row for result in found if result.columns}
+        return [key in there for key in keys]
+
+    def scan_cells(
+        self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
+    ) -> Conversation[list[list[Cell]]]:
+        """See `Driver.scan_cells`."""
+        scan = self._scan(family, start, stop, walk=True, caching=rows, batchSize=row_part)
+        [found] = yield from self._read_scans([scan], rows)
+        return [_cells(result) for result in found]
+
+    def row_tail(
+        self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
+    ) -> Conversation[list[Cell]]:
+        """See `Driver.row_tail`."""
+        part = {"batchSize": limit, "filterString": after_qualifier(after)}
+        scan = self._scan(family, row, row + b"\0", walk=walk, caching=1, **part)
+        [found] = yield from self._read_scans([scan], 1)
+        return [cell for result in found for cell in _cells(result)]
+
+    def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
+        """See `Driver.get`."""
+        rows_by_column: dict[bytes, list[bytes]] = defaultdict(list)
+        for row, qualifier in keys:
+            rows_by_column[qualifier].append(row)
+        answers = yield [
+            self._call("getRowsWithColumns", rows=rows, columns=[_column(family, qualifier)], attributes={})
+            for qualifier, rows in rows_by_column.items()
+        ]
+        found = {(cell.row, cell.qualifier): cell for rows in answers for row in rows for cell in _cells(row)}
+        return [found.get(key) for key in keys]
+
+    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[list[list[Cell]]]:
+        """See `Driver.get_rows`."""
+        scans = [self._scan(family, row, row + b"\0", caching=1, batchSize=limit) for row in rows]
+        answers = yield from self._read_scans(scans, 1)
+        return [[cell for result in found for cell in _cells(result)] for found in answers]
+
+    def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
+        """See `Driver.put_keys`."""
+        mutations = [self._idl.Mutation(column=_column(FAMILY_BLOCKS, b""), value=b"")]
+        yield [self._write(timestamp, [self._idl.BatchMutation(row=key, mutations=mutations) for key in keys])]
+
+    def delete_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
+        """See `Driver.delete_keys`."""
+        mutations = [self._idl.Mutation(isDelete=True, column=_column(FAMILY_BLOCKS, b""))]
+        yield [self._write(timestamp, [self._idl.BatchMutation(row=key, mutations=mutations) for key in keys])]
+
+    def put(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
+        """See `Driver.put`."""
+        return (yield from self._write_cells(family, cells, delete=False))
+
+    def delete(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
+        """See `Driver.delete`."""
+        return (yield from self._write_cells(family, cells, delete=True))
+
+    def swap(self, swap: Swap) -> Conversation[bool]:
+        """See `Driver.swap`."""
+        column = _column(FAMILY_DOCUMENTS, swap.qualifier)
+        call = self._call(
+            "checkAndPut",
+            row=swap.row,
+            column=column,
+            value=swap.expected,
+            mput=self._idl.Mutation(column=column, value=swap.value),
+            attributes={},
+        )
+        [done] = yield [call]
+        return bool(done)
+
+    def regions(self) -> Conversation[list[RegionPlace]]:
+        """See `Driver.regions`."""
+        [found] = yield [self._call("getTableRegions")]
+        return sorted(region_place(region.startKey, region.serverName, region.port) for region in found)
+
+    def _call(self, method: str, **arguments: object) -> Call:
+        return Call(self._idl.Hbase, method, {"tableName": self._table, **arguments})
+
+    def _scan(self, family: str, start: bytes, stop: bytes, *, walk: bool = False, **options: object) -> Call:
+        scan = self._walk.Scan(
+            startRow=start,
+            stopRow=stop or None,
+            columns=[family.encode()],
+            cacheBlocks=False if walk else None,
+            **options,
+        )
+        arguments = {"tableName": self._table, "scan": scan, "attributes": {}}
+        return Call(self._walk.Walk, "scannerOpenWithScan", arguments)
+
+    def _read_scans(self, opens: Sequence[Call], rows: int) -> Conversation[list[list[Answer]]]:
+        scanners = yield opens
+        calls = [
+            Call(self._idl.Hbase, method, {"id": scanner, **arguments})
+            for scanner in scanners
+            for method, arguments in (("scannerGetList", {"nbRows": rows}), ("scannerClose", {}))
+        ]
+        answers = yield calls
+        return answers[::2]
+
+    def _write_cells(self, family: str, cells: Sequence[Cell], *, delete: bool) -> Conversation[None]:
+        # A call has one timestamp for all its cells.
+        by_timestamp: dict[int | None, list[Interface]] = defaultdict(list)
+        for cell in cells:
+            mutation = self._idl.Mutation(
+                isDelete=delete, column=_column(family, cell.qualifier), value=None if delete else cell.value
+            )
+            by_timestamp[cell.timestamp].append(self._idl.BatchMutation(row=cell.row, mutations=[mutation]))
+        calls = [self._write(timestamp, rows) for timestamp, rows in by_timestamp.items()]
+        for first in range(0, len(calls), WRITES_AT_ONCE):
+            yield calls[first : first + WRITES_AT_ONCE]
+
+    def _write(self, timestamp: int | None, rows: list[Interface]) -> Call:
+        if timestamp is None:
+            return self._call("mutateRows", rowBatches=rows, attributes={})
+        return self._call("mutateRowsTs", rowBatches=rows, timestamp=timestamp, attributes={})
+
+
+def _column(family: str, qualifier: bytes) -> bytes:
+    return family.encode() + b":" + qualifier
+
+
+def _cells(result: Answer) -> list[Cell]:
+    """Turn a row into cells, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
+    return [
+        Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
+        for column, found in sorted((result.columns or {}).items())
+    ]

@@ -1,0 +1,179 @@
+"""Errors of sockets, of thriftpy2 and of HBase itself, as errors of this package."""
+
+import re
+import time
+from types import TracebackType
+
+from thriftpy2.thrift import TApplicationException, TException
+
+from simhash_hbase.errors import (
+    IndexExists,
+    IndexMissing,
+    InvalidArgument,
+    NotAnIndex,
+    Retryable,
+    SimhashError,
+    StoreRefused,
+    StoreTimeout,
+    StoreUnavailable,
+    Unsupported,
+)
+from simhash_hbase.stores.hbase.options import Gateway
+from simhash_hbase.stores.hbase.thrift.wire import UnreadableAnswer
+
+__all__ = ["AccessDenied", "after_tries", "translated"]
+
+# HBase sends a Java exception as text: what the text holds, the error it becomes, and what a user reads.
+_KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
+    ("TableNotFoundException", IndexMissing, "there is no table {table}: simhash-hbase create makes one"),
+    ("NamespaceNotFoundException", StoreRefused, "the namespace of table {table} does not exist: create it first"),
+    ("TableNotEnabledException", StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
+    ("is disabled", StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
+    ("TableExistsException", IndexExists, "there is a table {table} already"),
+    ("NoSuchColumnFamilyException", NotAnIndex, "table {table} lacks a family of an index: it was made for other data"),
+    ("KeyValue size too large", InvalidArgument, "a cell is larger than the server allows: {text}"),
+    ("Read-only mode", StoreRefused, "the gateway was started with --readonly: write through another one"),
+    ("TimeoutException", StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
+    ("TimeoutIOException", StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
+)
+_MOST_TEXT = 300
+_DENIED = "AccessDeniedException"
+
+
+class AccessDenied(StoreRefused):
+    """HBase does not let the user of the gateway do that."""
+
+
+class translated:  # reads as a statement; a class, since a generator costs microseconds on each call
+    """Turn what goes wrong inside a block into errors of this package.
+
+    Parameters
+    ----------
+    what : str
+        What is being done, such as the name of the call.
+    gateway : Gateway
+        With whom.
+    table : str
+        The table that it is about.
+
+    Raises
+    ------
+    StoreTimeout
+        When no answer came in time.
+    StoreUnavailable
+        When the connection failed, or what came was no answer.
+    SimhashError
+        Whatever fits an error that HBase answered with.
+    """
+
+    def __init__(self, what: str, gateway: Gateway, table: str) -> None:
+        self._what = what
+        self._gateway = gateway
+        self._table = table
+        self._started = time.monotonic()
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Translate."""
+        if error is None or isinstance(error, SimhashError):
+            return
+        known = self._translate(error)
+        if known is not None:
+            raise known from error
+
+    def _translate(self, error: BaseException) -> SimhashError | None:
+        what = f"{self._what} at {self._gateway}"
+        if isinstance(error, TimeoutError):
+            return StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
+        if isinstance(error, (OSError, UnreadableAnswer)):
+            return StoreUnavailable(f"{what}: {_short(error)}")
+        if isinstance(error, TApplicationException):
+            return _refusal(error, what)
+        return _from_server(error, what, self._table) if isinstance(error, TException) else None
+
+
+def after_tries(error: Retryable, tries: int, seconds: float) -> Retryable:
+    """Say in an error how often something was tried.
+
+    Parameters
+    ----------
+    error : Retryable
+        The last one.
+    tries : int
+        How often.
+    seconds : float
+        For how long.
+
+    Returns
+    -------
+    Retryable
+        Of the same type.
+    """
+    if tries == 1:
+        return error
+    return type(error)(f"{error} (tried {tries} times in {seconds:.1f} s)")
+
+
+def _refusal(error: TApplicationException, what: str) -> SimhashError:
+    if error.type == TApplicationException.UNKNOWN_METHOD:
+        return Unsupported(f"{what}: the gateway does not know this call")
+    return StoreRefused(f"{what}: {_short(error)}")
+
+
+def _from_server(error: TException, what: str, table: str) -> SimhashError:
+    text = _message(error)
+    if _names_missing_table(text, table):
+        return IndexMissing(f"{what}: there is no table {table}: simhash-hbase create makes one")
+    if _DENIED in text:
+        return AccessDenied(f"{what}: {_denial(text, table)}")
+    for sign, kind, sentence in _KNOWN:
+        if sign in text:
+            return kind(f"{what}: {sentence.format(table=table, text=_first_line(text))}")
+    again = getattr(error, "canRetry", None)
+    if again is None:
+        # Thrift 1 as happybase describes it does not say; HBase's own class for errors that stay does.
+        again = "DoNotRetry" not in text and "IllegalArgument" not in text
+    kind = StoreUnavailable if again else StoreRefused
+    return kind(f"{what}: {_first_line(text)}")
+
+
+def _denial(text: str, table: str) -> str:
+    """Say who lacks which permission, as far as HBase does."""
+    user = re.search(r"\buser(?:=| ')([^,')]+)", text)
+    action = re.search(r"\baction=(\w+)", text)
+    if user is None or action is None:
+        return f"the user of the gateway may not do that on table {table}: {_first_line(text)}"
+    return (
+        f"user {user[1]} of the gateway has no permission {action[1]} on table {table}: an administrator of HBase "
+        "grants it (R to read, RW to write, C to make a table)"
+    )
+
+
+def _names_missing_table(text: str, table: str) -> bool:
+    """Tell whether a text is that of a TableNotFoundException, which is just the table, or counts such."""
+    name = re.escape(table)
+    return re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text) is not None
+
+
+def _message(error: BaseException) -> str:
+    # thriftpy2's exceptions with a message of bytes fail when they are printed.
+    message = getattr(error, "message", None)
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+
+
+def _short(error: BaseException) -> str:
+    if isinstance(error, TException):
+        return _first_line(_message(error))
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error) or type(error).__name__
+
+
+def _first_line(text: str) -> str:
+    """Take the first line of a Java exception, without the names of packages."""
+    line = next(iter(text.splitlines()), "").strip()
+    return re.sub(r"\b(?:[a-z][a-z0-9]*\.)+(?=[A-Z])", "", line)[:_MOST_TEXT]

@@ -1,0 +1,300 @@
+"""jieba's token lists, several times faster, by rjieba (jieba-rs, the same algorithm in Rust).
+
+rjieba (jieba-rs, the same algorithm in Rust) cuts text without ASCII as jieba does. Elsewhere it
+does not, and these rules make the two agree:
+
+1. ASCII runs (``[a-zA-Z0-9+#&._%-]+``) are cut by `cut_ascii`, through a cache; what lies between them
+   is cut by rjieba in one call, with a separator in place of each run.
+2. A block in which the two meet as in a dictionary word of mixed script (``T恤``, ``卡拉OK``) is cut
+   by jieba as a whole.
+3. jieba joins single characters beside an ASCII run with that run before it asks whether they are
+   a dictionary word, so it runs its hidden Markov model where rjieba does not. Only words that are
+   rarer than their characters would be by chance come into question: 8,000 of two, five of three.
+4. Two paths of that model can weigh the same but for rounding, which the two round differently:
+   the blocks with such a pair (`_TIES`, those found so far) are cut by jieba.
+5. Han characters outside U+4E00-U+9FD5, which jieba does not know as such, are single tokens, and so are lone
+   surrogates, which rjieba does not take.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import NamedTuple
+
+from simhash_hbase.errors import MissingExtra
+from simhash_hbase.words.ascii import cut_ascii
+from simhash_hbase.words.dictionary import jieba_cut, jieba_model, jieba_tokenizer
+from simhash_hbase.words.exceptions import mixed_words, unlikely_words
+from simhash_hbase.words.long import pieces
+from simhash_hbase.words.runs import ASCII, HAN, HAN_RUN, ascii_runs
+
+__all__ = ["Bag", "FastSegmenter", "fast_available", "fast_segmenter"]
+
+_RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
+_SURROGATES = "\ud800-\udfff"
+_SEPARATOR = "\x00"
+
+_split_ascii = re.compile(f"([{ASCII}]+)").split
+_split_rare = re.compile(f"([{_RARE_HAN}{_SURROGATES}{_SEPARATOR}]+)").split
+_find_letters = re.compile(f"[^\\W{HAN}{ASCII}]").findall
+_find_blocks = re.compile(f"[{HAN}{ASCII}]+").finditer
+
+_TIES = ("常在",)
+_MAX_CACHED_RUNS = 1 << 18
+_MAX_CACHED_LENGTH = 40
+
+
+@cache
+def _rjieba_cut() -> Callable[[str], list[str]] | None:
+    try:
+        import rjieba  # noqa: PLC0415 - optional
+    except ImportError:
+        return None
+    function: Callable[[str], list[str]] = rjieba.cut
+    return function
+
+
+def fast_available() -> bool:
+    """Tell whether rjieba is installed, so that ``fast`` is faster than jieba.
+
+    Returns
+    -------
+    bool
+        True if it is.
+    """
+    return _rjieba_cut() is not None
+
+
+class Bag(NamedTuple):
+    """The tokens of a text in any order."""
+
+    tokens: list[str]
+    """Tokens."""
+    runs: list[bytes]
+    """ASCII runs, each of which is still to be cut by `cut_run`."""
+
+
+class FastSegmenter:
+    """jieba's token lists, cut by rjieba where the two agree.
+
+    Notes
+    -----
+    Made once a process by `segmenter`. Threads may share it: its caches only ever gain entries
+    that any thread would compute alike, up to a bound.
+    """
+
+    def __init__(self) -> None:
+        cut_han = _rjieba_cut()
+        if cut_han is None:
+            raise MissingExtra("The fast segmenter needs rjieba: pip install rjieba")
+        tokenizer = jieba_tokenizer()
+        self._cut_han = cut_han
+        self._borders, self._ascii_words = mixed_words(tokenizer.FREQ)
+        self._unlikely = unlikely_words(tokenizer.FREQ, tokenizer.total)
+        self._suspects = {pair for word in self._unlikely for pair in (word[:2], word[-2:])}
+        self._runs: dict[str, list[str]] = {}
+        self._modelled_words: dict[str, list[str]] = {}
+
+    def cut(self, text: str) -> list[str]:
+        """Cut a text into the tokens that ``jieba.lcut`` gives.
+
+        Parameters
+        ----------
+        text : str
+            Any text.
+
+        Returns
+        -------
+        list of str
+            The tokens, blanks and punctuation among them; together they are the text.
+        """
+        tokens: list[str] = []
+        for piece in pieces(text):
+            for number, part in enumerate(_split_rare(piece)):
+                tokens.extend(part if number % 2 else self._cut_plain(part))
+        return tokens
+
+    def cut_run(self, run: str) -> list[str]:
+        """Cut one ASCII run, through a cache.
+
+        Parameters
+        ----------
+        run : str
+            A match of `ASCII_RUN`.
+
+        Returns
+        -------
+        list of str
+            Its tokens; not to be changed.
+        """
+        tokens = self._runs.get(run)
+        if tokens is None:
+            tokens = cut_ascii(run)
+            if len(run) <= _MAX_CACHED_LENGTH and len(self._runs) < _MAX_CACHED_RUNS:
+                self._runs[run] = tokens
+        return tokens
+
+    def cut_stretches(self, stretches: list[str]) -> list[str]:
+        """Cut several stretches without ASCII, none of which touches an ASCII run in a way that counts.
+
+        Parameters
+        ----------
+        stretches : list of str
+            Runs of Han characters.
+
+        Returns
+        -------
+        list of str
+            The tokens of all, with separators of one character between the stretches.
+        """
+        return self._cut_han(_SEPARATOR.join(stretches))
+
+    def bag(self, text: str, *, letters: bool) -> "Bag":
+        """Cut a text into a `Bag`, without blanks and punctuation.
+
+        Parameters
+        ----------
+        text : str
+            Any text.
+        letters : bool
+            Whether letters and numbers outside `HAN_RUN` and `ASCII_RUN` count; each is a token.
+
+        Returns
+        -------
+        Bag
+            Its tokens, in any order.
+        """
+        if text.isascii():
+            return Bag([], ascii_runs(text))
+        parts = pieces(text)
+        if len(parts) == 1:
+            return self._bag(text, letters=letters)
+        bags = [self._bag(part, letters=letters) for part in parts]
+        return Bag([token for bag in bags for token in bag.tokens], [run for bag in bags for run in bag.runs])
+
+    def _bag(self, text: str, *, letters: bool) -> "Bag":
+        if _has_tie(text):
+            return Bag(self.cut(text), [])
+        stretches = HAN_RUN.findall(text)
+        runs = ascii_runs(text)
+        if runs and stretches:
+            parts = _split_ascii(text)
+            if self.needs_order(parts[::2], parts[1::2]):
+                return Bag(self.cut(text), [])
+        tokens = self.cut_stretches(stretches) if stretches else []
+        if letters:
+            tokens.extend(_find_letters(text))
+        return Bag(tokens, runs)
+
+    def needs_order(self, between: list[str], runs: list[str]) -> bool:
+        """Tell whether rule 2 or 3 may apply in a text, so that `cut` must see it whole.
+
+        Parameters
+        ----------
+        between, runs : list of str
+            The text, split at its ASCII runs: ``between`` has one entry more than ``runs``.
+
+        Returns
+        -------
+        bool
+            False if stretches and runs may be cut each for themselves.
+        """
+        ends = {piece[-2:] for piece in between[:-1]}
+        starts = {piece[:2] for piece in between[1:]}
+        return not self._suspects.isdisjoint(ends | starts) or self._mixed(between, runs)
+
+    def _mixed(self, between: list[str], runs: list[str]) -> bool:
+        borders = {piece[-1:] + run[0] for piece, run in zip(between, runs, strict=False)}
+        borders.update([run[-1] + piece[:1] for piece, run in zip(between[1:], runs, strict=True)])
+        return not self._borders.isdisjoint(borders)
+
+    def _cut_plain(self, text: str) -> list[str]:
+        """Cut a text that has neither rare Han characters nor the separator, nor an overlong block."""
+        parts = _split_ascii(text)
+        between, runs = parts[::2], parts[1::2]
+        if _has_tie(text) or self._mixed(between, runs):
+            return self._cut_mixed(text)
+        tokens = self._cut_han(_SEPARATOR.join(between))
+        return self._put_back(tokens, runs) if runs else tokens
+
+    def _cut_mixed(self, text: str) -> list[str]:
+        """Give the blocks that hold a border of a mixed word to jieba."""
+        tokens: list[str] = []
+        start = 0
+        for match in _find_blocks(text):
+            parts = _split_ascii(match.group())
+            if _has_tie(match.group()) or self._mixed(parts[::2], parts[1::2]):
+                if match.start() > start:
+                    tokens.extend(self._cut_plain(text[start : match.start()]))
+                tokens.extend(jieba_cut(match.group()))
+                start = match.end()
+        if start < len(text):
+            tokens.extend(self._cut_plain(text[start:]))
+        return tokens
+
+    def _put_back(self, tokens: list[str], runs: list[str]) -> list[str]:
+        """Put the ASCII runs back in place of the separators, and repair the borders."""
+        result: list[str] = []
+        start = 0
+        before = ""
+        for run in runs:
+            stop = tokens.index(_SEPARATOR, start)
+            if stop > start:
+                result.extend(self._repair(tokens[start:stop], before, run))
+            result.extend(self.cut_run(run))
+            start = stop + 1
+            before = run
+        if start < len(tokens):
+            result.extend(self._repair(tokens[start:], before, ""))
+        return result
+
+    def _repair(self, tokens: list[str], before: str, after: str) -> list[str]:
+        """Run jieba's model on the single characters beside an ASCII run (rule 3)."""
+        if after and not after.startswith(self._ascii_words):
+            start = len(tokens) - _singles(reversed(tokens))
+            tokens[start:] = self._modelled(tokens[start:])
+        if before and not before.endswith(self._ascii_words):
+            stop = _singles(tokens)
+            tokens[:stop] = self._modelled(tokens[:stop])
+        return tokens
+
+    def _modelled(self, characters: list[str]) -> list[str]:
+        word = "".join(characters)
+        return self._model(word) if word in self._unlikely else characters
+
+    def _model(self, word: str) -> list[str]:
+        tokens = self._modelled_words.get(word)
+        if tokens is None:
+            tokens = self._modelled_words[word] = jieba_model(word)
+        return tokens
+
+
+def _has_tie(text: str) -> bool:
+    return any(tie in text for tie in _TIES)
+
+
+def _singles(tokens: Iterable[str]) -> int:
+    """Count the single Han characters that a token list begins with."""
+    count = 0
+    for token in tokens:
+        if len(token) != 1 or not "\u4e00" <= token <= "\u9fd5":
+            break
+        count += 1
+    return count
+
+
+@cache
+def fast_segmenter() -> FastSegmenter:
+    """Give this process's fast segmenter.
+
+    Returns
+    -------
+    FastSegmenter
+        Made when first asked for.
+
+    Raises
+    ------
+    MissingExtra
+        rjieba is not installed.
+    """
+    return FastSegmenter()

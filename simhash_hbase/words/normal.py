@@ -1,0 +1,154 @@
+"""Normalised text: what sketches, shingles and text digests see.
+
+A text is normalised by Unicode's NFKC, then lower-cased, then stripped of everything that is no
+letter, number or mark (``str.isalnum``, or a category that begins with M; the variation selectors
+U+FE00-U+FE0F count as nothing). So blanks, punctuation, symbols and control characters go.
+"""
+
+import sys
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.words.marks import bounded_marks, joining, pieces
+
+__all__ = ["bounded_marks", "code_points", "normalize", "point_pieces", "to_text"]
+
+_TABLE_SIZE = 0x20000
+_SLOW = 0xFFFFFFFF
+"""Marks a code point whose form depends on its neighbours, or is more than one character."""
+_CAPITAL_SIGMA = "Σ"
+_UNKNOWN = 2
+
+
+def _kept(character: str) -> bool:
+    if character.isalnum():
+        return True
+    return unicodedata.category(character)[0] == "M" and not "\ufe00" <= character <= "\ufe0f"
+
+
+@cache
+def _states() -> NDArray[np.uint8]:
+    """Hold for each code point whether it is kept, once that was asked for."""
+    return np.full(sys.maxunicode + 1, _UNKNOWN, np.uint8)
+
+
+def _slowly(piece: str) -> NDArray[np.uint32]:
+    points = _decode(unicodedata.normalize("NFKC", bounded_marks(piece)).lower())
+    states = _states()
+    found = states[points]
+    if points.size and int(found.max()) == _UNKNOWN:
+        # Threads that fill in the same place write the same there.
+        for number in set(points[found == _UNKNOWN].tolist()):
+            states[number] = _kept(chr(number))
+        found = states[points]
+    kept: NDArray[np.uint32] = points[found != 0]
+    return kept
+
+
+@cache
+def _table() -> NDArray[np.uint32]:
+    """Give for each code point its normalised one, 0 for nothing, or `_SLOW`."""
+    seconds = joining()
+    table = np.zeros(_TABLE_SIZE, np.uint32)
+    for number in range(_TABLE_SIZE):
+        character = chr(number)
+        composed = unicodedata.normalize("NFKC", character)
+        if any(unicodedata.combining(part) or part in seconds for part in composed):
+            table[number] = _SLOW
+            continue
+        result = "".join(filter(_kept, composed.lower()))
+        if len(result) > 1 or _CAPITAL_SIGMA in composed:
+            table[number] = _SLOW
+        elif result:
+            table[number] = ord(result)
+    return table
+
+
+def code_points(text: str) -> NDArray[np.uint32]:
+    """Give the code points of the normalised text.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    ndarray of uint32
+        One number a character that is left.
+    """
+    found = list(point_pieces(text))
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def point_pieces(text: str) -> Iterator[NDArray[np.uint32]]:
+    """Give the code points of the normalised text, a piece at a time: a long text is never held as numbers whole.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Yields
+    ------
+    ndarray of uint32
+        At least one piece; together they are what `code_points` gives.
+    """
+    return map(_piece_points, pieces(text))
+
+
+def _piece_points(piece: str) -> NDArray[np.uint32]:
+    points = _decode(piece)
+    # Most texts are one look-up a character; the others cost about ten times as much.
+    if points.size and int(points.max()) < _TABLE_SIZE:
+        mapped = _table()[points]
+        if int(mapped.max()) != _SLOW:
+            kept: NDArray[np.uint32] = mapped[mapped != 0]
+            return kept
+    return _slowly(piece)
+
+
+def _decode(text: str) -> NDArray[np.uint32]:
+    encoded = text.encode("utf-32-le", "surrogatepass")
+    return np.frombuffer(encoded, "<u4").astype(np.uint32, copy=False)
+
+
+def normalize(text: str) -> str:
+    """Normalise a text: NFKC, lower case, without blanks, punctuation and symbols.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        Its letters, numbers and marks.
+
+    Examples
+    --------
+    >>> normalize("Ｐython is “sexy”！")
+    'pythonissexy'
+    """
+    return "".join(map(to_text, point_pieces(text)))
+
+
+def to_text(points: NDArray[np.uint32]) -> str:
+    """Join code points to a string.
+
+    Parameters
+    ----------
+    points : ndarray of uint32
+        Code points.
+
+    Returns
+    -------
+    str
+        One character a code point.
+    """
+    return points.astype("<u4", copy=False).tobytes().decode("utf-32-le")

@@ -1,0 +1,207 @@
+"""Words of the scripts that jieba does not know, by Unicode's rules (UAX #29); the rest of a text is left to jieba.
+
+A word is a run of letters, digits and marks as UAX #29 cuts them, with apostrophes, colons and full stops between
+letters, that holds at least one character outside ASCII: so the ASCII letters of ``président`` belong to it, and pure
+ASCII is jieba's. Scripts that put no blanks between words (kana, Thai, Lao, Burmese, Khmer and their neighbours) become
+pairs of characters that overlap, each a letter with its marks. Everything here takes linear time: the expressions never
+go back (possessive quantifiers).
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from hashlib import blake2b
+from itertools import pairwise
+from typing import NamedTuple
+
+from simhash_hbase.words.classes import (
+    DIGITS,
+    FORMATS,
+    HIRAGANA,
+    KATAKANA,
+    LETTERS,
+    MARKS,
+    UNSPACED,
+    UNSPACED_MARKS,
+    VOICED,
+)
+from simhash_hbase.words.marks import normal_form
+from simhash_hbase.words.runs import HAN
+
+__all__ = ["MAX_WORD", "Stretch", "bounded_word", "canonical", "stretches", "unusual"]
+
+MAX_WORD = 1 << 10
+"""Characters of a word; of a longer one the beginning stands for it, with a digest of the whole."""
+_KEPT = 48
+_DIGEST_BYTES = 8
+
+# What neither is a word of this module nor becomes one, nor becomes a character of jieba's blocks, in any normal form.
+_USUAL = (
+    f"{HAN}\xa0\xa7\xa9\xab\xac\xae\xb0\xb1\xb6·\xbb×÷\u2010-\u2016\u2018-\u2023\u2190-\u222b"
+    "\u2500-\u2775\u2794-\u27bf\u3000-\u3003\u3008-\u3020\u2027！＄（），／：；＜＝＞？＠［＼］＾｀｛｜｝～"
+)
+_PUNCTUATION = r"\x00-/:-@\[-\^`{-\x7f"
+unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").search
+"""Find a character without which a text that is not yet `canonical` has none of these words."""
+
+_drop_formats = re.compile(f"[{FORMATS}]+").sub
+# With the character before, which a mark may join.
+_unusual_runs = re.compile(f"[\x00-\x7f{_USUAL}]?[^\x00-\x7f{_USUAL}]++").sub
+_find_format = re.compile(f"[{FORMATS}]").search
+_JOINER = "\u034f"
+"""What bounds long runs of marks in a normal form; a format itself."""
+
+_ALL_LETTERS = f"a-zA-Z{LETTERS}"
+_ALL_DIGITS = f"0-9{DIGITS}"
+_FOREIGN = f"{LETTERS}{DIGITS}{MARKS}"
+_ASCII = "a-zA-Z0-9_"
+_MID_BOTH = ".'\u2018\u2019\u2024\ufe52\uff07\uff0e"
+_MID_LETTER = f":·\u0387\u055f\u05f4\u2027\ufe13\ufe55\uff1a{_MID_BOTH}"
+_MID_NUMBER = f",;\u037e\u0589\u060c\u060d\u066b\u066c\u07f8\u2044\ufe10\ufe14\ufe50\ufe54\uff0c\uff1b{_MID_BOTH}"
+_HEBREW = "\u05d0-\u05f2\ufb1d-\ufb4f"
+
+
+def _between(letters: str, digits: str) -> str:
+    """Match what may stand inside a word, before a letter or digit of these classes."""
+    # The first look-ahead is there for speed: most words end before something else.
+    return (
+        f'(?=[{_MID_LETTER}{_MID_NUMBER}"][^{_PUNCTUATION}{_USUAL}])'
+        f"(?:(?<=[{_ALL_LETTERS}{MARKS}])[{_MID_LETTER}](?=[{letters}])"
+        f"|(?<=[{_ALL_DIGITS}{MARKS}])[{_MID_NUMBER}](?=[{digits}])"
+        f'|(?<=[{_HEBREW}{MARKS}])"(?=[{_HEBREW}]))'
+    )
+
+
+_WORD = f"[{_ASCII}{_FOREIGN}]++(?:{_between(_ALL_LETTERS, _ALL_DIGITS)}[{_ASCII}{_FOREIGN}]++)*+"
+# A run of ASCII that ends where no word with other letters goes on.
+_PLAIN_WORD = (
+    f"[{_ASCII}]++(?:{_between('a-zA-Z', '0-9')}[{_ASCII}]++)*+"
+    f"(?:(?=[{_PUNCTUATION}{_USUAL}])|(?![{_FOREIGN}]))(?!{_between(LETTERS, DIGITS)})"
+)
+_PAIRED = f"[{HIRAGANA}{VOICED}]++|[{KATAKANA}{VOICED}]++|[{UNSPACED}]++"
+_STARTS = f"{_ASCII}{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}{UNSPACED}"
+# What is usual comes first: it is looked up faster than what a class lacks. The end of the text always matches.
+_SKIPPED = f"[{_PUNCTUATION}{_USUAL}]++|{_PLAIN_WORD}|[^{_STARTS}]++"
+
+_characters = re.compile(f".[{UNSPACED_MARKS}{VOICED}]*+", re.DOTALL).findall
+
+
+_unusual_ones = re.compile(f"[^\x00-\x7f{_USUAL}]").findall
+
+
+@cache
+def _foreign() -> re.Pattern[str]:
+    return re.compile(f"[{_FOREIGN}{HIRAGANA}{KATAKANA}{UNSPACED}]")
+
+
+@cache
+def _expression() -> re.Pattern[str]:
+    """Compile on first use: it takes some hundredths of a second, and many texts need none of it."""
+    return re.compile(f"(?:{_SKIPPED})*+(?:(?P<word>{_WORD})|(?P<paired>{_PAIRED})|\\Z)")
+
+
+class Stretch(NamedTuple):
+    """A part of a text, and the words behind it."""
+
+    before: str
+    """What is left to jieba."""
+    words: list[str]
+    """The words that follow it."""
+
+
+def canonical(text: str, *, folded: bool) -> str:
+    r"""Bring a text into the form that is cut into words.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    folded : bool
+        NFKC, but for punctuation, and lower case; else NFC.
+
+    Returns
+    -------
+    str
+        Its normal form, without soft hyphens, joiners and other characters that are not seen.
+
+    Examples
+    --------
+    >>> canonical("ＴＨＥ Ver\xadmögen", folded=True)
+    'the vermögen'
+    """
+    if _find_format(_unusual_characters(text)):
+        text = _drop_formats("", text)
+    if folded:
+        # What is usual stays as it is: that changes no word, and full stops and commas are most of what NFKC changes.
+        return _unusual_runs(_compatible, text).replace(_JOINER, "").lower()
+    return normal_form("NFC", text).replace(_JOINER, "")
+
+
+def _compatible(match: re.Match[str]) -> str:
+    return normal_form("NFKC", match.group())
+
+
+def _unusual_characters(text: str) -> str:
+    """Give each unusual character once: most texts have few, and the large classes are slow to look through."""
+    return "".join(set(_unusual_ones(text)))
+
+
+def stretches(text: str) -> Iterator[Stretch]:
+    """Find the words of a text that are not jieba's.
+
+    Parameters
+    ----------
+    text : str
+        A `canonical` text.
+
+    Yields
+    ------
+    Stretch
+        In order; what is before the words of all is the text without these words.
+
+    Examples
+    --------
+    >>> [tuple(stretch) for stretch in stretches("用TF-IDF找L'été，かな")]
+    [('用TF-IDF找', ["L'été"]), ('，', ['かな'])]
+    """
+    if not _foreign().search(_unusual_characters(text)):
+        if text:
+            yield Stretch(text, [])
+        return
+    end = 0
+    for match in _expression().finditer(text):
+        start, stop = match.span(match.lastgroup) if match.lastgroup else (len(text), len(text))
+        if stop > end:
+            yield Stretch(text[end:start], _words(match))
+        end = stop
+
+
+def _words(match: re.Match[str]) -> list[str]:
+    word, run = match.group("word"), match.group("paired")
+    if word:
+        return [bounded_word(word.replace("\u2019", "'").replace("\u2018", "'"))]
+    return _pairs(run) if run else []
+
+
+def _pairs(run: str) -> list[str]:
+    characters = [bounded_word(character) for character in _characters(run)]
+    return [first + second for first, second in pairwise(characters)] or characters
+
+
+def bounded_word(word: str) -> str:
+    """Give a word, or what stands for it where it is longer than `MAX_WORD`.
+
+    Parameters
+    ----------
+    word : str
+        Any word.
+
+    Returns
+    -------
+    str
+        Equal for equal words only.
+    """
+    if len(word) <= MAX_WORD:
+        return word
+    digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{word[:_KEPT]}…{digest}"

@@ -137,18 +137,7 @@ class Entries:
 
 
 def check_storable(entries: Entries) -> None:
-    """Refuse documents that an index cannot keep; a query may have them.
-
-    Parameters
-    ----------
-    entries : Entries
-        To be written.
-
-    Raises
-    ------
-    InvalidArgument
-        When an id is empty or too long, or metadata is too long or cannot be stored.
-    """
+    """Refuse documents that an index cannot keep; a query may have them."""
     for name, metadata in zip(entries.ids, entries.metadata, strict=True):
         _check_id(name)
         problem = metadata_problem(metadata) if metadata else None
@@ -165,18 +154,7 @@ def _check_id(name: str) -> None:
 
 
 def metadata_problem(metadata: Metadata) -> str | None:
-    """Say why metadata cannot be kept.
-
-    Parameters
-    ----------
-    metadata : mapping
-        What a caller wants to be kept with a document.
-
-    Returns
-    -------
-    str or None
-        The rest of a sentence that names the metadata; None when it can be kept.
-    """
+    """Say why metadata cannot be kept."""
     if not all(isinstance(key, str) for key in metadata):
         return "has a key that is not a string"
     try:

@@ -69,16 +69,6 @@ def hamming(a: int, b: int) -> int:
 def distances(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Count differing bits element by element, with numpy's broadcasting.
 
-    Parameters
-    ----------
-    a, b : ndarray of uint64
-        Fingerprints; shapes that broadcast together.
-
-    Returns
-    -------
-    ndarray of uint8
-        Distances from 0 to 64, of the broadcast shape.
-
     Examples
     --------
     >>> distances(np.array([0, 7], dtype=np.uint64), np.array([1, 0], dtype=np.uint64)).tolist()
@@ -115,23 +105,7 @@ class Sketches(NamedTuple):
 def judge(
     rule: MatchRule, distances: NDArray[np.uint8], a: Sketches, b: Sketches
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Judge pairs.
-
-    Parameters
-    ----------
-    rule : MatchRule
-        What to judge by.
-    distances : ndarray of uint8, shape (n,)
-        Bits between the fingerprints.
-    a, b : Sketches
-        Of the two documents of each pair; of one document, too, that is compared with many.
-
-    Returns
-    -------
-    accepted : ndarray of bool, shape (n,)
-    similarities : ndarray of float64, shape (n,)
-        Estimated Jaccard similarity, 0 to 1; NaN when a sketch is missing.
-    """
+    """Judge pairs."""
     differing = np.bitwise_count(a.words ^ b.words).sum(axis=1, dtype=np.int64)
     similarities = np.maximum(0.0, 1.0 - differing / SKETCH_SCALE)
     both = a.present & b.present
@@ -147,22 +121,6 @@ def known_similarity(similarity: float) -> float | None:
 
 
 def accept(rule: MatchRule, distance: int, a: Entries, b: Entries) -> tuple[bool, float | None]:
-    """Judge one pair of documents.
-
-    Parameters
-    ----------
-    rule : MatchRule
-        What to judge by.
-    distance : int
-        Bits between the fingerprints.
-    a, b : Entries
-        One document each.
-
-    Returns
-    -------
-    accepted : bool
-    similarity : float or None
-        Estimated Jaccard similarity, 0 to 1; None when a sketch is missing.
-    """
+    """Judge one pair of documents."""
     accepted, similarities = judge(rule, np.array([distance], np.uint8), Sketches.of_entries(a), Sketches.of_entries(b))
     return bool(accepted[0]), known_similarity(float(similarities[0]))

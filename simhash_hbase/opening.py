@@ -37,41 +37,14 @@ DEFAULT_REGIONS = 4
 
 
 def is_address(word: str) -> bool:
-    """Tell whether a word is the address of an index, by its beginning.
-
-    Parameters
-    ----------
-    word : str
-        Such as ``file:news.index``; of a name of a file, an id or a text it is false.
-    """
+    """Tell whether a word is the address of an index, by its beginning."""
     return word.startswith(tuple(SCHEMES.values()))
 
 
 def create_store(
     url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
 ) -> Store:
-    """Make an empty store.
-
-    Parameters
-    ----------
-    url : str
-        ``file:PATH``, ``hbase://host:port[,host:port]/[namespace:]table``, ``redis://host:port/db`` or ``memory:``.
-    regions, compression
-        Regions at the beginning, and the codec of the files; for HBase only.
-    ttl_ms : int, optional
-        Milliseconds after which an unseen document expires; HBase then collects the garbage by itself.
-
-    Returns
-    -------
-    Store
-
-    Raises
-    ------
-    IndexExists
-        When there is a store at this address already.
-    InvalidArgument
-        When the address has another form, or an option is for another kind of store.
-    """
+    """Make an empty store."""
     scheme, rest = _split(url)
     if scheme != "hbase" and (regions is not None or compression is not None):
         raise InvalidArgument(f"--regions and --compression are for tables in HBase, not for {scheme}:")
@@ -95,26 +68,7 @@ def create_store(
 
 
 def open_store(url: str, *, readonly: bool = False, patience_s: float | None = None) -> Store:
-    """Open a store that is there.
-
-    Parameters
-    ----------
-    url : str
-        As for `create_store`.
-    readonly : bool
-        Nothing will be written: a folder without write permission can be read.
-    patience_s : float, optional
-        Seconds after which a call that a server does not answer is given up; a store has a default of its own.
-
-    Returns
-    -------
-    Store
-
-    Raises
-    ------
-    IndexMissing
-        When there is none.
-    """
+    """Open a store that is there."""
     scheme, rest = _split(url)
     match scheme:
         case "memory":
@@ -142,13 +96,7 @@ def open_store(url: str, *, readonly: bool = False, patience_s: float | None = N
 
 
 def table_of(url: str) -> str:
-    """Read the name of the table out of an HBase address.
-
-    Raises
-    ------
-    InvalidArgument
-        When the address is of another kind of store.
-    """
+    """Read the name of the table out of an HBase address."""
     if _split(url)[0] != "hbase":
         raise InvalidArgument(f"{url} is no table in HBase: wanted hbase://host:port/[namespace:]table")
     from simhash_hbase.stores import hbase
@@ -268,23 +216,7 @@ def _held_profile(url: str) -> Profile | None:
 def resolve_profile(
     learn_from: Iterable[str] | None = None, *, held: Profile | None = None, **options: object
 ) -> tuple[Profile, IdfTable | None]:
-    """Fill in what a profile takes from this machine and from a sample.
-
-    Parameters
-    ----------
-    learn_from : iterable of str, optional
-        Texts to count the idf table over.
-    held : Profile, optional
-        Of the index that is there: one of the first release goes on with its own words.
-    **options
-        Fields of `Profile`.
-
-    Returns
-    -------
-    profile : Profile
-    idf : IdfTable or None
-        The learned table.
-    """
+    """Fill in what a profile takes from this machine and from a sample."""
     if learn_from is not None:
         if options.get("analyzer") not in (None, "learned"):
             raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out --learn-from")

@@ -19,16 +19,6 @@ __all__ = ["open_placed", "open_temporary", "placed", "placed_database", "to_dis
 def placed(place: str | os.PathLike[str]) -> Iterator[None]:
     """Name a place in errors of the system that name none.
 
-    Parameters
-    ----------
-    place : path
-        What the block writes; it writes nothing else.
-
-    Raises
-    ------
-    OSError
-        With the name of a file.
-
     Examples
     --------
     >>> with placed("kept.jsonl"):
@@ -46,13 +36,7 @@ def placed(place: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def placed_database(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise SQLite's errors as errors of the system that name the folder of the database.
-
-    Raises
-    ------
-    OSError
-        When the disk is full, or something else is in SQLite's way.
-    """
+    """Raise SQLite's errors as errors of the system that name the folder of the database."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -74,19 +58,7 @@ class _Placed(io.FileIO):
 
 
 def open_placed(path: str | os.PathLike[str], mode: str) -> BinaryIO:
-    """Open a file for writing, whose errors name it.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    mode : str
-        As of `open`, binary.
-
-    Returns
-    -------
-    BinaryIO
-    """
+    """Open a file for writing, whose errors name it."""
     name = os.fspath(path)
     raw = _Placed(name, mode.replace("b", ""), name)
     if "+" in mode:
@@ -95,28 +67,14 @@ def open_placed(path: str | os.PathLike[str], mode: str) -> BinaryIO:
 
 
 def open_temporary() -> BinaryIO:
-    """Open a temporary file without a name, whose errors name the folder that it is in.
-
-    Returns
-    -------
-    BinaryIO
-        It is gone when it is closed.
-    """
+    """Open a temporary file without a name, whose errors name the folder that it is in."""
     with tempfile.TemporaryFile() as made:
         raw = _Placed(os.dup(made.fileno()), "r+", tempfile.gettempdir())
     return cast("BinaryIO", io.BufferedRandom(raw))
 
 
 def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:
-    """Bring what was written to the disk.
-
-    Parameters
-    ----------
-    file : BinaryIO
-        Of `open_placed`.
-    path : path
-        Named in errors.
-    """
+    """Bring what was written to the disk."""
     file.flush()
     try:
         with placed(path):

@@ -80,22 +80,7 @@ class CellBlock(NamedTuple):
 
 
 def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
-    """Make the member and the document cell of every document.
-
-    Parameters
-    ----------
-    part : Part
-        The documents.
-    stamp : int
-        The timestamp of the load: when they were added, and the highest that their members carry.
-    first : int
-        Documents of the load before these: the order within one load is the order of its input.
-
-    Returns
-    -------
-    CellBlock
-        Not sorted.
-    """
+    """Make the member and the document cell of every document."""
     entries = part.entries
     digests = part.digests.tobytes()
     qualifiers = [digests[at : at + ID_DIGEST_BYTES] for at in range(0, len(digests), ID_DIGEST_BYTES)]
@@ -130,15 +115,7 @@ def _states(part: Part, stamp: int, first: int) -> Iterator[bytes]:
 
 
 class Sorter:
-    """Sorts more cells than fit into memory.
-
-    Parameters
-    ----------
-    folder : Path
-        Takes a file a range of keys.
-    bounds : ndarray of `KEY`
-        First keys of all ranges but the first, ascending.
-    """
+    """Sorts more cells than fit into memory."""
 
     def __init__(self, folder: Path, bounds: NDArray[np.bytes_]) -> None:
         self._bounds = bounds

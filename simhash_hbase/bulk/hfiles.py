@@ -43,17 +43,7 @@ class _Regions(msgspec.Struct, frozen=True):
 
 
 class HFileWriter:
-    """Writes a load as HFiles that the region servers take over.
-
-    Parameters
-    ----------
-    program : sequence of str
-        What runs the Java class ``HFileLoader``, without its arguments.
-    table : str
-        ``table`` or ``namespace:table``.
-    staging : str
-        A folder on the cluster's file system, to be made and removed.
-    """
+    """Writes a load as HFiles that the region servers take over."""
 
     way = "HFiles"
     """For the summary."""
@@ -66,15 +56,7 @@ class HFileWriter:
         """What the last `write` did."""
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
-        """Write sorted cells and block rows; see `Writer.write`.
-
-        Raises
-        ------
-        StoreUnavailable
-            When Java does not start.
-        StoreRefused
-            When the files cannot be written or loaded, with what Java says.
-        """
+        """Write sorted cells and block rows; see `Writer.write`."""
         pieces = pack_stream(cells, rows, timestamp=timestamp)
         said = self._run(["load", self._table, self._staging], pieces)
         self.done = msgspec.json.decode(said, type=HFilesLoaded)

@@ -34,17 +34,7 @@ class Writer(Protocol):
     """A name for people."""
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
-        """Write all cells of family ``d``, then all of family ``b``.
-
-        Parameters
-        ----------
-        cells : iterable of CellBlock
-            Ascending over all blocks.
-        rows : iterable of BlockRows
-            Likewise.
-        timestamp : int
-            Of every cell, so that writing one again changes nothing.
-        """
+        """Write all cells of family ``d``, then all of family ``b``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,26 +50,7 @@ class Loaded:
 
 
 def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:
-    """Open a load, or go on with one.
-
-    Parameters
-    ----------
-    index : Index
-        Takes the documents.
-    spool : Spool
-        The load's folder.
-    into_existing : bool
-        The index may hold documents.
-    take_over : bool
-        Go ahead although another load was left open.
-
-    Raises
-    ------
-    InvalidArgument
-        When the index holds documents and may not.
-    StoreBusy
-        When another load is open.
-    """
+    """Open a load, or go on with one."""
     manifest = spool.manifest
     if not into_existing and not manifest.writing:
         _check_empty(index)
@@ -94,30 +65,6 @@ def load(
 ) -> Loaded:
     """Write all finished parts into an index.
 
-    Parameters
-    ----------
-    index : Index
-        Takes the documents.
-    spool : Spool
-        Filled, of a load that was begun.
-    writer : Writer
-        How what is new is written.
-    into_existing : bool
-        The index may hold documents: ids that it knows are added as `Index.add_entries` does it.
-    watch : callable, optional
-        Told how much of what is new was written; see `Watch`.
-
-    Returns
-    -------
-    Loaded
-
-    Raises
-    ------
-    InvalidArgument
-        When the load was not begun, or documents have appeared in an index that was to be empty.
-
-    Notes
-    -----
     After a kill the same call does all of it again; cells that are there already stay as they are. Needs about 40
     bytes of memory a document, and some hundred megabytes.
     """

@@ -53,13 +53,7 @@ class Manifest(msgspec.Struct, kw_only=True):
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Read the manifest of a folder; None where there is none.
-
-    Raises
-    ------
-    InvalidInput
-        When it was written by another version, or is something else.
-    """
+    """Read the manifest of a folder; None where there is none."""
     path = folder / MANIFEST
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Manifest)

@@ -47,20 +47,7 @@ class _Columns(msgspec.Struct, array_like=True):
 
 
 def write_part(path: Path, part: Part) -> str:
-    """Write a part so that it is there whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        Its file.
-    part : Part
-        The documents.
-
-    Returns
-    -------
-    str
-        The file's checksum.
-    """
+    """Write a part so that it is there whole or not at all."""
     entries = part.entries
     columns = _Columns(
         ids=list(entries.ids),
@@ -83,24 +70,7 @@ def write_part(path: Path, part: Part) -> str:
 
 
 def read_part(path: Path, checksum: str) -> Part:
-    """Read a part.
-
-    Parameters
-    ----------
-    path : Path
-        Its file.
-    checksum : str
-        As `write_part` returned it.
-
-    Returns
-    -------
-    Part
-
-    Raises
-    ------
-    CorruptIndex
-        When the file is not what was written.
-    """
+    """Read a part."""
     try:
         encoded = path.read_bytes()
     except FileNotFoundError as error:

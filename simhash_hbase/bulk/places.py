@@ -22,20 +22,7 @@ UNPACK = 'mkdir -p "$0" && tar --extract --directory "$0"'
 
 
 def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path | None:
-    """Find the configuration of a server that ``scripts/hbase`` started on this machine.
-
-    Parameters
-    ----------
-    home : Path
-        Its folder.
-    gateways : iterable of (host, port)
-        Of the index's address.
-
-    Returns
-    -------
-    Path or None
-        None when these are not its gateways.
-    """
+    """Find the configuration of a server that ``scripts/hbase`` started on this machine."""
     try:
         ports = json.loads((home / "ports.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -47,27 +34,7 @@ def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path
 
 
 def staging_folder(conf: Path, given: str | None, token: str) -> str:
-    """Choose the folder for HFiles, on the file system where HBase keeps its data.
-
-    Parameters
-    ----------
-    conf : Path
-        The folder of ``hbase-site.xml``.
-    given : str or None
-        A path or a URI on that file system; None: beside HBase's own folder, where that is a local one.
-    token : str
-        Of this load.
-
-    Returns
-    -------
-    str
-        A folder of this load alone: it is removed at the end.
-
-    Raises
-    ------
-    InvalidArgument
-        When there is no configuration, or a folder must be named.
-    """
+    """Choose the folder for HFiles, on the file system where HBase keeps its data."""
     properties = _properties(conf)
     if given is not None:
         return f"{given.rstrip('/')}/simhash-hbase-load-{token}"
@@ -91,27 +58,7 @@ def _properties(conf: Path) -> dict[str, str]:
 
 
 def container_program(name: str, classes: Path) -> list[str]:
-    """Make the command that runs the class inside the container of ``docker/hbase``.
-
-    Parameters
-    ----------
-    name : str
-        Of the container.
-    classes : Path
-        The folder of the compiled class; it is unpacked there.
-
-    Returns
-    -------
-    list of str
-        Arguments are to follow; standard input is passed on.
-
-    Raises
-    ------
-    StoreUnavailable
-        When there is no such container.
-    StoreRefused
-        When no HBase runs in it.
-    """
+    """Make the command that runs the class inside the container of ``docker/hbase``."""
     shown = _docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null; true")
     words = shown.split("\0")
     found = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-cp"]

@@ -15,13 +15,7 @@ ROWS_A_CALL = 1 << 20
 
 
 class StoreWriter:
-    """Writes a load by puts.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    """
+    """Writes a load by puts."""
 
     way = "sorted puts"
     """For the summary."""

@@ -27,22 +27,6 @@ def sorted_block_rows(
 ) -> Iterator[BlockRows]:
     """Expand fingerprints to all their block rows.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        Says which tables there are.
-    simhashes : ndarray of uint64, shape (n,)
-        As `distinct` returns them.
-    rows_a_pass : int
-        Rows wanted in memory at a time; a single prefix is never split.
-
-    Yields
-    ------
-    BlockRows
-        Each sorted, and behind the one before; together what `simhash_hbase.rows.keys.block_rows` makes of all at once.
-
-    Notes
-    -----
     Every pass computes the prefixes of all fingerprints again and keeps those of its own range. That costs less than
     writing rows down and reading them back would, and a corpus of 100 million documents needs 240 passes of some
     seconds.

@@ -14,8 +14,6 @@ DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")
 class SeenIds:
     """A set of digests that grows by batches.
 
-    Notes
-    -----
     Sorted arrays, each at least twice as long as the one behind it: a batch is looked up in a few of them, and every
     digest is copied a few times in all.
 
@@ -34,18 +32,7 @@ class SeenIds:
         return sum(map(len, self._runs))
 
     def add(self, digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
-        """Add a batch.
-
-        Parameters
-        ----------
-        digests : ndarray of `DIGEST`
-            In the order of the input.
-
-        Returns
-        -------
-        ndarray of bool
-            Which of them came before, in this batch or an earlier one.
-        """
+        """Add a batch."""
         order = np.argsort(digests, kind="stable")
         ascending = digests[order]
         came = np.zeros(len(digests), dtype=np.bool_)

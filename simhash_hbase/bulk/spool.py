@@ -31,22 +31,7 @@ SCRATCH = "simhash-hbase-scratch"
 
 
 class Spool:
-    """The folder of one load.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when absent.
-    url : str
-        The index.
-    profile : Profile
-        The index's profile.
-
-    Raises
-    ------
-    InvalidArgument
-        When the folder holds a load into another index.
-    """
+    """The folder of one load."""
 
     def __init__(self, folder: Path, url: str, profile: Profile) -> None:
         self.folder = folder
@@ -69,29 +54,7 @@ class Spool:
     def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Part]:
         """Analyse the input, or find that it was.
 
-        Parameters
-        ----------
-        records : iterable of Document, Page or Reject
-            The whole input, from its beginning.
-        analysis : Analysis
-            The index's.
-        workers : int
-            Processes that analyse.
-
-        Yields
-        ------
-        Part
-            As it is finished and on the disk; those of an earlier attempt first. An id that came before in the input
-            is among the rejects.
-
-        Notes
-        -----
         Where the input differs from what an earlier attempt read, all is analysed anew from there on.
-
-        Raises
-        ------
-        InvalidInput
-            When it differs and the earlier attempt had begun to write.
         """
         seen = SeenIds()
         rest = iter(records)

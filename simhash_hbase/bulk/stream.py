@@ -19,22 +19,7 @@ CELLS_A_BLOCK = 1 << 14
 
 
 def pack_stream(cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> Iterator[bytes]:
-    """Make the program's input; its form is described in ``docker/hbase/java/HFileLoader.java``.
-
-    Parameters
-    ----------
-    cells : iterable of CellBlock
-        Family ``d``, ascending.
-    rows : iterable of BlockRows
-        Family ``b``, ascending; loaded behind family ``d``, so that whoever finds a row finds its members.
-    timestamp : int
-        Of all cells.
-
-    Yields
-    ------
-    bytes
-        Pieces.
-    """
+    """Make the program's input; its form is described in ``docker/hbase/java/HFileLoader.java``."""
     yield MAGIC + timestamp.to_bytes(8, "big")
     yield from chain.from_iterable(map(_cells, cells))
     yield from chain.from_iterable(map(_rows, rows))

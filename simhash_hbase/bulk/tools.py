@@ -65,29 +65,7 @@ class Tools:
 
 
 def find_tools(*, jars: Path | None, cache: Path, environment: Mapping[str, str]) -> Tools:
-    """Find everything, and compile the class where it was not yet.
-
-    Parameters
-    ----------
-    jars : Path or None
-        HBase's jars; None: those that ``scripts/hbase`` fetches.
-    cache : Path
-        Keeps the compiled class.
-    environment : mapping
-        ``JAVA_HOME`` and ``PATH`` say where a Java is; where there is none, or it has no compiler, the one of
-        ``scripts/hbase`` is used.
-
-    Returns
-    -------
-    Tools
-
-    Raises
-    ------
-    Unsupported
-        When the class is not at hand.
-    StoreRefused
-        When something cannot be fetched, or the class does not compile, with what was said.
-    """
+    """Find everything, and compile the class where it was not yet."""
     source = TREE / "java" / f"{CLASS}.java"
     if not source.exists():
         raise Unsupported(f"HFiles need {CLASS}.java, which a checkout of the project has under docker/hbase/java")

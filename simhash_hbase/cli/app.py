@@ -121,13 +121,7 @@ def _options(ctx: click.Context, name: str) -> dict[str, Option]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and end the process with its exit code.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Words of the command line; None: this process's own, whose standard streams are then set up, too.
-    """
+    """Run the command line and end the process with its exit code."""
     if arguments is None:
         set_up_streams()
     try:

@@ -21,13 +21,6 @@ _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 class Option(click.Option):
     """An option that says what it is for, and may come from a variable that is named like it.
 
-    Parameters
-    ----------
-    section : str
-        The heading above it in the help.
-
-    Notes
-    -----
     Variables are click's own, one an option. Its ``auto_envvar_prefix`` would put a command's name into each, and the
     name of the parameter instead of the option's: a service sets ``SIMHASH_HBASE_ANALYZER`` once for all commands.
     """
@@ -65,13 +58,7 @@ option = partial(click.option, cls=Option)
 
 
 class Command(click.Command):
-    """A command with examples.
-
-    Parameters
-    ----------
-    examples : sequence of str
-        Lines for a shell; they are printed whole, however narrow the terminal is.
-    """
+    """A command with examples."""
 
     def __init__(self, *words: Any, examples: Sequence[str] = (), **rest: Any) -> None:  # noqa: ANN401
         super().__init__(*words, **rest)

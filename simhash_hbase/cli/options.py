@@ -208,13 +208,7 @@ def store_fields(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def profile_fields(options: dict[str, Any]) -> dict[str, Any]:
-    """Turn options, as click hands them over, into fields of a profile; options of other kinds are left out.
-
-    Raises
-    ------
-    InvalidProfile
-        When no scheme was named and the default one is not complete up to the distance.
-    """
+    """Turn options, as click hands them over, into fields of a profile; options of other kinds are left out."""
     given = {name: value for name, value in options.items() if name in PROFILE_OPTIONS and value is not None}
     if given.pop("no_sketch", False):
         given["sketch"] = False

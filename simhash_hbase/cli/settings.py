@@ -20,27 +20,7 @@ TELLING_CHARACTERS = 3
 
 
 def load_settings(path: str, known: Mapping[str, Options]) -> dict[str, dict[str, object]]:
-    """Read defaults for command line options from a TOML file.
-
-    Parameters
-    ----------
-    path : str
-        Keys at the top hold for every command that has such an option, those of a table named like a command for that
-        command.
-    known : mapping
-        Command to its options.
-
-    Returns
-    -------
-    dict
-        Command to defaults by parameter.
-
-    Raises
-    ------
-    InvalidArgument
-        When the file cannot be read, names what is neither a command nor an option, or gives an option a value of
-        another type.
-    """
+    """Read defaults for command line options from a TOML file."""
     given = _read_toml(path)
     common = {key: value for key, value in given.items() if not isinstance(value, dict)}
     for key, value in given.items():

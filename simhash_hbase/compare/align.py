@@ -31,21 +31,6 @@ class Change(NamedTuple):
 def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> list[Change]:
     """Find what differs.
 
-    Parameters
-    ----------
-    a, b : sequence of str
-        Items are equal or not, nothing between.
-    cells : int
-        Pairs of items up to which a stretch is compared item by item.
-
-    Returns
-    -------
-    list of Change
-        In order; what lies between them is equal. The fewest items possible, where what is left between common ends
-        has at most ``cells`` pairs. Longer stretches are cut at items that occur once in both of them, and their
-        parts again; one without such items is compared through a window of that size, which follows what it finds
-        equal. Of changes that could stand at several places, the last.
-
     Examples
     --------
     >>> align("the cat sat".split(), "the dog sat down".split())

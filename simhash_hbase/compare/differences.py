@@ -38,19 +38,6 @@ _CHAFF = 3
 def word_differences(a: str, b: str) -> list[Piece]:
     r"""Align two texts by their words.
 
-    Parameters
-    ----------
-    a, b : str
-        Texts in any languages.
-
-    Returns
-    -------
-    list of Piece
-        ``"".join(piece.left for piece in pieces)`` is ``a``, the same with ``right`` is ``b``; no piece is empty, and
-        no two neighbours are of kind ``same``.
-
-    Notes
-    -----
     Words are compared as they are written; Chinese is cut into them by jieba. Blanks belong to the word before them
     and are not compared, so that a text that was only wrapped anew has no differences. As few words as possible are
     marked, but for the reader's sake a short run of equal words is marked with the changes around it, if both are at
@@ -76,16 +63,6 @@ def word_differences(a: str, b: str) -> list[Piece]:
 
 def words(text: str) -> list[tuple[str, str]]:
     """Cut a text into its words and marks of punctuation, each with the blanks after it.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    list of (word, blanks)
-        The first word is empty and has the blanks that the text begins with.
 
     Examples
     --------

@@ -33,13 +33,7 @@ class Side:
 
     @classmethod
     def of_text(cls, name: str, text: str, analysis: Analysis) -> "Side":
-        """Analyse a text.
-
-        Raises
-        ------
-        EmptyDocument
-            When it leaves no feature.
-        """
+        """Analyse a text."""
         analysed = analysis.texts([name], [text])
         if analysed.refused:
             raise EmptyDocument(f"{name} leaves no feature, so it has no fingerprint")
@@ -47,13 +41,7 @@ class Side:
 
     @classmethod
     def of_features(cls, name: str, features: Sequence[tuple[str | int, float]], analysis: Analysis) -> "Side":
-        """Take weighted features of the caller's own; one that comes twice weighs the sum.
-
-        Raises
-        ------
-        EmptyDocument
-            When there is none, or they cannot be weighed.
-        """
+        """Take weighted features of the caller's own; one that comes twice weighs the sum."""
         analysed = analysis.features([name], [features])
         if analysed.refused:
             raise EmptyDocument(f"{name}: {analysed.refused[0]}")
@@ -74,22 +62,7 @@ class Side:
 
 
 def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
-    """Compare two documents.
-
-    Parameters
-    ----------
-    a, b : Side
-        The documents.
-    profile : Profile
-        Its blocks, hash and rule.
-
-    Returns
-    -------
-    dict
-        Distance, the bits and blocks in which they differ, the flags of the tables that join them, similarity, and
-        whether a query for one finds the other; from texts also the cosine of the weighted features, the heaviest
-        that both or just one of them has, and those that pull the fingerprints apart.
-    """
+    """Compare two documents."""
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
     accepted, similarity = accept(profile.rule, distance, a.entries, b.entries)
@@ -118,18 +91,6 @@ def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
 def word_cosine(a: str, b: str, *, segmenter: str) -> float:
     """Compare two texts by how often words occur in them, none weighted by how rare it is.
 
-    Parameters
-    ----------
-    a, b : str
-        The texts.
-    segmenter : str
-        What cuts them, ``fast`` or ``jieba``; punctuation is left out.
-
-    Returns
-    -------
-    float
-        0 to 1.
-
     Examples
     --------
     >>> a, b = "我 喜欢 看 电视，不 喜欢 看 电影", "我 不 喜欢 看 电视，也 不 喜欢 看 电影"
@@ -146,23 +107,6 @@ def pulls(
 ) -> list[tuple[str, float, float, float]]:
     """Say which features pull two fingerprints apart.
 
-    Parameters
-    ----------
-    a, b : sequence of (feature, weight)
-        What the fingerprints were made of.
-    differing : int
-        The XOR of the fingerprints.
-    hash, seed
-        As for `simhash_hbase.features.fingerprints.fingerprint`.
-
-    Returns
-    -------
-    list of (feature, weight in a, weight in b, share)
-        The heaviest pull first, only features that pull apart. Shares of all features add up to 1; those that hold
-        the fingerprints together have negative ones.
-
-    Notes
-    -----
     The gap at a differing bit is the sum of the features' weights there, with the signs of their hashes, in `a` less
     that in `b`; both sides are scaled to length 1, since a fingerprint does not change with the scale. A feature's
     share is its part in the gaps of all differing bits.

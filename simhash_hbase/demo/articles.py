@@ -35,13 +35,7 @@ FILES = {
 
 
 def write_articles(folder: Path) -> None:
-    """Write the files into a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        It is there; files of these names are replaced.
-    """
+    """Write the files into a folder."""
     for name, records in FILES.items():
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         (folder / name).write_text("".join(lines), encoding="utf-8")

@@ -18,13 +18,6 @@ LEAST_EDITED = 600
 def documents() -> Iterator[Text]:
     """Make the corpus; the same one for one version of Python.
 
-    Yields
-    ------
-    Text
-        The unedited ones first. A copy's id is its original's with the kind of edit after ``#``.
-
-    Notes
-    -----
     `random.Random.random` is the one method whose sequence Python promises to keep for a seed.
     """
     chance = random.Random(SEED).random
@@ -37,22 +30,7 @@ def documents() -> Iterator[Text]:
 
 
 def edited_copies(texts: Sequence[Text], share: float, chance: Chance) -> Iterator[Text]:
-    """Edit about a share of the texts, the kinds of edits in turn.
-
-    Parameters
-    ----------
-    texts : sequence of Text
-        The originals.
-    share : float
-        0 to 1.
-    chance : callable
-        Numbers from 0 up to 1.
-
-    Yields
-    ------
-    Text
-        A copy under an id of its own.
-    """
+    """Edit about a share of the texts, the kinds of edits in turn."""
     chosen = [text for text in texts if chance() < share]
     for at, text in enumerate(chosen):
         kind = list(EDITS)[at % len(EDITS)]

@@ -28,20 +28,7 @@ PAGE = """<!DOCTYPE html>
 
 
 def write_pages(texts: Iterable[Text], folder: str) -> int:
-    """Write all Chinese texts, all edited ones with their originals, and a few others.
-
-    Parameters
-    ----------
-    texts : iterable of Text
-        As `simhash_hbase.demo.documents` makes them.
-    folder : str
-        Takes a folder a site; made when it is not there.
-
-    Returns
-    -------
-    int
-        Number of pages.
-    """
+    """Write all Chinese texts, all edited ones with their originals, and a few others."""
     known = list(texts)
     copied = {text.id.partition("#")[0] for text in known if "#" in text.id}
     chosen = [t for i, t in enumerate(known) if "#" in t.id or t.id in copied or t.lang != "en" or i % EVERY == 0]

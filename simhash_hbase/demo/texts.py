@@ -56,18 +56,7 @@ def topics() -> list[Text]:
 
 
 def docstrings(root: Path | None = None) -> Iterator[Text]:
-    """Read the docstrings of at least 200 characters of a library's sources; nothing of it is executed.
-
-    Parameters
-    ----------
-    root : Path, optional
-        Its folder; by default that of the standard library.
-
-    Yields
-    ------
-    Text
-        With ids such as ``asyncio.events.AbstractEventLoop.call_later``; in the order of the files and lines.
-    """
+    """Read the docstrings of at least 200 characters of a library's sources; nothing of it is executed."""
     root = root or Path(sysconfig.get_path("stdlib"))
     seen: set[str] = set()
     for path in sorted(_sources(root)):

@@ -48,24 +48,7 @@ class Analysed(NamedTuple):
 
 
 def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
-    """Make the analyzer that a profile names.
-
-    Parameters
-    ----------
-    profile : Profile
-        Names it and its options.
-    idf : IdfTable or None
-        The learned table; needed for the analyzer ``learned``.
-
-    Returns
-    -------
-    Analyzer
-
-    Raises
-    ------
-    InvalidProfile
-        When the learned table is missing.
-    """
+    """Make the analyzer that a profile names."""
     segmenter = profile.segmenter or "fast"
     match profile.analyzer:
         case "jieba":
@@ -85,28 +68,6 @@ def learn_idf(
 ) -> IdfTable:
     """Count document frequencies over a sample of a stream of texts.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        The user's own documents, however many.
-    segmenter : str
-        ``fast`` or ``jieba``.
-    words : str, optional
-        Version of words, as in the profile of the index.
-    limit : int
-        Documents sampled at most, evenly over the stream and always the same ones of the same stream.
-
-    Returns
-    -------
-    IdfTable
-
-    Raises
-    ------
-    InvalidArgument
-        When there is no document.
-
-    Notes
-    -----
     Keeps the sampled texts in memory.
     """
     sample: Reservoir[str] = Reservoir(limit=limit)
@@ -116,15 +77,7 @@ def learn_idf(
 
 
 class Analysis:
-    """Turns documents into entries as one profile says.
-
-    Parameters
-    ----------
-    profile : Profile
-        The index's profile.
-    idf : IdfTable, optional
-        The learned table of the index.
-    """
+    """Turns documents into entries as one profile says."""
 
     def __init__(self, profile: Profile, idf: IdfTable | None = None) -> None:
         self.profile = profile
@@ -133,13 +86,7 @@ class Analysis:
         self._probed = profile.probe is None
 
     def probed_profile(self) -> Profile:
-        """Give the profile with the probe of this machine, for a new index.
-
-        Returns
-        -------
-        Profile
-            The same where texts are not analysed.
-        """
+        """Give the profile with the probe of this machine, for a new index."""
         if self.profile.analyzer == "weighted":
             return self.profile
         return self.profile.replace(
@@ -160,26 +107,7 @@ class Analysis:
     def texts(
         self, ids: Sequence[str], texts: Sequence[str], metadata: Sequence[Metadata | None] | None = None
     ) -> Analysed:
-        """Fingerprint and sketch texts.
-
-        Parameters
-        ----------
-        ids, texts : sequence of str
-            One of each a document.
-        metadata : sequence, optional
-            What to keep with each.
-
-        Returns
-        -------
-        Analysed
-
-        Raises
-        ------
-        InvalidProfile
-            When the analyzer takes features, not texts.
-        ProfileMismatch
-            When this machine makes other fingerprints than the one where the index was made.
-        """
+        """Fingerprint and sketch texts."""
         if self.profile.analyzer == "weighted":
             raise InvalidProfile("analyzer weighted takes features, not texts: name their field (--features-field)")
         self._check_machine()

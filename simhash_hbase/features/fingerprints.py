@@ -36,29 +36,6 @@ NO_WEIGHT = (
 def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
     """Sum the weights of features with the sign of each bit of their hashes.
 
-    Parameters
-    ----------
-    features : iterable of str, int or (feature, weight)
-        Plain features weigh 1; repeated ones add up; weights may be 0 or negative, their unit is 1/65,536.
-    hash : str
-        One of `simhash_hbase.features.hashes.HASHES`; with ``none`` the features are 64-bit integers.
-    seed : int
-        Seed of ``murmur3``.
-
-    Returns
-    -------
-    ndarray of int64
-        64 sums in units of 1 / 65536, the most significant bit first.
-
-    Raises
-    ------
-    EmptyDocument
-        There is no feature, or the weights are 0, round to 0 or cancel each other.
-    InvalidArgument
-        A weight is not finite or absurdly large, or a feature does not suit the hash.
-    InvalidProfile
-        The hash is unknown, or takes no seed.
-
     Examples
     --------
     >>> (bit_sums([(0b01, 2), (0b11, 1)], hash="none")[-2:] // SCALE).tolist()
@@ -77,20 +54,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
 
 
 def hash_signs(features: Sequence[str | int], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
-    """Tell for each bit of each feature's hash whether its weight is added or subtracted there.
-
-    Parameters
-    ----------
-    features : sequence of str or int
-        Plain features.
-    hash, seed
-        As for `bit_sums`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n, 64)
-        1 or -1, the most significant bit first.
-    """
+    """Tell for each bit of each feature's hash whether its weight is added or subtracted there."""
     octets = hash_features(features, hash=hash, seed=seed).astype(">u8").view(np.uint8)
     return 2 * np.unpackbits(octets.reshape(len(features), -1), axis=1).astype(np.int64) - 1
 

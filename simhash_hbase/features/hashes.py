@@ -108,13 +108,7 @@ class WeakHashWarning(UserWarning):
 
 
 def warn_of_weak_hash(hash: str) -> None:
-    """Issue a `WeakHashWarning` where a hash is chosen that is there for compatibility only.
-
-    Parameters
-    ----------
-    hash : str
-        One of `HASHES`.
-    """
+    """Issue a `WeakHashWarning` where a hash is chosen that is there for compatibility only."""
     if hash == "times33":
         warnings.warn(
             "hash times33 leaves about 30 of 64 bits constant on ordinary words: unrelated documents come near each "
@@ -125,20 +119,7 @@ def warn_of_weak_hash(hash: str) -> None:
 
 
 def check_hash(hash: str, seed: int) -> None:
-    """Refuse a hash and a seed that do not go together.
-
-    Parameters
-    ----------
-    hash : str
-        One of `HASHES`.
-    seed : int
-        From 0 to 2**32 - 1; other than 0 only for ``murmur3``.
-
-    Raises
-    ------
-    InvalidProfile
-        The hash is unknown, or the seed is out of range or not wanted.
-    """
+    """Refuse a hash and a seed that do not go together."""
     if hash not in HASHES:
         raise InvalidProfile(f"Unknown hash {hash!r}: choose one of {', '.join(HASHES)}.")
     if not 0 <= seed <= _MASK32:
@@ -149,27 +130,6 @@ def check_hash(hash: str, seed: int) -> None:
 
 def hash_features(features: Sequence[str | int], *, hash: str, seed: int = 0) -> NDArray[np.uint64]:
     """Hash features to 64 bits each.
-
-    Parameters
-    ----------
-    features : sequence of str or int
-        Strings; integers for the hash ``none``.
-    hash : str
-        One of `HASHES`.
-    seed : int
-        Seed of ``murmur3``.
-
-    Returns
-    -------
-    ndarray of uint64
-        One hash a feature, in their order.
-
-    Raises
-    ------
-    InvalidProfile
-        The hash is unknown, or takes no seed.
-    InvalidArgument
-        A feature is not a string, or for ``none`` not an integer of 64 bits.
 
     Examples
     --------

@@ -180,39 +180,17 @@ class JiebaIdf:
     """BLAKE2b, 16 bytes, of the file, in hexadecimal digits."""
 
     def weight(self, word: str) -> float:
-        """Give the weight of one occurrence of a word.
-
-        Parameters
-        ----------
-        word : str
-            Any word.
-
-        Returns
-        -------
-        float
-            Its weight in the table, or the median.
-        """
+        """Give the weight of one occurrence of a word."""
         return self.weights.get(word, self.median)
 
     def digest(self) -> str:
-        """Digest the table.
-
-        Returns
-        -------
-        str
-            `content_digest`.
-        """
+        """Digest the table."""
         return self.content_digest
 
 
 @cache
 def jieba_idf() -> JiebaIdf:
     """Read the table that jieba ships, once a process.
-
-    Returns
-    -------
-    JiebaIdf
-        The table.
 
     Examples
     --------
@@ -228,13 +206,7 @@ def jieba_idf() -> JiebaIdf:
 
 @cache
 def jieba_idf_digest() -> str:
-    """Digest the table that jieba ships, without reading what is in it.
-
-    Returns
-    -------
-    str
-        BLAKE2b, 16 bytes, of ``idf.txt``, in hexadecimal digits.
-    """
+    """Digest the table that jieba ships, without reading what is in it."""
     return _digest(_jieba_idf_bytes())
 
 
@@ -248,18 +220,6 @@ def _digest(content: bytes) -> str:
 
 class Reservoir(Generic[T]):
     """A uniform sample of a stream whose length nobody knows (Vitter's algorithm R).
-
-    Parameters
-    ----------
-    limit : int
-        Items to keep, from 1 to 100,000.
-    seed : int
-        The same stream and seed give the same sample.
-
-    Raises
-    ------
-    InvalidArgument
-        The limit is out of range.
 
     Examples
     --------
@@ -279,18 +239,7 @@ class Reservoir(Generic[T]):
         self._random = Random(seed)
 
     def add(self, item: T) -> int | None:
-        """Offer the next item of the stream.
-
-        Parameters
-        ----------
-        item : object
-            Kept, in place of another or not at all.
-
-        Returns
-        -------
-        int or None
-            Where it is among the items; None when it was not kept.
-        """
+        """Offer the next item of the stream."""
         self.seen += 1
         if len(self.items) < self._limit:
             self.items.append(item)

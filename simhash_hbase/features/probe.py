@@ -44,29 +44,12 @@ _TEXTS = (
 
 
 def installed_versions(segmenter: str | None) -> dict[str, str]:
-    """List what fingerprints depend on and others maintain.
-
-    Parameters
-    ----------
-    segmenter : str or None
-        ``fast``, ``jieba``, or None where no words are cut.
-
-    Returns
-    -------
-    dict
-        Versions by name; a library that is not installed is left out.
-    """
+    """List what fingerprints depend on and others maintain."""
     return {"unicode": unicodedata.unidata_version, **_versions_of(_LIBRARIES[segmenter])}
 
 
 def extractor_versions() -> dict[str, str]:
-    """List what the main text of a page depends on.
-
-    Returns
-    -------
-    dict
-        Versions by name; empty where pages cannot be read.
-    """
+    """List what the main text of a page depends on."""
     return _versions_of(_EXTRACTORS)
 
 
@@ -79,19 +62,7 @@ def _versions_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:
-    """Digest what an analyzer and a hash make of the built-in texts.
-
-    Parameters
-    ----------
-    fingerprinter : Fingerprinter
-        Of an analyzer of texts.
-
-    Returns
-    -------
-    str
-        BLAKE2b, 16 bytes, in hexadecimal digits; another one where a feature, a weight, a fingerprint, a sketch
-        or a digest of a text is another one.
-    """
+    """Digest what an analyzer and a hash make of the built-in texts."""
     texts = [*_TEXTS, *_dictionary_text(fingerprinter)]
     simhashes, counts = fingerprinter.fingerprint_many(texts)
     sketched = sketches_and_digests(texts)

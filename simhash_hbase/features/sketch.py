@@ -137,17 +137,7 @@ class Sketched(NamedTuple):
 
 
 def sketches_and_digests(texts: Sequence[str]) -> Sketched:
-    """Sketch and digest texts, normalising each once.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any texts.
-
-    Returns
-    -------
-    Sketched
-    """
+    """Sketch and digest texts, normalising each once."""
     sketches = np.empty((len(texts), SKETCH_WORDS), np.uint64)
     digests: list[bytes] = []
     sizes: list[int] = []
@@ -165,16 +155,6 @@ def sketches_and_digests(texts: Sequence[str]) -> Sketched:
 def sketch_many(texts: Sequence[str]) -> NDArray[np.uint64]:
     """Sketch texts.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Any texts. One that is empty after normalisation has the sketch 0.
-
-    Returns
-    -------
-    ndarray of uint64, shape (texts, 8)
-        512 bits a text, the first bin in the highest bit of the first word.
-
     Examples
     --------
     >>> sketch_many(["天地玄黄", "天地玄黄!"]).shape
@@ -185,16 +165,6 @@ def sketch_many(texts: Sequence[str]) -> NDArray[np.uint64]:
 
 def text_digests(texts: Sequence[str]) -> list[bytes]:
     """Digest normalised texts: equal digests mean equal texts but for case, blanks and punctuation.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Any texts.
-
-    Returns
-    -------
-    list of bytes
-        BLAKE2b, 16 bytes, of the UTF-8 of each normalised text.
 
     Examples
     --------
@@ -214,16 +184,6 @@ def _digest(text: str) -> bytes:
 def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Estimate the Jaccard similarity of sketched texts.
 
-    Parameters
-    ----------
-    a, b : ndarray of uint64, shape (..., 8)
-        Sketches; their shapes are broadcast against each other.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-        1 - hamming / 256, not below 0; the standard error is about .02 at .9 and .03 at .7.
-
     Examples
     --------
     >>> one, other = sketch_many(["天地玄黄宇宙洪荒", "日月盈昃辰宿列张"])
@@ -236,18 +196,6 @@ def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float
 
 def jaccard(a: str, b: str, *, size: int = _SHINGLE) -> float:
     """Compute the exact Jaccard similarity of two texts' character shingles.
-
-    Parameters
-    ----------
-    a, b : str
-        Texts, normalised here.
-    size : int
-        Characters of a shingle; a shorter text is one shingle.
-
-    Returns
-    -------
-    float
-        Shared shingles over all; 1 for two texts that are empty after normalisation.
 
     Examples
     --------

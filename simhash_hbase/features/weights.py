@@ -25,23 +25,7 @@ def _integer_weight(weight: float) -> int:
 
 
 def integer_weights(features: Iterable[Feature]) -> tuple[list[str | int], list[int]]:
-    """Split features from their weights, and these in units of 1/65,536.
-
-    Parameters
-    ----------
-    features : iterable of str, int or (feature, weight)
-        Plain features weigh 1.
-
-    Returns
-    -------
-    names : list of str or int
-    weights : list of int
-
-    Raises
-    ------
-    InvalidArgument
-        A weight is not finite or absurdly large.
-    """
+    """Split features from their weights, and these in units of 1/65,536."""
     names: list[str | int] = []
     weights: list[int] = []
     for feature in features:
@@ -53,15 +37,6 @@ def integer_weights(features: Iterable[Feature]) -> tuple[list[str | int], list[
 
 def count_features(features: Iterable[Feature]) -> int:
     """Count the distinct features whose weights, added up, are not 0.
-
-    Parameters
-    ----------
-    features : iterable of str, int or (feature, weight)
-        Plain features weigh 1; repeated ones add up.
-
-    Returns
-    -------
-    int
 
     Examples
     --------

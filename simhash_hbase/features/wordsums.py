@@ -30,13 +30,7 @@ _MAX_EXACT = float(1 << 52)
 
 
 class _Rows(dict[str, int]):
-    """Rows by token; a token seen for the first time gets one.
-
-    Parameters
-    ----------
-    analyzer : CountingAnalyzer
-        Says which word a token counts for, and its weight.
-    """
+    """Rows by token; a token seen for the first time gets one."""
 
     def __init__(self, analyzer: CountingAnalyzer) -> None:
         super().__init__()
@@ -62,13 +56,7 @@ class _Rows(dict[str, int]):
 
 
 class _Runs(dict[bytes, int]):
-    """Rows by ASCII run; a run of several words has the negative number of a list of rows.
-
-    Parameters
-    ----------
-    rows : _Rows
-        Rows of the tokens.
-    """
+    """Rows by ASCII run; a run of several words has the negative number of a list of rows."""
 
     def __init__(self, rows: _Rows) -> None:
         super().__init__()
@@ -92,17 +80,6 @@ class _Runs(dict[bytes, int]):
 class WordSums:
     """Fingerprints texts by tables of the words seen so far.
 
-    Parameters
-    ----------
-    analyzer : CountingAnalyzer
-        Gives tokens, words and weights.
-    hash : str
-        A hash of strings.
-    seed : int
-        Its seed.
-
-    Notes
-    -----
     The tables start anew after 262,144 words, or 16 million characters of them. Threads take turns.
     """
 
@@ -122,20 +99,7 @@ class WordSums:
         self._places = np.zeros(_FIRST_ROWS, np.int64)
 
     def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Fingerprint texts.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Any texts.
-
-        Returns
-        -------
-        simhashes : ndarray of uint64
-            One a text; 0 for a text without features.
-        features : ndarray of int32
-            How many features of each text count; 0 means that it has no fingerprint.
-        """
+        """Fingerprint texts."""
         features = np.zeros(len(texts), np.int32)
         bits = np.zeros((len(texts), 64), np.bool_)
         with self._lock:

@@ -73,26 +73,7 @@ def rfc3339(ms: int) -> str:
 def make_answers(
     neighbours: Neighbours, entries: Entries, profile: Profile, rule: MatchRule, *, limit: int | None
 ) -> list[Answer]:
-    """Sort hits into answers.
-
-    Parameters
-    ----------
-    neighbours : Neighbours
-        What the search found for `entries`.
-    entries : Entries
-        The queries; a document never matches itself by id.
-    profile : Profile
-        Says what is short, and up to which distance answers are complete.
-    rule : MatchRule
-        The rule that was asked for.
-    limit : int or None
-        Matches an answer at most.
-
-    Returns
-    -------
-    list of Answer
-        One a query.
-    """
+    """Sort hits into answers."""
     answers = []
     complete = rule.match == "distance" and rule.distance <= profile.distance
     sizes = map(profile.is_short, entries.features.tolist(), entries.lengths.tolist())

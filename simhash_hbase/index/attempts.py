@@ -24,19 +24,6 @@ LOOK_S = 20.0
 def attempts(store: Store) -> Iterator[AbstractContextManager[Callable[[], None]]]:
     """Make a read and the write that rests on it again until the write counts.
 
-    Parameters
-    ----------
-    store : Store
-        Takes the write.
-
-    Yields
-    ------
-    context manager
-        For one attempt; each waits longer, and at random, before it. It gives a function to be called when the read was
-        answered.
-
-    Notes
-    -----
     The store repeats by itself what may be repeated, for as long as its own patience lasts. A write that it gives up
     may have taken effect, so only a look helps: the next attempt makes it. Where the look is not answered either, the
     store is gone, and its error is raised; so it is where reads are answered and writes are not, after `LOOK_S`. A

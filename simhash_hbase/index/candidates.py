@@ -39,21 +39,7 @@ NO_PAIRS = Near(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np.uint8))
 
 
 class Candidates:
-    """The block rows of many queries, and the pairs that they make.
-
-    Parameters
-    ----------
-    simhashes : ndarray of uint64, shape (n,)
-        The queries.
-    prefixes : ndarray of uint64, shape (n, tables)
-        Theirs.
-    rows : BlockRows
-        All rows under these prefixes, sorted.
-    truncated : ndarray of bool, shape (n,)
-        For each query: whether a prefix of it held more rows than were read.
-    reach : int
-        Largest distance of a candidate.
-    """
+    """The block rows of many queries, and the pairs that they make."""
 
     def __init__(
         self,
@@ -120,26 +106,6 @@ def find_candidates(
 ) -> Candidates:
     """Scan the tables of many fingerprints.
 
-    Parameters
-    ----------
-    store : Store
-        Holds the block rows.
-    scheme : Scheme
-        The tables.
-    simhashes : ndarray of uint64, shape (n,)
-        The queries.
-    reach : int
-        Largest distance of a candidate.
-    limit : int
-        Rows a prefix at most.
-
-    Returns
-    -------
-    Candidates
-        Complete up to ``scheme.distance`` for queries that are not truncated.
-
-    Notes
-    -----
     One call of ``store.scan``, whatever the number of queries.
     """
     prefixes = scheme.prefixes(simhashes)
@@ -151,22 +117,7 @@ def find_candidates(
 
 
 def find_crowded(scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int) -> NDArray[np.bool_]:
-    """Join fingerprints with each other, without a store, and tell which of them have another one near.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        The tables that join.
-    simhashes : ndarray of uint64, shape (n,)
-        Distinct fingerprints: repeats of one would make pairs by the square of their number.
-    reach : int
-        Largest distance of a pair.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        Whether another one of them is within reach and shares a table.
-    """
+    """Join fingerprints with each other, without a store, and tell which of them have another one near."""
     ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
     last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)) + 1
     stop = np.repeat(last, np.diff(last, prepend=0))
@@ -181,20 +132,7 @@ def find_crowded(scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int) -
 def expand(
     left: NDArray[np.intp], right: NDArray[np.intp], *, at_once: int | None = None
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Expand half-open ranges to pairs.
-
-    Parameters
-    ----------
-    left, right : ndarray of intp, shape (n,)
-        The ranges.
-    at_once : int, optional
-        Pairs at a time; more only where a single range is longer.
-
-    Yields
-    ------
-    (ndarray of intp, ndarray of intp)
-        Of each pair the number of its range, and a position in it.
-    """
+    """Expand half-open ranges to pairs."""
     counts = right - left
     most = at_once or PAIRS_AT_ONCE
     if len(counts) <= most and (counts == 1).all():

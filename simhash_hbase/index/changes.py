@@ -71,25 +71,7 @@ class Change(NamedTuple):
 
 
 def read_states(store: Store, ids: Sequence[str]) -> list[tuple[DocumentState, bytes] | None]:
-    """Read the document cells of ids.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    ids : sequence of str
-        In any order.
-
-    Returns
-    -------
-    list of (DocumentState, bytes) or None
-        For each id the state and its stored bytes, which a compare-and-set expects; None for an id never seen.
-
-    Raises
-    ------
-    CorruptIndex
-        When another id stands under the digest of this one.
-    """
+    """Read the document cells of ids."""
     keys = [(document_row(id_digest(name)), STATE_QUALIFIER) for name in ids]
     cells = store.get(FAMILY_DOCUMENTS, keys)
     return [None if cell is None else (_own(name, cell), cell.value) for name, cell in zip(ids, cells, strict=True)]
@@ -120,23 +102,7 @@ def put_documents(store: Store, profile: Profile, entries: Entries, changes: Seq
 
 
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
-    """Write the document cells: in a store without transactions so that no request of it does harm when it is late.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    changes : sequence of Change
-        No id twice.
-    below : int, optional
-        From `placing.time_to_place`, chosen before the cells were read: the timestamp of first cells.
-        Without it these are compared and set like all others.
-
-    Returns
-    -------
-    list of Change
-        Those that another writer got ahead of.
-    """
+    """Write the document cells: in a store without transactions so that no request of it does harm when it is late."""
     first = [change for change in changes if change.old is None]
     if not isinstance(store, CompareAndSet):
         _put(store, changes)

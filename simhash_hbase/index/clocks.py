@@ -17,44 +17,12 @@ TRIES = 3
 
 
 def cleaning_time(store: Store, now: int) -> int:
-    """Tell the time that deletes go by.
-
-    Parameters
-    ----------
-    store : Store
-        To be cleaned.
-    now : int
-        Milliseconds since 1970, by the clock of this machine.
-
-    Returns
-    -------
-    int
-        The server's time, but for a store that has no server: one folder or process has one clock.
-    """
+    """Tell the time that deletes go by."""
     return now if isinstance(store, Transactional) else server_time(store)
 
 
 def writing_time(store: Store, now: int) -> int:
-    """Bound the time that members and block rows are stamped with.
-
-    Parameters
-    ----------
-    store : Store
-        To be written to.
-    now : int
-        Milliseconds since 1970, by the clock of this machine.
-
-    Returns
-    -------
-    int
-        A minute before the server's time where this machine's clock is farther behind: what `vacuum` has deleted is
-        older than two minutes, so it hides nothing.
-
-    Raises
-    ------
-    StoreTimeout, StoreUnavailable
-        When the server's time is not known, and was not answered three times.
-    """
+    """Bound the time that members and block rows are stamped with."""
     if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
         return now
     for _ in range(TRIES - 1):

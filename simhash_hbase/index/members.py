@@ -50,17 +50,7 @@ class Page(NamedTuple):
 
 
 class Members:
-    """Reads members and document cells, and keeps some for the next part of the same search.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    counts : callable
-        Says what counts.
-    limit : int
-        Members of one fingerprint that `page` reads at most.
-    """
+    """Reads members and document cells, and keeps some for the next part of the same search."""
 
     def __init__(self, store: Store, counts: Counts, *, limit: int) -> None:
         self._store = store

@@ -23,26 +23,7 @@ def read_profile(store: Store) -> Profile: ...
 @overload
 def read_profile(store: Store, *, missing: None) -> Profile | None: ...
 def read_profile(store: Store, *, missing: object = _REQUIRED) -> Profile | None:
-    """Read the profile of the index in a store.
-
-    Parameters
-    ----------
-    store : Store
-        May hold an index.
-    missing : None, optional
-        When given, None is returned where there is no index.
-
-    Returns
-    -------
-    Profile or None
-
-    Raises
-    ------
-    IndexMissing
-        When the store holds no index.
-    CorruptIndex
-        When this version does not understand its profile.
-    """
+    """Read the profile of the index in a store."""
     [cell] = store.get(FAMILY_INDEX, [(index_row(PROFILE), VALUE_QUALIFIER)])
     if cell is not None:
         return Profile.decode(cell.value)
@@ -63,13 +44,7 @@ def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None
 
 
 def read_idf(store: Store, profile: Profile) -> IdfTable | None:
-    """Read the learned table; None for analyzers that have none.
-
-    Raises
-    ------
-    CorruptIndex
-        When it is not the table that the profile names.
-    """
+    """Read the learned table; None for analyzers that have none."""
     if profile.analyzer != "learned":
         return None
     pieces: list[bytes] = []

@@ -27,20 +27,7 @@ FEW = 1
 
 
 def place(store: Store, cells: Sequence[Cell]) -> list[bool]:
-    """Write cells into empty ones and read them back.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    cells : sequence of Cell
-        First document cells, each with its timestamp.
-
-    Returns
-    -------
-    list of bool
-        Whether each one stands; one that does not was covered by another writer, or a delete hides it.
-    """
+    """Write cells into empty ones and read them back."""
     if not cells:
         return []
     store.put(FAMILY_DOCUMENTS, cells)
@@ -54,21 +41,7 @@ def of_token(token: bytes) -> int:
 
 
 def time_to_place(store: Store, count: int) -> int | None:
-    """Choose the timestamp of first cells that hold decisions; to be called before the cells are read.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    count : int
-        Documents at most.
-
-    Returns
-    -------
-    int or None
-        None where nothing is to be placed: the documents are few, the store has transactions or no compare-and-set, or
-        its clock is decades behind.
-    """
+    """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
     if count <= FEW or isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
         return None
     below = time_below(store)

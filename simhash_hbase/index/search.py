@@ -62,25 +62,6 @@ class Neighbours(NamedTuple):
 def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int) -> Neighbours:
     """Find the documents in the index that the rule accepts, for many queries.
 
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    profile : Profile
-        The index's profile; its limits say how much is read.
-    entries : Entries
-        The queries.
-    rule : MatchRule
-        What counts as a near-duplicate.
-    now : int
-        Milliseconds since 1970: a document that expired before does not count.
-
-    Returns
-    -------
-    Neighbours
-
-    Notes
-    -----
     Three rounds of calls: block rows, members, document cells. Where there are more pairs than fit into memory, the
     last two are made again for the next queries.
     """
@@ -102,20 +83,6 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
 def find_nearest(store: Store, profile: Profile, entries: Entries, counts: Counts, offer: Offer) -> None:
     """Find for each document what may decide it under the index's own rule, the nearest first.
 
-    Parameters
-    ----------
-    store, profile
-        The index. Its limits on what a query reads do not apply: nothing is decided on a part of an answer.
-    entries : Entries
-        The documents.
-    counts : callable
-        Says what counts, such as `found_since` makes it.
-    offer : callable
-        Takes each hit of a document in the order of distance and similarity. Once it returns True, only those that are
-        as near and as similar are offered to that document: the earliest of them is its original.
-
-    Notes
-    -----
     Of a fingerprint that more than `FIRST_MEMBERS` documents have, those whose ids have the smallest digests are read
     first. Further ones are read only for documents to which nothing as near has been offered that is enough; for these
     to the last one. So a flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among

@@ -37,23 +37,7 @@ _lock = Lock()
 
 
 def server_time(store: Store) -> int:
-    """Ask for the server's time.
-
-    Parameters
-    ----------
-    store : Store
-        Holds an index.
-
-    Returns
-    -------
-    int
-        Milliseconds: the timestamp that the store's own clock gave to a cell that was written just now.
-
-    Raises
-    ------
-    CorruptIndex
-        When what was written is not there.
-    """
+    """Ask for the server's time."""
     store.put(FAMILY_INDEX, [Cell(_ROW, VALUE_QUALIFIER, b"t")])
     [cell] = store.get(FAMILY_INDEX, [(_ROW, VALUE_QUALIFIER)])
     if cell is None or cell.timestamp is None:
@@ -62,19 +46,7 @@ def server_time(store: Store) -> int:
 
 
 def time_below(store: Store) -> int:
-    """Choose a timestamp below all that the store's own clock gives from now on.
-
-    Parameters
-    ----------
-    store : Store
-        Holds an index.
-
-    Returns
-    -------
-    int
-        Milliseconds, `MARGIN_MS` behind the server's clock and higher than the one before. A reading of that clock is
-        carried on by this machine's own for a minute; where that one stood still, the result is lower, never higher.
-    """
+    """Choose a timestamp below all that the store's own clock gives from now on."""
     reading = _readings.get(store)
     if reading is None or _is_old(reading):
         # Afterwards: the server's clock was at least there when these were read.

@@ -60,33 +60,6 @@ def write_documents(
 ) -> Written:
     """Write documents with the states decided for them.
 
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    profile : Profile
-        The index's profile.
-    entries : Entries
-        The documents; no id twice.
-    outcomes : sequence of Outcome, or None
-        One a document; None adds all.
-    now : int
-        Milliseconds since 1970.
-
-    Returns
-    -------
-    Written
-        Once it is returned, all of the batch is durable as the store defines it, and findable.
-
-    Raises
-    ------
-    InvalidArgument
-        When an id or metadata cannot be kept; see `check_storable`. Nothing is written then.
-    StoreBusy
-        When other writers kept changing the same documents.
-
-    Notes
-    -----
     At most seven calls of the store, whatever the size of the batch, and two more each minute; more where other writers
     change the same documents meanwhile. In a store with transactions it is six, and all of it is one.
     """
@@ -114,22 +87,6 @@ def write_documents(
 def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
     """Remove documents.
 
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    ids : sequence of str
-        In any order; repeats allowed.
-    oldest : int
-        Milliseconds since 1970: a document last seen before counts as gone already.
-
-    Returns
-    -------
-    list of bool
-        Whether the id was there; of a repeated id only the first is true.
-
-    Notes
-    -----
     The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes.
     Block rows stay until `vacuum`.
     """
@@ -155,17 +112,6 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
 def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
     """Write down that documents were seen, where the index lets documents expire.
 
-    Parameters
-    ----------
-    store, profile
-        The index.
-    ids : sequence of str
-        Documents that were offered again, or named as originals.
-    now : int
-        Milliseconds since 1970.
-
-    Notes
-    -----
     Only what was last seen longer ago than a tenth of the time to live is written, all cells of it. A refresh that
     another writer gets ahead of is left out: that writer has seen the document too.
     """
@@ -177,13 +123,7 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
 
 
 def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> set[str]:
-    """Do what `refresh_documents` does, within the caller's transaction if there is one.
-
-    Returns
-    -------
-    set of str
-        Ids that were due, but that another writer has changed meanwhile.
-    """
+    """Do what `refresh_documents` does, within the caller's transaction if there is one."""
     if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
         return set()
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
@@ -215,13 +155,7 @@ def _refreshes(states: Sequence[tuple[DocumentState, bytes] | None], due: range,
 def apply_outcomes(
     store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome], *, now: int
 ) -> list[Change]:
-    """Do what `write_documents` does once, within the caller's transaction.
-
-    Returns
-    -------
-    list of Change
-        What other writers got ahead of; nothing inside a transaction.
-    """
+    """Do what `write_documents` does once, within the caller's transaction."""
     changes = _plan(store, entries, outcomes, range(len(entries)), now, profile.oldest(now))
     return apply_changes(store, profile, entries, changes)
 

@@ -15,22 +15,7 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def read_csv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-    """Read comma separated values.
-
-    Parameters
-    ----------
-    source : Source
-        A file or standard input.
-    options : InputOptions
-        The columns, the encoding.
-    progress : Progress
-        Counts the bytes read.
-
-    Yields
-    ------
-    Document or Reject
-        One a row that is not blank; a row's line is the one where it starts.
-    """
+    """Read comma separated values."""
     return _read(source, options, progress, DELIMITERS["csv"])
 
 

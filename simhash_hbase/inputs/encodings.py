@@ -28,22 +28,6 @@ _NOT_FOR_DOCUMENTS = {"idna", "punycode", "undefined", "unicode_escape", "raw_un
 def checked_codec(name: str) -> str:
     """Return Python's own name of a codec that can read lines.
 
-    Parameters
-    ----------
-    name : str
-        Any name or alias that Python knows.
-
-    Returns
-    -------
-    str
-        ASCII and UTF-8 with a mark become ``utf-8``; UTF-16 without an order is little-endian,
-        since a byte order mark is looked at before the codec is.
-
-    Raises
-    ------
-    InvalidArgument
-        When there is no such codec, or it is not one for text in lines.
-
     Examples
     --------
     >>> checked_codec("GBK"), checked_codec("latin1"), checked_codec("UTF16")
@@ -63,16 +47,6 @@ def checked_codec(name: str) -> str:
 def byte_order_mark(head: bytes) -> tuple[str, int] | None:
     r"""Return the codec that a byte order mark stands for and the mark's length, if there is one.
 
-    Parameters
-    ----------
-    head : bytes
-        At least the first `MARK_BYTES` bytes of the file, or all of a shorter one.
-
-    Returns
-    -------
-    tuple of (str, int), or None
-        The codec and the bytes to skip.
-
     Examples
     --------
     >>> byte_order_mark("\ufeff文".encode("utf-8"))
@@ -86,22 +60,6 @@ def byte_order_mark(head: bytes) -> tuple[str, int] | None:
 
 def undecodable(error: UnicodeError, codec: str, *, before: int = 0, line: int | None = None) -> str:
     r"""Return the reason to refuse bytes that do not decode.
-
-    Parameters
-    ----------
-    error : UnicodeError
-        What the codec raised.
-    codec : str
-        What the bytes should have been; those of `WIDE` come here as UTF-8, so that their positions are unknown.
-    before : int
-        Bytes in front of those that were decoded, such as a byte order mark.
-    line : int, optional
-        The line that the position is in, where a record has several.
-
-    Returns
-    -------
-    str
-        One sentence with the position, where the codec tells it.
 
     Examples
     --------

@@ -22,15 +22,7 @@ _SHOWN_CHARACTERS = 40
 
 
 class Builder:
-    """Makes documents of records by the options; every reader with named fields uses it.
-
-    Parameters
-    ----------
-    options : InputOptions
-        Which fields are what.
-    advise : bool
-        Whether the first record without the field is refused with what to do, for users of the command line.
-    """
+    """Makes documents of records by the options; every reader with named fields uses it."""
 
     def __init__(self, options: InputOptions, *, advise: bool = False) -> None:
         self._options = options
@@ -47,22 +39,7 @@ class Builder:
             self._kind = "features"
 
     def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
-        """Return the document of a record.
-
-        Parameters
-        ----------
-        record : mapping
-            Field names to values as JSON has them.
-        place : Place
-            Where the record starts.
-        raw : bytes
-            The record's own bytes.
-
-        Returns
-        -------
-        Document or Reject
-            The reason names the field.
-        """
+        """Return the document of a record."""
         known = None
         try:
             document_id = known = self._id_of(record, place)
@@ -123,27 +100,7 @@ def name_the_field(options: InputOptions) -> str:
 
 
 def checked_text(value: object, what: str, max_bytes: int = DOCUMENT_BYTES) -> str:
-    """Return the text of a document.
-
-    Parameters
-    ----------
-    value : object
-        What the input has.
-    what : str
-        Its name in a message.
-    max_bytes : int
-        As UTF-8.
-
-    Returns
-    -------
-    str
-        ``value``.
-
-    Raises
-    ------
-    InvalidInput
-        When it is no string, has nothing but blanks, has NUL characters, or is too long.
-    """
+    """Return the text of a document."""
     if not isinstance(value, str):
         raise InvalidInput(f"{what} is not a string but {_json_type(value)}")
     if len(value) * _CHARACTER_BYTES > max_bytes:

@@ -48,21 +48,7 @@ def shown(path: str) -> str:
 
 
 def files(path: str, stdin: str | None = None) -> Iterator[Source]:
-    """Yield the file, or the files below the folder, sorted, hidden ones left out.
-
-    Parameters
-    ----------
-    path : str
-        One of what `expand` returns.
-    stdin : str, optional
-        A copy of standard input to open instead.
-
-    Yields
-    ------
-    Source
-        Links to folders are not followed, so a walk ends. What cannot be read, such as a folder of somebody else's
-        or a link that leads nowhere, has a fault.
-    """
+    """Yield the file, or the files below the folder, sorted, hidden ones left out."""
     if path == STDIN:
         yield Source(STDIN, stdin, STDIN)
     elif os.path.isdir(path):

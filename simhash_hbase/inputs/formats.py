@@ -45,39 +45,14 @@ _KINDS = frozenset(SUFFIXES) - {".txt", ".text", ".json"}
 
 
 def reader_of(name: str) -> Reader:
-    """Return the reader of a format.
-
-    Raises
-    ------
-    MissingExtra
-        When what it needs is not installed.
-    """
+    """Return the reader of a format."""
     module, function = READERS[name]
     reader: Reader = getattr(import_module(f"simhash_hbase.inputs.{module}"), function)
     return reader
 
 
 def format_of(source: Source, options: InputOptions) -> str:
-    """Return the name of the format that a source is read in.
-
-    Parameters
-    ----------
-    source : Source
-        A file of a folder is one text, unless its name or ``options`` says otherwise.
-    options : InputOptions
-        Its format wins over the name.
-
-    Returns
-    -------
-    str
-        A key of `READERS`.
-
-    Raises
-    ------
-    InvalidInput
-        When the name tells nothing, the format is not read, or it has no fields but a field of
-        fingerprints or features is asked for.
-    """
+    """Return the name of the format that a source is read in."""
     name = options.format or _by_name(source)
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:
         raise InvalidInput(f"{source.name}: a text or a page has no field {options.source_field!r}")

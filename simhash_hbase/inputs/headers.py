@@ -34,26 +34,7 @@ class Beginning:
 
 
 def headers(named: Sequence[str], options: InputOptions) -> Iterator[Beginning]:
-    """Look at the sources before they are read.
-
-    Parameters
-    ----------
-    named : sequence of str
-        As for `read`; standard input only where `options` names a copy of it, or its records are no lines.
-    options : InputOptions
-        As for `read`.
-
-    Yields
-    ------
-    Beginning
-        For every file that will be read. One of lines that is empty, cannot be read as text, or is without a usable
-        header, is left out: nothing of it can be kept.
-
-    Raises
-    ------
-    InvalidInput
-        As `read` does for a missing source.
-    """
+    """Look at the sources before they are read."""
     for path in expand(named):
         for source in files(path, options.stdin):
             try:

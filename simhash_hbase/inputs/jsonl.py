@@ -25,22 +25,6 @@ _NOT_LINES = (
 def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
     """Read JSON lines.
 
-    Parameters
-    ----------
-    source : Source
-        A file or standard input.
-    options : InputOptions
-        The fields, the encoding.
-    progress : Progress
-        Counts the bytes read.
-
-    Yields
-    ------
-    Document or Reject
-        One a line that is not blank.
-
-    Notes
-    -----
     A line is decoded whole, not only the fields that are asked for: this costs a fifth of the
     speed, and a line that is accepted is one that any other program can read, too.
     """

@@ -18,12 +18,6 @@ _RECORD = 4
 class InputOptions:
     """How the input is to be read; checked on construction.
 
-    Raises
-    ------
-    InvalidArgument
-        For an unknown format or codec, an empty field name, two sources of the fingerprint, a
-        size below 1.
-
     Examples
     --------
     >>> InputOptions(encoding="gbk").encoding

@@ -21,31 +21,6 @@ def read(
 ) -> Iterator[Record]:
     """Read documents.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        Files, folders (every file below, except hidden ones, by its name: JSON lines, CSV, pages, crawls, Parquet,
-        all else one text), patterns, and ``"-"`` for standard input. ``.gz`` and ``.zst`` are decompressed.
-    options : InputOptions, optional
-        Format, encoding, fields.
-    progress : Progress, optional
-        Its ``bytes_read`` and ``file`` move while the records are taken.
-
-    Returns
-    -------
-    iterator of Document or Reject
-        Bad records and files that break off are rejects; the rest goes on.
-
-    Raises
-    ------
-    InvalidInput
-        At once, before anything is read: a source does not exist, a pattern matches nothing,
-        the format of a file is unknown.
-    MissingExtra
-        At once, too, when a format needs what is not installed.
-
-    Notes
-    -----
     Memory is bounded by the block and the longest record, whatever the input's length. The
     iterator holds one open file and closes it when it is exhausted or closed.
 
@@ -64,23 +39,7 @@ def scan(
     options: InputOptions | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Scanned]:
-    """Read documents, of pages only their bytes: for callers that extract few of them, or in other processes.
-
-    Parameters
-    ----------
-    sources, options, progress
-        As for `read`, which is this and `extract`.
-
-    Returns
-    -------
-    iterator of Document, Page or Reject
-        One for one what `read` yields.
-
-    Raises
-    ------
-    InvalidInput, MissingExtra
-        As `read` does.
-    """
+    """Read documents, of pages only their bytes: for callers that extract few of them, or in other processes."""
     options = options or InputOptions()
     paths = expand(sources)
     for name in _formats(paths, options):

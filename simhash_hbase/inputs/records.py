@@ -9,16 +9,7 @@ Feature = tuple[str | int, float]
 
 
 class Place(NamedTuple):
-    """Where a record starts.
-
-    Parameters
-    ----------
-    file : str
-        The source as it was named, ``"-"`` for standard input.
-    line : int
-        1-based line of the decompressed file, row of a Parquet file, record of a WARC; 0 when the record is the
-        whole file.
-    """
+    """Where a record starts."""
 
     file: str
     line: int

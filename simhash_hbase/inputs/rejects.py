@@ -23,19 +23,6 @@ def repeated_id(document_id: str, place: Place) -> str:
 def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], None]]:
     """Open a file for rejects: ``{"file", "line", "reason", "raw"}``, one a line.
 
-    Parameters
-    ----------
-    path : str
-        Created or overwritten.
-    keep : int
-        Rejects of an earlier run to keep, those at the beginning.
-
-    Yields
-    ------
-    callable
-        Writes one reject. Bytes that are UTF-8 are kept as ``raw``, others in base64 as
-        ``raw_base64``; the id follows where it is known.
-
     Examples
     --------
     >>> import os, pathlib, tempfile

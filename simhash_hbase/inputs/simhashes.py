@@ -14,21 +14,6 @@ _SHOWN = 40
 def parse_simhash(value: str | int) -> int:
     """Read a fingerprint as 16 hex digits, as ``0x…``, as decimal digits or as an integer.
 
-    Parameters
-    ----------
-    value : str or int
-        Sixteen digits are always hexadecimal, also when none is above 9.
-
-    Returns
-    -------
-    int
-        The fingerprint, 0 <= fingerprint < 2**64.
-
-    Raises
-    ------
-    InvalidArgument
-        For anything else.
-
     Examples
     --------
     >>> parse_simhash("00000000000000ff"), parse_simhash("0xff"), parse_simhash("255")

@@ -12,23 +12,7 @@ __all__ = ["STDIN", "Source", "expand", "files", "shown", "source_files", "sourc
 
 
 def expand(named: Sequence[str]) -> list[str]:
-    """Check that every source is there and expand patterns; nothing is opened.
-
-    Parameters
-    ----------
-    named : sequence of str
-        Files, folders, patterns, ``"-"`` once.
-
-    Returns
-    -------
-    list of str
-        Files, folders and ``"-"`` in the order given, matches of a pattern sorted.
-
-    Raises
-    ------
-    InvalidInput
-        When a source does not exist, is neither file nor folder, or a pattern matches nothing.
-    """
+    """Check that every source is there and expand patterns; nothing is opened."""
     if isinstance(named, str):
         raise InvalidInput("sources is a sequence of names, not one string")
     if list(named).count(STDIN) > 1:
@@ -54,44 +38,12 @@ def _matches(name: str) -> list[str]:
 
 
 def source_folders(named: Sequence[str]) -> list[str]:
-    """Return the folders among the sources; all below them is read, except what is hidden.
-
-    Parameters
-    ----------
-    named : sequence of str
-        As for `read`.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    InvalidInput
-        As `read` does for a missing source.
-    """
+    """Return the folders among the sources; all below them is read, except what is hidden."""
     return [path for path in expand(named) if os.path.isdir(path)]
 
 
 def source_files(named: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """List the files of the sources, so that a change between two runs is seen.
-
-    Parameters
-    ----------
-    named : sequence of str
-        As for `read`, without standard input.
-
-    Yields
-    ------
-    (path, size, time of change)
-        In the order of reading; bytes, and nanoseconds since 1970. Paths are as the system names them, which need
-        not be UTF-8.
-
-    Raises
-    ------
-    InvalidInput
-        As `read` does for a missing source.
-    """
+    """List the files of the sources, so that a change between two runs is seen."""
     for path in expand(named):
         for source in files(path):
             if source.path is not None and (status := _status(source.path)) is not None:
@@ -99,23 +51,7 @@ def source_files(named: Sequence[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def total_bytes(named: Sequence[str]) -> int | None:
-    """Return how many bytes the sources have before decompression, for a progress bar.
-
-    Parameters
-    ----------
-    named : sequence of str
-        As for `read`.
-
-    Returns
-    -------
-    int or None
-        None when one of them is a pipe, whose length nobody knows.
-
-    Raises
-    ------
-    InvalidInput
-        As `read` does for a missing source.
-    """
+    """Return how many bytes the sources have before decompression, for a progress bar."""
     total = 0
     for path in expand(named):
         for source in files(path):

@@ -13,22 +13,7 @@ from simhash_hbase.inputs.stream.streams import Progress, Stream, open_stream
 
 
 def read_text_lines(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-    """Read plain text, one document a line, whose id is the file and the line.
-
-    Parameters
-    ----------
-    source : Source
-        A file or standard input.
-    options : InputOptions
-        The encoding.
-    progress : Progress
-        Counts the bytes read.
-
-    Yields
-    ------
-    Document or Reject
-        One a line that is not blank.
-    """
+    """Read plain text, one document a line, whose id is the file and the line."""
     stream = open_stream(source, options, progress)
     if isinstance(stream, str):
         yield Reject(Place(source.name, 0), stream, b"")

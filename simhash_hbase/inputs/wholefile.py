@@ -12,22 +12,7 @@ from simhash_hbase.inputs.stream.streams import Progress, Stream, open_stream, t
 
 
 def read_whole_file(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-    """Read a file as one document, whose id is its path in the folder, or as it was named.
-
-    Parameters
-    ----------
-    source : Source
-        A file or standard input.
-    options : InputOptions
-        The encoding.
-    progress : Progress
-        Counts the bytes read.
-
-    Yields
-    ------
-    Document or Reject
-        Exactly one, at line 0.
-    """
+    """Read a file as one document, whose id is its path in the folder, or as it was named."""
     place = Place(source.name, 0)
     stream = open_stream(source, options, progress)
     if isinstance(stream, str):

@@ -18,27 +18,6 @@ IN_FLIGHT = 3
 def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Chunk]:
     """Fingerprint and sketch a stream of records; pages are extracted where that is done.
 
-    Parameters
-    ----------
-    records : iterable of Document, Page or Reject
-        As `simhash_hbase.inputs.scan` yields them.
-    analysis : Analysis
-        Says how.
-    workers : int
-        Processes; with 1 all is done in this one. Output does not depend on it.
-
-    Yields
-    ------
-    Chunk
-        With `analysed` set; pages without text and documents without features have become rejects.
-
-    Raises
-    ------
-    WorkerLost
-        When the system, or somebody, ended a worker.
-
-    Notes
-    -----
     With several workers the first chunk is done here, so a short input starts no process.
     """
     chunks = _chunks(records)

@@ -87,19 +87,7 @@ class Done(NamedTuple):
 
 
 def analyse_chunk(analysis: Analysis, what: Payload, pages: dict[int, Page]) -> Done:
-    """Extract, fingerprint and sketch the parts of a chunk, in whatever process.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        Says how.
-    what, pages
-        As `Chunk.parts` gives them.
-
-    Returns
-    -------
-    Done
-    """
+    """Extract, fingerprint and sketch the parts of a chunk, in whatever process."""
     if not pages:
         return Done(work(analysis, *what), {})
     made = {at: extract(page) for at, page in pages.items()}

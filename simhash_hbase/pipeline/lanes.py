@@ -32,13 +32,7 @@ class TooMuchWork(SimhashError):
 
 
 class Lane:
-    """A process that does one job at a time, started when the first comes and again when one had to be ended.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        Given to each job.
-    """
+    """A process that does one job at a time, started when the first comes and again when one had to be ended."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -48,24 +42,7 @@ class Lane:
         self._is_closed = False
 
     def call(self, seconds: float, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function of this package with the analysis, in the process; waits for it.
-
-        Parameters
-        ----------
-        seconds : float
-            Of a processor, for the job: neither the start of the process counts nor what else the machine does.
-        function : callable
-            Importable by its name.
-        *arguments
-            What it takes beside the analysis.
-
-        Raises
-        ------
-        TooMuchWork
-            When the time is over.
-        WorkerLost
-            When the process was ended from outside.
-        """
+        """Call a function of this package with the analysis, in the process; waits for it."""
         pipe = self._started() or self._started()
         if pipe is None:
             raise WorkerLost(WORKER_LOST)

@@ -35,15 +35,7 @@ Payload = tuple[str, list[str], list[object], list[dict[str, object] | None] | N
 
 
 class Workers:
-    """A pool of processes.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        Says how; each process has its own copy.
-    processes : int
-        So many at most, started as work comes.
-    """
+    """A pool of processes."""
 
     def __init__(self, analysis: Analysis, processes: int) -> None:
         # Spawned, not forked: a fork would copy this process's connections and locks.
@@ -51,18 +43,7 @@ class Workers:
         self._pool = ProcessPoolExecutor(processes, mp_context=context, initializer=set_up, initargs=(analysis,))
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Have a function of this package, such as `work`, called with the process's analysis.
-
-        Returns
-        -------
-        Future
-            `translated` belongs around asking for its result.
-
-        Raises
-        ------
-        WorkerLost
-            When the system, or somebody, ended a worker.
-        """
+        """Have a function of this package, such as `work`, called with the process's analysis."""
         try:
             with translated(), without_ctrl_c():
                 return self._pool.submit(_call_there, function, *arguments)

@@ -24,26 +24,7 @@ class Bound(NamedTuple):
 
 
 def histogram(name: str, title: str, unit: str, bars: Sequence[Bar], *, bound: Bound | None) -> str:
-    """Draw bars.
-
-    Parameters
-    ----------
-    name : str
-        Unique in the page; a name for CSS.
-    title : str
-        What is counted.
-    unit : str
-        What the ticks are.
-    bars : sequence of Bar
-        At least one.
-    bound : Bound or None
-        Where the rule ends, drawn as a line if it is within the chart.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """Draw bars."""
     most = max(bar.height for bar in bars) or 1
     step = (WIDTH - _LEFT - _RIGHT) / len(bars)
     each = -(-len(bars) // _MOST_TICKS)

@@ -25,17 +25,7 @@ class Decided(msgspec.Struct):
 
 
 def read_decisions(lines: Iterable[bytes]) -> Iterator[Decided]:
-    """Read decisions.
-
-    Parameters
-    ----------
-    lines : iterable of bytes
-        Decisions as JSON lines.
-
-    Yields
-    ------
-    Decided
-    """
+    """Read decisions."""
     return map(msgspec.json.Decoder(Decided).decode, lines)
 
 
@@ -43,18 +33,6 @@ def read_decisions(lines: Iterable[bytes]) -> Iterator[Decided]:
 def duplicate_table(lines: Iterable[bytes]) -> Iterator[sqlite3.Connection]:
     """Make a database of the duplicates among decisions.
 
-    Parameters
-    ----------
-    lines : iterable of bytes
-        Decisions as JSON lines.
-
-    Yields
-    ------
-    sqlite3.Connection
-        With the table ``duplicate (number, of, id, distance, similarity)``, numbered from 1 in the order of the lines.
-
-    Notes
-    -----
     In the folder for temporary files: memory does not grow with the corpus.
     """
     with (

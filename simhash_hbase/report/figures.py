@@ -24,18 +24,7 @@ class Bar(NamedTuple):
 
 
 def distance_bars(database: sqlite3.Connection) -> list[Bar]:
-    """Count duplicates by their distance to what was kept.
-
-    Parameters
-    ----------
-    database : sqlite3.Connection
-        See `duplicate_table`.
-
-    Returns
-    -------
-    list of Bar
-        From distance 0 to the largest, those without duplicates too.
-    """
+    """Count duplicates by their distance to what was kept."""
     counts = dict(database.execute("SELECT distance, COUNT(*) FROM duplicate GROUP BY distance"))
     return [
         Bar(f"distance {distance}", str(distance), counts.get(distance, 0), distance)
@@ -44,18 +33,7 @@ def distance_bars(database: sqlite3.Connection) -> list[Bar]:
 
 
 def similarity_bars(database: sqlite3.Connection) -> list[Bar]:
-    """Count duplicates by their similarity to what was kept, where it is known.
-
-    Parameters
-    ----------
-    database : sqlite3.Connection
-        See `duplicate_table`.
-
-    Returns
-    -------
-    list of Bar
-        Steps of .02 up to 1, which has a bar of its own: most of its texts are the same. Empty without similarities.
-    """
+    """Count duplicates by their similarity to what was kept, where it is known."""
     bins = f"CAST(similarity * {_BINS} + 1e-9 AS INTEGER)"
     counts = dict(
         database.execute(f"SELECT {bins}, COUNT(*) FROM duplicate WHERE similarity IS NOT NULL GROUP BY {bins}")

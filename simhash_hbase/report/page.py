@@ -22,24 +22,7 @@ class Section(NamedTuple):
 
 
 def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object, version: str) -> bytes:
-    """Put a page together.
-
-    Parameters
-    ----------
-    heading, lead, version : str
-        Plain text.
-    sections : sequence of Section
-        Empty ones are left out.
-    data : object
-        For the script; None leaves it out.
-    version : str
-        Of this package.
-
-    Returns
-    -------
-    bytes
-        UTF-8. It loads nothing, and its content security policy lets no script but its own run.
-    """
+    """Put a page together."""
     style, script = resource("page.css").template, resource("page.js").template
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:;"

@@ -41,24 +41,7 @@ class Lists:
 
 
 def make_lists(database: sqlite3.Connection, numbers: Sequence[int], meter: Meter, *, has_texts: bool) -> Lists:
-    """Make the lists.
-
-    Parameters
-    ----------
-    database : sqlite3.Connection
-        See `duplicate_table`; with the texts of the pairs.
-    numbers : sequence of int
-        The pairs; while there is room.
-    meter : Meter
-        Shows how far it is.
-    has_texts : bool
-        Whether the input had texts.
-
-    Returns
-    -------
-    Lists
-        Pairs refer to clusters, and members of clusters to pairs, by their places in the lists.
-    """
+    """Make the lists."""
     pairs: dict[int, dict[str, Any]] = {}
     room = TEXT_BYTES
     for count, number in enumerate(numbers, 1):

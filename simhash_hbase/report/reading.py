@@ -87,28 +87,7 @@ class Text:
 
 
 def read_again(corpus: Corpus, wanted: Sequence[int], database: sqlite3.Connection, meter: Meter) -> Reading:
-    """Read the input beside its decisions.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        What was decided.
-    wanted : sequence of int
-        Numbers of pairs whose texts `text_of` will be asked for.
-    database : sqlite3.Connection
-        See `duplicate_table`; takes the texts.
-    meter : Meter
-        Shows how far it is.
-
-    Returns
-    -------
-    Reading
-
-    Raises
-    ------
-    InvalidInput
-        When input and decisions do not belong together: a file has changed meanwhile.
-    """
+    """Read the input beside its decisions."""
     names = _prepare(database, wanted)
     reading = Reading()
     progress = Progress()
@@ -195,14 +174,6 @@ def _rejected(record: Document | Page, analysis: Analysis) -> Reject:
 
 
 def text_of(database: sqlite3.Connection, name: str) -> Text | None:
-    """Give the text of a document of a wanted pair; None when the input did not have it.
-
-    Parameters
-    ----------
-    database : sqlite3.Connection
-        After `read_again`.
-    name : str
-        The document's id.
-    """
+    """Give the text of a document of a wanted pair; None when the input did not have it."""
     row = database.execute("SELECT text, characters FROM text WHERE id = ?", (name,)).fetchone()
     return Text(*row) if row is not None else None

@@ -7,15 +7,5 @@ __all__ = ["resource"]
 
 
 def resource(name: str) -> Template:
-    """Read a file of this package.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``page.html``.
-
-    Returns
-    -------
-    Template
-    """
+    """Read a file of this package."""
     return Template(files("simhash_hbase.report").joinpath(name).read_text(encoding="utf-8"))

@@ -37,18 +37,7 @@ _CHUNK = re.compile(r".{1,200}?(?:\n\s*|[。！？；…]+[”」』]?\s*|[.!?;]
 
 
 def pair_rows(pieces: Iterable[Piece]) -> list[Row]:
-    """Arrange the pieces of two texts in rows.
-
-    Parameters
-    ----------
-    pieces : iterable of Piece
-        What `word_differences` returned.
-
-    Returns
-    -------
-    list of Row
-        Rows break where both texts do, at the ends of lines and sentences.
-    """
+    """Arrange the pieces of two texts in rows."""
     return list(_cut(_elided(list(_rows(pieces)))))
 
 

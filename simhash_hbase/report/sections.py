@@ -17,22 +17,7 @@ _REASON = 300
 
 
 def figures(reading: Reading, clusters: int, *, has_texts: bool) -> str:
-    """Show what was read, kept and refused.
-
-    Parameters
-    ----------
-    reading : Reading
-        The counts.
-    clusters : int
-        Kept documents that have duplicates.
-    has_texts : bool
-        Whether the input had texts.
-
-    Returns
-    -------
-    str
-        HTML, as all of this module.
-    """
+    """Show what was read, kept and refused."""
     records = reading.kept + reading.duplicates + reading.refused
     kind = "texts and pages" if reading.has_pages else "text"
     of_all = f"of {reading.bytes:,} bytes of {kind}: {_percent(reading.duplicate_bytes, reading.bytes)}"
@@ -152,15 +137,7 @@ def charts(distances: Sequence[Bar], similarities: Sequence[Bar], duplicates: in
 
 
 def lists(clusters: str, pairs: str, distances: Sequence[Bar]) -> str:
-    """Make room for the lists that the script fills.
-
-    Parameters
-    ----------
-    clusters, pairs : str
-        What is shown of all there are.
-    distances : sequence of Bar
-        What can be filtered by.
-    """
+    """Make room for the lists that the script fills."""
     options = (f'<option value="{at}">{escape(bar.label)}</option>' for at, bar in enumerate(distances) if bar.height)
     return resource("lists.html").substitute(clusters=escape(clusters), pairs=escape(pairs), distances="".join(options))
 

@@ -62,17 +62,7 @@ SELECT number FROM (
 
 
 def choose_pairs(database: sqlite3.Connection) -> Selection:
-    """Choose the pairs whose texts are shown.
-
-    Parameters
-    ----------
-    database : sqlite3.Connection
-        See `duplicate_table`.
-
-    Returns
-    -------
-    Selection
-    """
+    """Choose the pairs whose texts are shown."""
     (total,) = database.execute("SELECT COUNT(*) FROM duplicate").fetchone()
     least = database.execute(_LEAST_SIMILAR, (ALL_PAIRS if total <= ALL_PAIRS else LEAST_SIMILAR,))
     numbers = [number for (number,) in least]
@@ -90,24 +80,7 @@ def choose_pairs(database: sqlite3.Connection) -> Selection:
 def list_clusters(
     database: sqlite3.Connection, shown: set[int], *, room: int, size: Callable[[Cluster], int]
 ) -> list[Cluster]:
-    """List the largest clusters, and those of the pairs that are shown.
-
-    Parameters
-    ----------
-    database : sqlite3.Connection
-        See `duplicate_table`.
-    shown : set of int
-        Numbers of pairs that are shown, whose clusters and members must be there.
-    room : int
-        How much the largest clusters may take.
-    size : callable
-        How much one takes.
-
-    Returns
-    -------
-    list of Cluster
-        The largest first; members in the order of the input.
-    """
+    """List the largest clusters, and those of the pairs that are shown."""
     database.execute("CREATE TEMP TABLE shown (number INTEGER PRIMARY KEY)")
     database.executemany("INSERT INTO shown VALUES (?)", [(number,) for number in shown])
     needed = {of for (of,) in database.execute("SELECT DISTINCT of FROM duplicate JOIN shown USING (number)")}

@@ -43,24 +43,6 @@ def write_report(
 ) -> None:
     """Write the report of a corpus that was decided.
 
-    Parameters
-    ----------
-    stream : BinaryIO
-        Takes the page, HTML in UTF-8.
-    corpus : Corpus
-        What was decided.
-    run : Run
-        What to say of the run.
-    meter : Metering
-        Shows how far it is.
-
-    Raises
-    ------
-    InvalidInput
-        When a file of the input has changed since; nothing is written then.
-
-    Notes
-    -----
     Reads the decisions twice and the input once. What grows with the corpus is kept in the folder for temporary files;
     the page is below ten megabytes, whatever the corpus.
     """

@@ -26,17 +26,7 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One choice of blocks.
-
-    Parameters
-    ----------
-    flag : int
-        The flag of its rows, 1 … number of tables.
-    blocks : tuple of int
-        The chosen blocks, counted from the most significant end, from 0.
-    bits : int
-        Bits of the segment that carry information, at most 32.
-    """
+    """One choice of blocks."""
 
     flag: int
     blocks: tuple[int, ...]

@@ -62,26 +62,6 @@ class PlannedScheme:
 def plan_scheme(scheme: Scheme, documents: int, *, compression: str = "NONE") -> PlannedScheme:
     """Compute what a scheme costs for uniform fingerprints.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        What to plan for.
-    documents : int
-        Fingerprints in the index; at least 1.
-    compression : str
-        Codec of the files in HBase: a key of `HBASE_BYTES`.
-
-    Returns
-    -------
-    PlannedScheme
-
-    Raises
-    ------
-    InvalidArgument
-        When `documents` is below 1, or the codec was not measured.
-
-    Notes
-    -----
     Bytes and times are sums of measured constants, one a block row and one a document; they stand at the head of this
     module with their conditions.
 

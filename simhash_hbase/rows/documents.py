@@ -82,11 +82,6 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True):
 def in_force(state: DocumentState) -> DocumentState | None:
     """Say what a document cell means to everyone but claims.
 
-    Returns
-    -------
-    DocumentState or None
-        The cell itself when it holds a decision; of a claim under way the decision before it, if there was one.
-
     Examples
     --------
     >>> old = DocumentState("a", 1, "original", seen=5, stamp=5)
@@ -121,13 +116,7 @@ def encode(record: Member | DocumentState) -> bytes:
 
 
 def decode_member(value: bytes) -> Member:
-    """Decode a member cell.
-
-    Raises
-    ------
-    CorruptIndex
-        When the bytes are no member.
-    """
+    """Decode a member cell."""
     try:
         return _members.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -135,13 +124,7 @@ def decode_member(value: bytes) -> Member:
 
 
 def decode_document(value: bytes) -> DocumentState:
-    """Decode a document cell.
-
-    Raises
-    ------
-    CorruptIndex
-        When the bytes are no document state.
-    """
+    """Decode a document cell."""
     try:
         return _documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -58,15 +58,7 @@ FEW = 64
 
 
 class BlockRows(NamedTuple):
-    """Rows of family ``b``: two arrays of one length, sorted by prefix, then simhash, without repeats.
-
-    Parameters
-    ----------
-    prefixes : ndarray of uint64, shape (n,)
-        ``segment << 8 | flag``.
-    simhashes : ndarray of uint64, shape (n,)
-        The rest of each key.
-    """
+    """Rows of family ``b``: two arrays of one length, sorted by prefix, then simhash, without repeats."""
 
     prefixes: NDArray[np.uint64]
     simhashes: NDArray[np.uint64]
@@ -78,20 +70,7 @@ class BlockRows(NamedTuple):
 
 
 def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
-    """Expand fingerprints to all their block rows.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        Says which tables there are.
-    simhashes : ndarray of uint64, shape (n,)
-        Fingerprints, in any order, repeats allowed.
-
-    Returns
-    -------
-    BlockRows
-        ``tables`` rows for each distinct fingerprint, in byte order.
-    """
+    """Expand fingerprints to all their block rows."""
     ascending = distinct(simhashes)
     # The fingerprints ascend, so rows of one prefix that are in the order of their owners are in byte order.
     prefixes, owners = sort_prefixes(scheme.prefixes(ascending))
@@ -99,18 +78,7 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
 
 
 def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sort integers and drop repeats: what numpy's `unique` does, many times faster for a million of these.
-
-    Parameters
-    ----------
-    values : ndarray of uint64, shape (n,)
-        In any order.
-
-    Returns
-    -------
-    ndarray of uint64
-        Ascending.
-    """
+    """Sort integers and drop repeats: what numpy's `unique` does, many times faster for a million of these."""
     if len(values) <= FEW:
         return np.array(sorted(set(values.tolist())), dtype=U64)
     return drop_repeats(np.sort(values))
@@ -124,20 +92,7 @@ def drop_repeats(ascending: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-    """Sort the prefixes of many fingerprints, and say whose each is.
-
-    Parameters
-    ----------
-    prefixes : ndarray of uint64, shape (n, tables)
-        As `Scheme.prefixes` gives them.
-
-    Returns
-    -------
-    prefixes : ndarray of uint64, shape (n * tables,)
-        Ascending.
-    owners : ndarray of intp, shape (n * tables,)
-        The row that each came from; ascending among equal prefixes.
-    """
+    """Sort the prefixes of many fingerprints, and say whose each is."""
     n, tables = prefixes.shape
     if n > 1 << OWNER_BITS:
         order = np.argsort(prefixes.reshape(-1), kind="stable")
@@ -174,18 +129,7 @@ def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
 
 
 def pack_rows(rows: BlockRows) -> bytes:
-    """Pack block rows one behind the other, 13 bytes each.
-
-    Parameters
-    ----------
-    rows : BlockRows
-        Any order.
-
-    Returns
-    -------
-    bytes
-        ``13 * n`` bytes.
-    """
+    """Pack block rows one behind the other, 13 bytes each."""
     out = np.empty((len(rows.prefixes), BLOCK_ROW_BYTES), dtype=np.uint8)
     out[:, :PREFIX_BYTES] = _big_endian(rows.prefixes)[:, SIMHASH_BYTES - PREFIX_BYTES :]
     out[:, PREFIX_BYTES:] = _big_endian(rows.simhashes)
@@ -193,18 +137,7 @@ def pack_rows(rows: BlockRows) -> bytes:
 
 
 def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
-    """Read what `pack_rows` wrote.
-
-    Parameters
-    ----------
-    packed : bytes
-        A multiple of 13 bytes.
-
-    Returns
-    -------
-    BlockRows
-        In the order of the bytes.
-    """
+    """Read what `pack_rows` wrote."""
     if not len(packed):
         return BlockRows.empty()
     keys = np.frombuffer(packed, dtype=np.uint8).reshape(-1, BLOCK_ROW_BYTES)
@@ -236,23 +169,7 @@ def prefix_stop(prefix: bytes) -> bytes:
 
 
 def id_digest(document_id: str) -> bytes:
-    """Digest an id: 16 bytes of BLAKE2b over its UTF-8.
-
-    Parameters
-    ----------
-    document_id : str
-        An id of any length.
-
-    Returns
-    -------
-    bytes
-        The qualifier of its member cell, and the rest of its document row.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is not Unicode text: a surrogate alone has no UTF-8.
-    """
+    """Digest an id: 16 bytes of BLAKE2b over its UTF-8."""
     try:
         encoded = document_id.encode()
     except UnicodeEncodeError as error:

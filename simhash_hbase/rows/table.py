@@ -56,11 +56,6 @@ class FamilySchema:
 class TableSchema:
     """What may differ from one index's table to another's.
 
-    Raises
-    ------
-    InvalidArgument
-        When a value is out of range.
-
     Examples
     --------
     >>> schema = TableSchema(regions=4, ttl_ms=864_000_000)
@@ -128,20 +123,7 @@ class TableSchema:
 
 
 def shell_script(schema: TableSchema, table: str) -> str:
-    """Write the table as a script for the HBase shell.
-
-    Parameters
-    ----------
-    schema : TableSchema
-        The table.
-    table : str
-        ``table`` or ``namespace:table``.
-
-    Returns
-    -------
-    str
-        For ``hbase shell FILE``.
-    """
+    """Write the table as a script for the HBase shell."""
     families = [f"  {{{_family_words(family)}}},\n" for family in schema.families]
     splits = ", ".join('"' + "".join(f"\\x{byte:02x}" for byte in key) + '"' for key in schema.split_keys)
     ending = f"  {{CONFIGURATION => {{{_words(TABLE_ATTRIBUTES)}}}"
@@ -150,20 +132,7 @@ def shell_script(schema: TableSchema, table: str) -> str:
 
 
 def thrift2_script(schema: TableSchema, table: str) -> str:
-    """Write the table as the one call of HBase's Thrift 2 interface that makes it.
-
-    Parameters
-    ----------
-    schema : TableSchema
-        The table.
-    table : str
-        ``table`` or ``namespace:table``.
-
-    Returns
-    -------
-    str
-        In the names of HBase's own IDL, the values as Python writes them.
-    """
+    """Write the table as the one call of HBase's Thrift 2 interface that makes it."""
     namespace, _, name = table.rpartition(":")
     families = "".join(f"    {_thrift2_family(family)},\n" for family in schema.families)
     attributes = {key.encode(): value.encode() for key, value in TABLE_ATTRIBUTES.items()}

@@ -35,25 +35,7 @@ _LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
 
 def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = None, workers: int = 1) -> FastAPI:
-    """Make the service of an index.
-
-    Parameters
-    ----------
-    index : Index
-        Open; it is not closed with the service.
-    keys : Keyring or None
-        Who may do what; None lets everybody do everything, for a service that only this machine can reach.
-    limits : Limits, optional
-        The defaults where none are given.
-    workers : int
-        Processes that analyse the documents of streams; with 1 a thread does.
-
-    Returns
-    -------
-    FastAPI
-        It starts threads and processes when it is started, and ends them with it. ``app.state.service`` is its
-        `Service`.
-    """
+    """Make the service of an index."""
     limits = limits or Limits()
     metrics = Metrics(index.store)
     index.on_search = metrics.searched

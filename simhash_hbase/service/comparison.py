@@ -11,25 +11,7 @@ __all__ = ["side_by_side"]
 
 
 def side_by_side(analysis: Analysis, a: str, b: str) -> bytes:
-    """Compare two texts, and the words in them.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        Of an index.
-    a, b : str
-        Neither has to be in the index.
-
-    Returns
-    -------
-    bytes
-        JSON: what `explain.compare` tells, the widths of the blocks, and the pieces of `word_differences`.
-
-    Raises
-    ------
-    EmptyDocument
-        When one leaves no feature.
-    """
+    """Compare two texts, and the words in them."""
     sides = [Side.of_text(name, text, analysis) for name, text in (("a", a), ("b", b))]
     record = compare(sides[0], sides[1], analysis.profile)
     pieces = [piece._asdict() for piece in word_differences(a, b)]

@@ -22,13 +22,6 @@ class Connection(Protocol):
 class Connections:
     """All connections of a server.
 
-    Parameters
-    ----------
-    most : int
-        More would take the files that a process may have open.
-
-    Notes
-    -----
     A client is a stranger on a connection until it has presented a key there. When a further connection arrives at a
     full server, the oldest stranger goes, of the address that has most of them: whoever opens connections to keep
     others out pushes out its own. Where all have presented a key, one that waits for its next request goes.

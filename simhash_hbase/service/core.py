@@ -65,17 +65,7 @@ class Service:
         """Of large bodies and lines."""
 
     async def respond(self, request: Request, operation: Operation, *, one: bool = True) -> Response:
-        """Answer a body: JSON at once, lines of JSON as they come.
-
-        Parameters
-        ----------
-        request : Request
-            Its body is not read yet.
-        operation : Operation
-            What is done with it.
-        one : bool
-            Whether a single JSON object is something to answer.
-        """
+        """Answer a body: JSON at once, lines of JSON as they come."""
         if _media(request) in _NDJSON_NAMES:
             _check_plain(request)
             request.state.trail.media = "ndjson"
@@ -88,20 +78,7 @@ class Service:
         return await self.answer(request, operation, operation.item(decode(body)))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
-        """Read a body that is to be one JSON object.
-
-        Parameters
-        ----------
-        request : Request
-            Its body is not read yet.
-        wanted : str
-            The content types that the route takes, for people.
-
-        Raises
-        ------
-        Problem
-            When it is of another type, too large, or late.
-        """
+        """Read a body that is to be one JSON object."""
         _check_plain(request)
         if _media(request) != JSON:
             raise _other_media(wanted)
@@ -149,13 +126,7 @@ class Service:
         return await self.outcome(request, self.engine.run(work))
 
     async def outcome(self, request: Request, work: Awaitable[T]) -> T:
-        """Wait for work of the engine, within the time that a request may take.
-
-        Raises
-        ------
-        Problem
-            For each error of the library, and when the time is over; what was begun then goes on.
-        """
+        """Wait for work of the engine, within the time that a request may take."""
         trail: Trail = request.state.trail
         try:
             async with asyncio.timeout(self.limits.request_s - min(trail.seconds(), self.limits.request_s)):

@@ -32,17 +32,7 @@ WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)
 
 
 class Engine:
-    """Runs work on an index.
-
-    Parameters
-    ----------
-    index : Index
-        Shared by all threads.
-    threads : int
-        Calls of the index at a time.
-    workers : int
-        Processes that analyse the documents of streams; with 1, one thread of this process does.
-    """
+    """Runs work on an index."""
 
     def __init__(self, index: Index, *, threads: int, workers: int) -> None:
         self.index = index
@@ -82,13 +72,7 @@ class Engine:
         return await asyncio.shield(asyncio.wrap_future(self._stats))
 
     async def analyse(self, what: Payload) -> Analysed:
-        """Fingerprint and sketch documents; processes that were ended from outside are replaced once.
-
-        Raises
-        ------
-        WorkerLost
-            When they are ended again.
-        """
+        """Fingerprint and sketch documents; processes that were ended from outside are replaced once."""
         if self._workers <= 1:
             return await asyncio.get_running_loop().run_in_executor(self._analysing, self._analyse_here, what)
         try:
@@ -97,26 +81,7 @@ class Engine:
             return await self._analyse_there(what)
 
     async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function with the analysis in a process where nobody else waits for it.
-
-        Parameters
-        ----------
-        client : str
-            Whose share of these processes it takes.
-        seconds : float
-            For the function; see `Lane.call`.
-        function : callable
-            Importable by its name.
-        *arguments
-            What it takes beside the analysis.
-
-        Raises
-        ------
-        TooMuchWork
-            When the time is over.
-        WorkerLost
-            When the process was ended from outside.
-        """
+        """Call a function with the analysis in a process where nobody else waits for it."""
         ticket = self._lane_shares.ask(client)
         try:
             await ticket.served.wait()
@@ -136,13 +101,7 @@ class Engine:
         return await asyncio.shield(begun)
 
     async def probe(self) -> None:
-        """Ask the store something small.
-
-        Raises
-        ------
-        StoreUnavailable
-            When it does not answer soon.
-        """
+        """Ask the store something small."""
         if self._probe is None or self._probe.done():
             self._probe = self._begin(self._probes, read_profile, self.index.store)
         answer = asyncio.ensure_future(asyncio.wrap_future(self._probe))
@@ -159,14 +118,7 @@ class Engine:
         return len(self._calls)
 
     def close(self, until: float | None = None) -> None:
-        """Wait for what was begun, and end threads and processes; it may be called again.
-
-        Parameters
-        ----------
-        until : float, optional
-            Of `time.monotonic`: what a store has not answered by then goes on, counted by `under_way`. Python waits for
-            such threads before it ends by itself.
-        """
+        """Wait for what was begun, and end threads and processes; it may be called again."""
         for pool in (self._threads, self._probes, self._analysing, self._in_lanes):
             pool.shutdown(wait=False, cancel_futures=True)
         for lane in self._lanes:

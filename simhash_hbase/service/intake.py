@@ -53,17 +53,7 @@ class Turns:
 
 
 class Intake(FlowControl):
-    """The flow control of a connection, which keeps what the parser has not got yet.
-
-    Parameters
-    ----------
-    transport : Transport
-        Of the connection.
-    turns : Turns
-        Of the server.
-    feed : callable
-        Takes a stretch.
-    """
+    """The flow control of a connection, which keeps what the parser has not got yet."""
 
     def __init__(self, transport: asyncio.Transport, turns: Turns, feed: Callable[[bytes], None]) -> None:
         super().__init__(transport)

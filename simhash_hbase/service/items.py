@@ -27,13 +27,7 @@ _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def decode(raw: bytes) -> dict[str, object]:
-    """Read one JSON object.
-
-    Raises
-    ------
-    Problem
-        When it is none; nothing of it is repeated.
-    """
+    """Read one JSON object."""
     try:
         return _decode(raw)
     except msgspec.ValidationError as error:
@@ -47,26 +41,7 @@ def decode(raw: bytes) -> dict[str, object]:
 
 
 def document_or_id(value: dict[str, object], documents: bool, ids: bool, needs_id: bool) -> Item:
-    """Make what is worked on.
-
-    Parameters
-    ----------
-    value : dict
-        ``id``; ``text``, ``simhash`` or ``features``; ``metadata``. Other fields are passed over.
-    documents, ids : bool
-        Whether a document, and whether an id alone, is something to work on.
-    needs_id : bool
-        Whether a document must have one; else it is empty where there is none.
-
-    Returns
-    -------
-    Document or str
-
-    Raises
-    ------
-    Problem
-        Naming the field that is not as it should be.
-    """
+    """Make what is worked on."""
     contents = [name for name in _BUILDERS if name in value] if documents else []
     if len(contents) > 1:
         raise _invalid(f"of {_CONTENTS} one is wanted, not {' and '.join(contents)}")

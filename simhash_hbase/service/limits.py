@@ -12,13 +12,7 @@ LARGE_BYTES = 64 << 10
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The service's limits; checked on construction.
-
-    Raises
-    ------
-    InvalidArgument
-        When one is not above 0.
-    """
+    """The service's limits; checked on construction."""
 
     requests: int = 64
     """Requests under way at a time; one more is told to come back."""

@@ -55,13 +55,7 @@ class Operation:
 
 
 def run_one(index: Index, operation: Operation, item: Item) -> Record:
-    """Do one thing, in this thread.
-
-    Raises
-    ------
-    EmptyDocument
-        When the document leaves no feature.
-    """
+    """Do one thing, in this thread."""
     if isinstance(item, str):
         if operation.on_ids is None:
             raise TypeError(f"{operation.name} takes documents")
@@ -72,25 +66,13 @@ def run_one(index: Index, operation: Operation, item: Item) -> Record:
 
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: tuple[bool, bool, bool]) -> tuple[str, Analysed | None]:
-    """Decode and analyse one JSON object, in a process where nobody else waits for it.
-
-    Returns
-    -------
-    (str, Analysed or None)
-        The id; None where there is nothing else.
-    """
+    """Decode and analyse one JSON object, in a process where nobody else waits for it."""
     item = document_or_id(decode(raw), *wanted)
     return (item, None) if isinstance(item, str) else (item.id, work(analysis, *payload([item])))
 
 
 def run_analysed(index: Index, operation: Operation, analysed: Analysed) -> Record:
-    """Do one thing with a document that was analysed before.
-
-    Raises
-    ------
-    EmptyDocument
-        When the document leaves no feature.
-    """
+    """Do one thing with a document that was analysed before."""
     if operation.on_entries is None:
         raise TypeError(f"{operation.name} takes ids")
     for reason in analysed.refused.values():
@@ -128,15 +110,7 @@ GET = Operation(name="get", on_ids=_get, outcome=lambda record: "found")
 
 
 def query(rule: MatchRule, limit: int) -> Operation:
-    """Make the operation that finds near-duplicates, of documents or of stored ones.
-
-    Parameters
-    ----------
-    rule : MatchRule
-        What counts as one.
-    limit : int
-        Matches an answer at most.
-    """
+    """Make the operation that finds near-duplicates, of documents or of stored ones."""
     return Operation(
         name="query",
         on_entries=partial(_query, rule=rule, limit=limit),

@@ -232,15 +232,7 @@ def problems(*statuses: int, body: bool = True) -> dict[int | str, dict[str, Any
 
 
 def found(name: str, *, lines: str | None = None) -> dict[int | str, dict[str, Any]]:
-    """Describe the answer of a route.
-
-    Parameters
-    ----------
-    name : str
-        Of the component.
-    lines : str, optional
-        Example of the answer to a stream.
-    """
+    """Describe the answer of a route."""
     content: dict[str, Any] = {JSON: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     if lines is not None:
         content[NDJSON] = _lines(name, lines)

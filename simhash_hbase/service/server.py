@@ -24,24 +24,7 @@ SWITCH_S = 0.001
 
 
 def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
-    """Open the socket, which must not be reachable from outside when no keys are asked for.
-
-    Parameters
-    ----------
-    host, port
-        Port 0 takes a free one.
-    has_keys : bool
-        Whether keys are asked for.
-
-    Returns
-    -------
-    socket
-
-    Raises
-    ------
-    InvalidArgument
-        When the address cannot be had, or could be reached from outside without a key.
-    """
+    """Open the socket, which must not be reachable from outside when no keys are asked for."""
     if not has_keys and not is_loopback(host):
         raise InvalidArgument(f"without keys the service is for this machine alone: --host 127.0.0.1, not {host}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -55,23 +38,7 @@ def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
 
 
 def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:
-    """Serve until SIGTERM or SIGINT; then finish what was accepted.
-
-    Parameters
-    ----------
-    app : FastAPI
-        As `create_app` makes it.
-    listener : socket
-        As `listen` opens it.
-    grace_s : float
-        Seconds for requests to finish.
-
-    Returns
-    -------
-    bool
-        Whether the index is free again. Calls that a dead store holds longer than the grace go on: nobody was told that
-        they succeeded, and they end with the process.
-    """
+    """Serve until SIGTERM or SIGINT; then finish what was accepted."""
     service: Service = app.state.service
     # The event loop waits for so long at most for each thread that works on a request, 5 ms by default.
     sys.setswitchinterval(SWITCH_S)

@@ -11,13 +11,6 @@ SHARE = 3 / 4
 class Shares:
     """Places, bytes or processes.
 
-    Parameters
-    ----------
-    most : int
-        The whole amount. A client has three quarters of it at most, or what it asked for first.
-
-    Notes
-    -----
     Belongs to one event loop. Those who wait are served in their order; one that waits for its own share to become
     free holds up nobody else.
     """

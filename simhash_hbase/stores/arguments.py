@@ -12,54 +12,19 @@ CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)
 
 
 def check_positive(name: str, value: int) -> None:
-    """Refuse a limit or a page size below one.
-
-    Parameters
-    ----------
-    name : str
-        What the number is called.
-    value : int
-        The number.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is zero or negative.
-    """
+    """Refuse a limit or a page size below one."""
     if value < 1:
         raise InvalidArgument(f"{name} is {value}: wanted at least 1")
 
 
 def check_cell_family(family: str) -> None:
-    """Refuse a family that holds no cells.
-
-    Parameters
-    ----------
-    family : str
-        Its name.
-
-    Raises
-    ------
-    InvalidArgument
-        When it is not ``d`` or ``m``.
-    """
+    """Refuse a family that holds no cells."""
     if family not in CELL_FAMILIES:
         raise InvalidArgument(f"family {family!r}: cells are kept in {' and '.join(CELL_FAMILIES)}")
 
 
 def check_deletions(cells: Iterable[Cell]) -> None:
-    """Refuse deletions that do not say up to when.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What is to be deleted.
-
-    Raises
-    ------
-    InvalidArgument
-        When one has no timestamp.
-    """
+    """Refuse deletions that do not say up to when."""
     for cell in cells:
         if cell.timestamp is None:
             raise InvalidArgument(f"deleting a cell of row {cell.row.hex()} needs a timestamp up to which to delete")

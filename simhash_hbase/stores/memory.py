@@ -27,13 +27,6 @@ Family = dict[bytes, dict[bytes, Cell]]
 class MemoryStore:
     """Rows in dictionaries, sorted when they are read.
 
-    Parameters
-    ----------
-    clock : callable, optional
-        Returns milliseconds; stamps cells that are written without a timestamp.
-
-    Notes
-    -----
     Implements `Store`, `CompareAndSet` and `Transactional`. Threads may share it: every call holds one lock, and a
     transaction holds it until its end. All is lost when the process ends.
 
@@ -154,13 +147,7 @@ class MemoryStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the store for writing; see `Transactional.transaction`.
-
-        Raises
-        ------
-        InvalidArgument
-            When this thread is inside a transaction already.
-        """
+        """Hold the store for writing; see `Transactional.transaction`."""
         with self._lock:
             if self._undo is not None:
                 raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")

@@ -22,16 +22,6 @@ def _word_splitter() -> re.Pattern[str]:
 def cut_ascii(run: str) -> list[str]:
     """Cut a run of ASCII into the tokens that ``jieba.lcut`` gives, in linear time.
 
-    Parameters
-    ----------
-    run : str
-        A match of `ASCII_RUN`.
-
-    Returns
-    -------
-    list of str
-        Its tokens.
-
     Examples
     --------
     >>> cut_ascii("C++12.1.2-TF-IDF")

@@ -62,30 +62,13 @@ def _dictionary(tokenizer: Any) -> tuple[dict[str, int], int]:  # noqa: ANN401 -
 
 
 def jieba_tokenizer() -> Any:  # noqa: ANN401 - jieba has no types
-    """Give this process's tokenizer, loaded when first asked for.
-
-    Returns
-    -------
-    jieba.Tokenizer
-        With the default dictionary; not to be changed.
-    """
+    """Give this process's tokenizer, loaded when first asked for."""
     with _loading:
         return _loaded_tokenizer()
 
 
 def jieba_file(*names: str) -> Path:
-    """Give the path of a file that jieba ships, such as its dictionary.
-
-    Parameters
-    ----------
-    *names : str
-        Folders and file below jieba's own folder.
-
-    Returns
-    -------
-    Path
-        Where the file lies.
-    """
+    """Give the path of a file that jieba ships, such as its dictionary."""
     # Found, not imported: an index is opened for its digests, and jieba takes a tenth of a second to load.
     found = find_spec("jieba")
     if found is None or found.origin is None:
@@ -94,56 +77,22 @@ def jieba_file(*names: str) -> Path:
 
 
 def dictionary_bytes() -> bytes:
-    """Read jieba's dictionary.
-
-    Returns
-    -------
-    bytes
-        The content of ``dict.txt``.
-    """
+    """Read jieba's dictionary."""
     return jieba_file("dict.txt").read_bytes()
 
 
 @cache
 def dictionary_digest() -> str:
-    """Digest jieba's dictionary, to notice when another version cuts differently.
-
-    Returns
-    -------
-    str
-        BLAKE2b, 16 bytes, of ``dict.txt``, in hexadecimal digits.
-    """
+    """Digest jieba's dictionary, to notice when another version cuts differently."""
     return blake2b(dictionary_bytes(), digest_size=16).hexdigest()
 
 
 def jieba_cut(text: str) -> list[str]:
-    """Cut a text by jieba itself.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    list of str
-        Its tokens.
-    """
+    """Cut a text by jieba itself."""
     tokens: list[str] = jieba_tokenizer().lcut(text)
     return tokens
 
 
 def jieba_model(word: str) -> list[str]:
-    """Cut a run of characters by jieba's hidden Markov model alone.
-
-    Parameters
-    ----------
-    word : str
-        A run that the dictionary does not decide.
-
-    Returns
-    -------
-    list of str
-        Its tokens.
-    """
+    """Cut a run of characters by jieba's hidden Markov model alone."""
     return list(_jieba().finalseg.cut(word))

@@ -55,13 +55,7 @@ def _rjieba_cut() -> Callable[[str], list[str]] | None:
 
 
 def fast_available() -> bool:
-    """Tell whether rjieba is installed, so that ``fast`` is faster than jieba.
-
-    Returns
-    -------
-    bool
-        True if it is.
-    """
+    """Tell whether rjieba is installed, so that ``fast`` is faster than jieba."""
     return _rjieba_cut() is not None
 
 
@@ -77,8 +71,6 @@ class Bag(NamedTuple):
 class FastSegmenter:
     """jieba's token lists, cut by rjieba where the two agree.
 
-    Notes
-    -----
     Made once a process by `segmenter`. Threads may share it: its caches only ever gain entries
     that any thread would compute alike, up to a bound.
     """
@@ -96,18 +88,7 @@ class FastSegmenter:
         self._modelled_words: dict[str, list[str]] = {}
 
     def cut(self, text: str) -> list[str]:
-        """Cut a text into the tokens that ``jieba.lcut`` gives.
-
-        Parameters
-        ----------
-        text : str
-            Any text.
-
-        Returns
-        -------
-        list of str
-            The tokens, blanks and punctuation among them; together they are the text.
-        """
+        """Cut a text into the tokens that ``jieba.lcut`` gives."""
         tokens: list[str] = []
         for piece in pieces(text):
             for number, part in enumerate(_split_rare(piece)):
@@ -115,18 +96,7 @@ class FastSegmenter:
         return tokens
 
     def cut_run(self, run: str) -> list[str]:
-        """Cut one ASCII run, through a cache.
-
-        Parameters
-        ----------
-        run : str
-            A match of `ASCII_RUN`.
-
-        Returns
-        -------
-        list of str
-            Its tokens; not to be changed.
-        """
+        """Cut one ASCII run, through a cache."""
         tokens = self._runs.get(run)
         if tokens is None:
             tokens = cut_ascii(run)
@@ -135,35 +105,11 @@ class FastSegmenter:
         return tokens
 
     def cut_stretches(self, stretches: list[str]) -> list[str]:
-        """Cut several stretches without ASCII, none of which touches an ASCII run in a way that counts.
-
-        Parameters
-        ----------
-        stretches : list of str
-            Runs of Han characters.
-
-        Returns
-        -------
-        list of str
-            The tokens of all, with separators of one character between the stretches.
-        """
+        """Cut several stretches without ASCII, none of which touches an ASCII run in a way that counts."""
         return self._cut_han(_SEPARATOR.join(stretches))
 
     def bag(self, text: str, *, letters: bool) -> "Bag":
-        """Cut a text into a `Bag`, without blanks and punctuation.
-
-        Parameters
-        ----------
-        text : str
-            Any text.
-        letters : bool
-            Whether letters and numbers outside `HAN_RUN` and `ASCII_RUN` count; each is a token.
-
-        Returns
-        -------
-        Bag
-            Its tokens, in any order.
-        """
+        """Cut a text into a `Bag`, without blanks and punctuation."""
         if text.isascii():
             return Bag([], ascii_runs(text))
         parts = pieces(text)
@@ -187,18 +133,7 @@ class FastSegmenter:
         return Bag(tokens, runs)
 
     def needs_order(self, between: list[str], runs: list[str]) -> bool:
-        """Tell whether rule 2 or 3 may apply in a text, so that `cut` must see it whole.
-
-        Parameters
-        ----------
-        between, runs : list of str
-            The text, split at its ASCII runs: ``between`` has one entry more than ``runs``.
-
-        Returns
-        -------
-        bool
-            False if stretches and runs may be cut each for themselves.
-        """
+        """Tell whether rule 2 or 3 may apply in a text, so that `cut` must see it whole."""
         ends = {piece[-2:] for piece in between[:-1]}
         starts = {piece[:2] for piece in between[1:]}
         return not self._suspects.isdisjoint(ends | starts) or self._mixed(between, runs)
@@ -285,16 +220,5 @@ def _singles(tokens: Iterable[str]) -> int:
 
 @cache
 def fast_segmenter() -> FastSegmenter:
-    """Give this process's fast segmenter.
-
-    Returns
-    -------
-    FastSegmenter
-        Made when first asked for.
-
-    Raises
-    ------
-    MissingExtra
-        rjieba is not installed.
-    """
+    """Give this process's fast segmenter."""
     return FastSegmenter()

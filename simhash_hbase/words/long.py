@@ -23,16 +23,6 @@ _split_long_runs = re.compile(f"([{ASCII}]{{{MAX_BLOCK + 1},}}+)").split
 def pieces(text: str) -> list[str]:
     """Cut a text within its overlong blocks.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    list of str
-        Together they are the text. An ASCII run beyond `MAX_BLOCK` is a piece; no other piece holds a longer block.
-
     Examples
     --------
     >>> [len(piece) for piece in pieces("是" * 5000 + "，1" + "a" * 5000)]

@@ -80,17 +80,6 @@ def _has_long_run(text: str) -> bool:
 def bounded_marks(text: str) -> str:
     r"""Cut runs of more than 30 combining marks, as Unicode's stream-safe text format does.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The text itself, or with U+034F behind each 30 marks that others follow; every normal form of it
-        takes linear time.
-
     Examples
     --------
     >>> bounded_marks("e\u0301") == "e\u0301"
@@ -110,18 +99,6 @@ def _with_joiner(match: re.Match[str]) -> str:
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     r"""Normalise a text, in time and memory that grow with its length and no faster.
 
-    Parameters
-    ----------
-    form : str
-        One of Unicode's normal forms.
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        What ``unicodedata.normalize`` gives where no run has more than 30 marks.
-
     Examples
     --------
     >>> normal_form("NFC", "e\u0301") == "é"
@@ -135,18 +112,6 @@ def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
 def pieces(text: str) -> Iterator[str]:
     """Cut a text into pieces that can be normalised and lower-cased each for itself.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Yields
-    ------
-    str
-        About 65,536 characters; together they are the text.
-
-    Notes
-    -----
     A cut is made before a character that joins no other, and behind one that does not touch the lower case of a
     capital sigma. In a run of more than 4,096 characters without such a place, which no language writes, it is made
     where it falls: always at the same place of the same text.

@@ -69,35 +69,13 @@ def _table() -> NDArray[np.uint32]:
 
 
 def code_points(text: str) -> NDArray[np.uint32]:
-    """Give the code points of the normalised text.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    ndarray of uint32
-        One number a character that is left.
-    """
+    """Give the code points of the normalised text."""
     found = list(point_pieces(text))
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 def point_pieces(text: str) -> Iterator[NDArray[np.uint32]]:
-    """Give the code points of the normalised text, a piece at a time: a long text is never held as numbers whole.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Yields
-    ------
-    ndarray of uint32
-        At least one piece; together they are what `code_points` gives.
-    """
+    """Give the code points of the normalised text, a piece at a time: a long text is never held as numbers whole."""
     return map(_piece_points, pieces(text))
 
 
@@ -120,16 +98,6 @@ def _decode(text: str) -> NDArray[np.uint32]:
 def normalize(text: str) -> str:
     """Normalise a text: NFKC, lower case, without blanks, punctuation and symbols.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        Its letters, numbers and marks.
-
     Examples
     --------
     >>> normalize("Ｐython is “sexy”！")
@@ -139,16 +107,5 @@ def normalize(text: str) -> str:
 
 
 def to_text(points: NDArray[np.uint32]) -> str:
-    """Join code points to a string.
-
-    Parameters
-    ----------
-    points : ndarray of uint32
-        Code points.
-
-    Returns
-    -------
-    str
-        One character a code point.
-    """
+    """Join code points to a string."""
     return points.astype("<u4", copy=False).tobytes().decode("utf-32-le")

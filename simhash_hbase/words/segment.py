@@ -52,16 +52,6 @@ class Wording(NamedTuple):
 def cut(text: str) -> list[str]:
     """Cut a text into the tokens that ``jieba.lcut`` gives, as fast as this machine can.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    list of str
-        The tokens, blanks and punctuation among them.
-
     Examples
     --------
     >>> cut("用TF-IDF找T恤，版本12.1.2")
@@ -71,35 +61,12 @@ def cut(text: str) -> list[str]:
 
 
 def cut_run(run: str) -> list[str]:
-    """Cut one ASCII run, through a cache.
-
-    Parameters
-    ----------
-    run : str
-        A match of `ASCII_RUN`.
-
-    Returns
-    -------
-    list of str
-        Its tokens; not to be changed.
-    """
+    """Cut one ASCII run, through a cache."""
     return fast_segmenter().cut_run(run) if fast_available() else cut_ascii(run)
 
 
 def tokens(text: str, wording: Wording) -> list[str]:
     """Cut a text into its tokens, in order.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-    wording : Wording
-        How.
-
-    Returns
-    -------
-    list of str
-        The words and, of what jieba cuts, the blanks and punctuation.
 
     Examples
     --------
@@ -117,22 +84,7 @@ def tokens(text: str, wording: Wording) -> list[str]:
 
 
 def bag(text: str, wording: Wording, *, letters: bool) -> Bag:
-    """Cut a text into its tokens without regard to their order, which is faster than `tokens`.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-    wording : Wording
-        How.
-    letters : bool
-        Whether single letters and numbers that neither jieba nor `unicodewords` takes into a word count.
-
-    Returns
-    -------
-    Bag
-        All tokens that hold a word character, and perhaps others of one character.
-    """
+    """Cut a text into its tokens without regard to their order, which is faster than `tokens`."""
     if wording.words is None:
         return _plain_bag(text, wording.segmenter, letters=letters)
     found = _stretches(text, wording)
@@ -164,23 +116,7 @@ def _plain_cut(text: str) -> list[str]:
 
 
 def segmenter(name: str) -> Callable[[str], list[str]]:
-    """Give a function that cuts text into tokens.
-
-    Parameters
-    ----------
-    name : str
-        ``fast``, or ``jieba`` for jieba itself.
-
-    Returns
-    -------
-    callable
-        From a text to the list of its tokens. ``fast`` is jieba too where rjieba is missing.
-
-    Raises
-    ------
-    InvalidProfile
-        There is no segmenter of this name.
-    """
+    """Give a function that cuts text into tokens."""
     if name not in SEGMENTERS:
         raise InvalidProfile(f"Unknown segmenter {name!r}: choose one of {', '.join(SEGMENTERS)}.")
     return cut if name == "fast" else _plain_cut

@@ -112,18 +112,6 @@ class Stretch(NamedTuple):
 def canonical(text: str, *, folded: bool) -> str:
     r"""Bring a text into the form that is cut into words.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    folded : bool
-        NFKC, but for punctuation, and lower case; else NFC.
-
-    Returns
-    -------
-    str
-        Its normal form, without soft hyphens, joiners and other characters that are not seen.
-
     Examples
     --------
     >>> canonical("ＴＨＥ Ver\xadmögen", folded=True)
@@ -148,16 +136,6 @@ def _unusual_characters(text: str) -> str:
 
 def stretches(text: str) -> Iterator[Stretch]:
     """Find the words of a text that are not jieba's.
-
-    Parameters
-    ----------
-    text : str
-        A `canonical` text.
-
-    Yields
-    ------
-    Stretch
-        In order; what is before the words of all is the text without these words.
 
     Examples
     --------
@@ -189,18 +167,7 @@ def _pairs(run: str) -> list[str]:
 
 
 def bounded_word(word: str) -> str:
-    """Give a word, or what stands for it where it is longer than `MAX_WORD`.
-
-    Parameters
-    ----------
-    word : str
-        Any word.
-
-    Returns
-    -------
-    str
-        Equal for equal words only.
-    """
+    """Give a word, or what stands for it where it is longer than `MAX_WORD`."""
     if len(word) <= MAX_WORD:
         return word
     digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()

@@ -38,19 +38,7 @@ class _Named(NamedTuple):
 
 
 class _Sides:
-    """Finds the documents that A and B name.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        Makes fingerprints.
-    index : Index or None
-        Where ids are looked up.
-    options : dict
-        ``encoding``, ``max_document_bytes``, ``simhash_field``, ``features_field`` and ``text``.
-    output : Output
-        Says what a word was taken for.
-    """
+    """Finds the documents that A and B name."""
 
     def __init__(self, analysis: Analysis, index: Index | None, options: dict[str, Any], output: Output) -> None:
         self._analysis = analysis

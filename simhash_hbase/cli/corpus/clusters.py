@@ -14,21 +14,6 @@ __all__ = ["write_clusters"]
 def write_clusters(lines: Iterable[bytes], path: str) -> int:
     """Group decisions by the document that was kept.
 
-    Parameters
-    ----------
-    lines : iterable of bytes
-        Decisions as JSON lines.
-    path : str
-        Takes a JSON line a cluster: ``{"id", "members": [{"id", "distance", "similarity"}]}``, clusters in the
-        order of their first duplicates, members in input order. Documents without duplicates make none.
-
-    Returns
-    -------
-    int
-        Number of clusters.
-
-    Notes
-    -----
     Grouped on the disk, in the folder for temporary files: memory does not grow with the corpus.
     """
     with duplicate_table(lines) as database:

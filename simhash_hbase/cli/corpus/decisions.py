@@ -75,15 +75,7 @@ class Decisions(Protocol):
 
 
 class PrintedDecisions:
-    """Prints decisions as they come.
-
-    Parameters
-    ----------
-    output : Output
-        Prints them.
-    remember : bool
-        Copy them to a temporary file, so that they can be read again.
-    """
+    """Prints decisions as they come."""
 
     start: Checkpoint | None = None
 
@@ -122,25 +114,6 @@ class PrintedDecisions:
 class FileDecisions:
     """Writes decisions to a file, and beside it a checkpoint after each batch.
 
-    Parameters
-    ----------
-    path : str
-        The file; the checkpoint is beside it, with ``.checkpoint`` behind its name.
-    new : Checkpoint
-        What a run from the beginning starts with: inputs and options.
-    resume : bool
-        Go on where an earlier run was ended.
-
-    Raises
-    ------
-    InvalidArgument
-        When there is a file already and `resume` is false, or it has no checkpoint, or the options are others than the
-        earlier run's.
-    InvalidInput
-        When the input has changed since.
-
-    Notes
-    -----
     The order is: the index commits a batch, its lines reach the disk, then the checkpoint replaces the one before.
     A crash in between leaves lines behind the checkpoint, which a restart cuts; their documents get the decisions
     that the index recorded, so the file ends with the same bytes.
@@ -221,24 +194,7 @@ def checkpoint_path(path: str) -> str:
 
 
 def new_checkpoint(sources: Sequence[str], options: Mapping[str, object]) -> Checkpoint:
-    """Describe a run from its beginning.
-
-    Parameters
-    ----------
-    sources : sequence of str
-        FILE arguments; not standard input.
-    options : mapping
-        What decides the bytes that are written.
-
-    Returns
-    -------
-    Checkpoint
-
-    Raises
-    ------
-    InvalidArgument
-        When standard input is among the sources.
-    """
+    """Describe a run from its beginning."""
     if "-" in sources:
         raise InvalidArgument("--results needs files: standard input cannot be read again after a restart")
     deciding = {name: value for name, value in options.items() if name not in _DECIDE_NOTHING}

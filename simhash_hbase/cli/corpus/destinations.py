@@ -15,23 +15,7 @@ _Identity = tuple[int, int] | str
 
 
 def check_destinations(sources: Sequence[str], written: Mapping[str, str | None]) -> None:
-    """Refuse to write over the input; called before any file is opened for writing.
-
-    Parameters
-    ----------
-    sources : sequence of str
-        FILE arguments.
-    written : mapping
-        Option to the file that it names, or None.
-
-    Raises
-    ------
-    InvalidArgument
-        When a file to be written is one of the input's or would become one, or two options name the same one; links
-        count.
-    InvalidInput
-        When a source is missing.
-    """
+    """Refuse to write over the input; called before any file is opened for writing."""
     read = set(_inputs(sources)) if any(written.values()) else set()
     folders = source_folders(sources) if any(written.values()) else []
     taken: dict[_Identity, str] = {}

@@ -57,28 +57,7 @@ def input_settings(given: dict[str, Any], *, keep_raw: bool = False) -> InputOpt
 
 
 class Documents:
-    """The documents of a command's FILEs.
-
-    Parameters
-    ----------
-    name : str
-        The command, for messages.
-    sources : sequence of str
-        FILE arguments.
-    given : dict
-        What `take_input` took.
-    output : Output
-        Where progress and refused records are told.
-    keep_raw : bool
-        Documents keep the input's own bytes.
-
-    Raises
-    ------
-    InvalidArgument
-        When ``--rejects`` names a file of the input.
-    InvalidInput
-        When a source is missing.
-    """
+    """The documents of a command's FILEs."""
 
     def __init__(
         self, name: str, sources: Sequence[str], given: dict[str, Any], output: Output, *, keep_raw: bool = False
@@ -116,13 +95,7 @@ class Documents:
         return 3 if self.refused else 0
 
     def skip(self, records: int, *, read: int, refused: int) -> None:
-        """Pass over records that an earlier run is done with.
-
-        Parameters
-        ----------
-        records, read, refused : int
-            How many, and how many of them were documents and rejects.
-        """
+        """Pass over records that an earlier run is done with."""
         self.read, self.refused, self._skipped = read, refused, records
 
     def _records(self) -> Iterator[Scanned]:

@@ -61,22 +61,6 @@ def decide_longest(
 ) -> Iterator[tuple[bytes | None, Place, Decision]]:
     """Decide documents by length downwards, ties by input order.
 
-    Parameters
-    ----------
-    parts : iterable of (Entries, list of Document)
-        The corpus in its order.
-    decide : callable
-        Decides a batch.
-    output : Output
-        Shows how far the second pass is.
-
-    Yields
-    ------
-    (bytes or None, Place, Decision)
-        The input's own bytes, where they were kept, their place, and the decision; in input order.
-
-    Notes
-    -----
     About 150 bytes a document, and its metadata and raw bytes, in the folder for temporary files.
     """
     encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(_Row)

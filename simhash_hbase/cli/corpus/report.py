@@ -22,18 +22,7 @@ def partial_report(path: str) -> str:
 
 @contextmanager
 def open_report(path: str | None) -> Iterator[BinaryIO | None]:
-    """Open the file for a report, before the work that it is about: a folder that is missing is seen at once.
-
-    Parameters
-    ----------
-    path : str or None
-        Replaced at the end and as a whole, if nothing failed; a device is written to.
-
-    Yields
-    ------
-    BinaryIO or None
-        None without a path.
-    """
+    """Open the file for a report, before the work that it is about: a folder that is missing is seen at once."""
     if path is None:
         yield None
         return
@@ -54,20 +43,6 @@ def open_report(path: str | None) -> Iterator[BinaryIO | None]:
 
 
 def tell_report(stream: BinaryIO, corpus: Corpus, url: str, options: dict[str, Any], output: Output) -> None:
-    """Write the report of a run that is done.
-
-    Parameters
-    ----------
-    stream : BinaryIO
-        Of `open_report`.
-    corpus : Corpus
-        What was decided.
-    url : str
-        Address of the index.
-    options : dict
-        Of `dedup`.
-    output : Output
-        Shows how far it is.
-    """
+    """Write the report of a run that is done."""
     run = Run(index=secretless(url), time=datetime.now(UTC), keep=options["keep"], dry=options["dry_run"])
     write_report(stream, corpus, run, meter=output.meter)

@@ -27,11 +27,6 @@ def texts_of(sources: Sequence[str], settings: InputOptions, output: Output) -> 
     """Read texts to learn from, as many as are learned from; what cannot be read is counted and told.
 
     Pages are extracted as they come into the sample, so of a million some 20,000.
-
-    Raises
-    ------
-    InvalidInput
-        At the end, when there was none.
     """
     sample: Reservoir[str] = Reservoir(limit=LEARN_FROM)
     refused, first = 0, ""

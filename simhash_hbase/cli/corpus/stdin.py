@@ -18,25 +18,7 @@ __all__ = ["spooled"]
 
 @contextmanager
 def spooled(files: tuple[str, ...], *, wanted: bool) -> Iterator[str | None]:
-    """Copy standard input to a temporary file where it is among the sources and will be read twice.
-
-    Parameters
-    ----------
-    files : tuple of str
-        FILE arguments.
-    wanted : bool
-        False leaves standard input alone.
-
-    Yields
-    ------
-    str or None
-        The copy; None where there is none.
-
-    Raises
-    ------
-    InvalidArgument
-        When another source is a pipe, which cannot be read twice.
-    """
+    """Copy standard input to a temporary file where it is among the sources and will be read twice."""
     if wanted:
         _check_files(files)
     if not wanted or "-" not in files:

@@ -25,24 +25,6 @@ TABLES = 10
 def comparison(a: Side, b: Side, record: Mapping[str, Any], profile: Profile, width: int) -> Iterator[RenderableType]:
     """Draw what `simhash_hbase.compare.explain.compare` found.
 
-    Parameters
-    ----------
-    a, b : Side
-        The documents.
-    record : mapping
-        What was found.
-    profile : Profile
-        Its blocks and its rule.
-    width : int
-        Columns of the terminal.
-
-    Yields
-    ------
-    RenderableType
-        What rich prints, from top to bottom.
-
-    Notes
-    -----
     Nothing is told by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
     """
     yield _heads(a, b)

@@ -12,13 +12,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(KeyboardInterrupt):
-    """SIGTERM or SIGHUP has come; raised where the work is, as Ctrl-C is.
-
-    Parameters
-    ----------
-    number : int
-        Of the signal.
-    """
+    """SIGTERM or SIGHUP has come; raised where the work is, as Ctrl-C is."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -27,13 +21,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP raise in the block, so that it closes and removes what it opened.
-
-    Raises
-    ------
-    Stopped
-        When SIGTERM or SIGHUP came. A process that was started to ignore one of them still does.
-    """
+    """Let Ctrl-C, SIGTERM and SIGHUP raise in the block, so that it closes and removes what it opened."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -59,13 +47,7 @@ def _stop(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """Put a signal that would end the block off until it is done; a second Ctrl-C ends it at once.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After the block, or in it when Ctrl-C came twice; `Stopped` for other signals.
-    """
+    """Put a signal that would end the block off until it is done; a second Ctrl-C ends it at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

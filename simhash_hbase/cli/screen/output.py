@@ -28,8 +28,6 @@ ROWS_A_TABLE = 1_000
 class Output:
     """Where and how a command prints.
 
-    Notes
-    -----
     As a context it prints, whatever happens inside, what was finished before. Lines are buffered; `flush` is called
     after each batch, so that what was printed was acknowledged and a pipe's reader sees it soon.
     """
@@ -137,23 +135,7 @@ class Output:
     def meter(
         self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0
     ) -> Iterator[Meter]:
-        """Show how far something is, on standard error.
-
-        Parameters
-        ----------
-        name : str
-            Of what is done.
-        total : float, optional
-            What it is shown to have done at the end, such as the bytes of the input.
-        noun : str
-            What is counted.
-        count : int
-            How many were done before.
-
-        Yields
-        ------
-        Meter
-        """
+        """Show how far something is, on standard error."""
         if self.quiet:
             yield Silent()
         elif self._is_terminal():

@@ -8,13 +8,6 @@ _PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "p
 def counted(count: int, noun: str) -> str:
     """Write a count.
 
-    Parameters
-    ----------
-    count : int
-        How many.
-    noun : str
-        Its plural; what is none that is known here, such as *refused*, stays as it is.
-
     Examples
     --------
     >>> counted(1, "duplicates"), counted(1_200, "duplicates"), counted(1, "refused")

@@ -45,19 +45,7 @@ class Silent:
 
 
 class Pace:
-    """How fast things go, by the last half minute.
-
-    Parameters
-    ----------
-    total : float or None
-        What `done` reaches at the end, such as the input's bytes; None when nobody knows.
-    noun : str
-        What is counted.
-    count : int
-        How many were done before.
-    clock : callable
-        Seconds.
-    """
+    """How fast things go, by the last half minute."""
 
     def __init__(
         self, total: float | None, noun: str, *, count: int = 0, clock: Callable[[], float] = monotonic
@@ -104,19 +92,7 @@ class Pace:
 
 
 class Lines:
-    """Says once a minute how far it is.
-
-    Parameters
-    ----------
-    name : str
-        Of what is done, in front of each line.
-    pace : Pace
-        Counts.
-    say : callable
-        Prints a line.
-    clock : callable
-        Seconds.
-    """
+    """Says once a minute how far it is."""
 
     def __init__(self, name: str, pace: Pace, say: Say, clock: Callable[[], float] = monotonic) -> None:
         self._name = name
@@ -160,23 +136,7 @@ class Bar:
 
 @contextmanager
 def live_bar(name: str, total: float | None, pace: Pace, console: Console) -> Iterator[Bar]:
-    """Show a bar on a terminal, which is gone afterwards.
-
-    Parameters
-    ----------
-    name : str
-        Of what is done.
-    total : float or None
-        Without one the bar only says that something goes on.
-    pace : Pace
-        Counts.
-    console : Console
-        The terminal.
-
-    Yields
-    ------
-    Bar
-    """
+    """Show a bar on a terminal, which is gone afterwards."""
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[said]}"))
     with Progress(
         *columns, console=console, transient=True, expand=True, redirect_stdout=False, redirect_stderr=False

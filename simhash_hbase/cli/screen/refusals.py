@@ -15,13 +15,7 @@ _KNOWN_REASONS = 1_000
 
 
 class Refusals:
-    """Reports refused records.
-
-    Parameters
-    ----------
-    output : Output
-        Where they are reported.
-    """
+    """Reports refused records."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

@@ -6,15 +6,6 @@ __all__ = ["sentence_of"]
 def sentence_of(error: BaseException) -> str:
     """Write an error as one sentence.
 
-    Parameters
-    ----------
-    error : BaseException
-        The system's errors name their place first, as messages of other programs do.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> sentence_of(FileNotFoundError(2, "No such file or directory", "a.jsonl"))

@@ -48,8 +48,6 @@ class _Named(io.FileIO):
 def set_up_streams() -> None:
     """Replace standard input and output of this process, and have standard error write whatever it is given.
 
-    Notes
-    -----
     Only the process's own are replaced: what a caller put in their place is the caller's.
     """
     if sys.stdout is sys.__stdout__:

@@ -44,19 +44,7 @@ def record_table(record: Mapping[str, object]) -> Table:
 
 
 def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds: float) -> Table:
-    """Make the table that a command ends with.
-
-    Parameters
-    ----------
-    name : str
-        The command.
-    documents : int
-        How many it did.
-    counts : mapping
-        Name to how many of them, or how many more were refused.
-    seconds : float
-        How long it took, more than 0.
-    """
+    """Make the table that a command ends with."""
     table = Table.grid(padding=(0, 2))
     table.add_column()
     table.add_column(justify="right")
@@ -72,13 +60,7 @@ def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds:
 
 
 def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
-    """Print on standard output as wide as the terminal is; for a pipe, whose reader has no width, never narrow.
-
-    Parameters
-    ----------
-    draw : callable
-        Makes what is printed, for so many columns.
-    """
+    """Print on standard output as wide as the terminal is; for a pipe, whose reader has no width, never narrow."""
     console = Console(file=sys.stdout)
     if not console.is_terminal:
         console.width = max(console.width, PIPE_COLUMNS)

@@ -37,20 +37,7 @@ class CountingAnalyzer(Analyzer, Protocol):
 
 
 def weigh_tokens(analyzer: CountingAnalyzer, tokens: Iterable[str]) -> list[tuple[str, float]]:
-    """Weigh the words of a token list as an analyzer does.
-
-    Parameters
-    ----------
-    analyzer : CountingAnalyzer
-        Says which tokens count, for which word, and its weight.
-    tokens : iterable of str
-        Tokens of one document.
-
-    Returns
-    -------
-    list of (str, float)
-        The heaviest first, ties by the word.
-    """
+    """Weigh the words of a token list as an analyzer does."""
     words = Counter(map(analyzer.word, tokens))
     weights = [(word, count * analyzer.word_weight(word)) for word, count in words.items() if word]
     weights.sort(key=lambda pair: (-pair[1], pair[0]))

@@ -13,13 +13,7 @@ __all__ = ["WordedAnalyzer"]
 
 @dataclass(frozen=True, kw_only=True)
 class WordedAnalyzer(ABC):
-    """A `CountingAnalyzer` of a segmenter's tokens; what counts, and for how much, is its subclass's.
-
-    Raises
-    ------
-    InvalidProfile
-        A field is out of range.
-    """
+    """A `CountingAnalyzer` of a segmenter's tokens; what counts, and for how much, is its subclass's."""
 
     letters: ClassVar[bool]
     """Whether single letters and numbers that belong to no word count."""
@@ -39,18 +33,7 @@ class WordedAnalyzer(ABC):
         check_words(self.words)
 
     def features(self, text: str) -> list[tuple[str, float]]:
-        """List the words of a text and their weights.
-
-        Parameters
-        ----------
-        text : str
-            Any text.
-
-        Returns
-        -------
-        list of (str, float)
-            The heaviest first, ties by the word.
-        """
+        """List the words of a text and their weights."""
         return weigh_tokens(self, tokens(text, self._wording))
 
     def bag(self, text: str) -> Bag:

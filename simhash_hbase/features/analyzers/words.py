@@ -21,20 +21,6 @@ def learned_word(token: str, words: str | None) -> str | None:
 def word_tokens(text: str, *, segmenter: str = "fast", words: str | None = WORDS) -> list[str]:
     """List the tokens of a text that `LearnedAnalyzer` counts: what its idf table is learned from.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    segmenter : str
-        ``fast`` or ``jieba``.
-    words : str, optional
-        Version of words, as in a profile.
-
-    Returns
-    -------
-    list of str
-        Every token that holds a word character, lower-cased, in order.
-
     Examples
     --------
     >>> word_tokens("我爱 HBase！")
@@ -46,19 +32,6 @@ def word_tokens(text: str, *, segmenter: str = "fast", words: str | None = WORDS
 
 def word_set(text: str, *, segmenter: str = "fast", words: str | None = WORDS) -> set[str]:
     """Collect the different words of `word_tokens`, without their order: several times faster.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-    segmenter : str
-        ``fast`` or ``jieba``.
-    words : str, optional
-        Version of words, as in a profile.
-
-    Returns
-    -------
-    set of str
 
     Examples
     --------

@@ -14,29 +14,7 @@ __all__ = ["claim_in_transaction"]
 
 
 def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> list[Decision]:
-    """Decide and write a batch inside one transaction.
-
-    Parameters
-    ----------
-    store : Store
-        Implements `Transactional`.
-    profile : Profile
-        The index's profile.
-    entries : Entries
-        Documents, no id twice; the earlier ones come first.
-    now : int
-        Milliseconds since 1970.
-
-    Returns
-    -------
-    list of Decision
-        One a document, durable as the store defines it.
-
-    Raises
-    ------
-    StoreBusy
-        When the store had to grow too often.
-    """
+    """Decide and write a batch inside one transaction."""
     deduplicator = Deduplicator(store, profile)
     for attempt in attempts(store):
         with attempt:

@@ -126,15 +126,7 @@ def key_of(state: DocumentState) -> tuple[tuple[int, int], bytes]:
 
 
 class Watch:
-    """Since when other writers' cells are as they are, by this process's own clock.
-
-    Parameters
-    ----------
-    lease_s : float
-        Seconds after which an unchanged cell is taken for a crashed writer's.
-    timer : Timer
-        The clock.
-    """
+    """Since when other writers' cells are as they are, by this process's own clock."""
 
     def __init__(self, lease_s: float, timer: Timer) -> None:
         self._lease_s = lease_s

@@ -24,16 +24,7 @@ STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
 
 
 def commit(run: Run, wanted: Wanted) -> None:
-    """Change the own cells of claims, all in one round of calls.
-
-    Parameters
-    ----------
-    run : Run
-        The batch.
-    wanted : sequence of (Claim, DocumentState)
-        What each cell is to become. A claim whose cell did go on to its next step; one that was refused, or
-        not answered, goes where its own cell says.
-    """
+    """Change the own cells of claims, all in one round of calls."""
     for claim, new in wanted:
         claim.stamp = max(claim.stamp, new.stamp)
     placed = [can_be_placed(run, *each) for each in wanted]

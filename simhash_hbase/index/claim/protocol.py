@@ -33,34 +33,6 @@ def claim_by_protocol(
 ) -> list[Claimed]:
     """Decide and write a batch by compare-and-set.
 
-    Parameters
-    ----------
-    store : SwappingStore
-        Holds the index.
-    profile : Profile
-        The index's profile.
-    entries : Entries
-        Documents, no id twice; of near copies among them the earlier ones come first.
-    clock : callable
-        Milliseconds since 1970, later with every call. It orders claims, and nothing else depends on it.
-    timer : Timer
-        Measures leases and waits.
-    deadline_s : float, optional
-        Seconds after which what is not decided is given up.
-
-    Returns
-    -------
-    list of Decision or ClaimContended
-        One a document.
-
-    Raises
-    ------
-    StoreTimeout, StoreUnavailable
-        When the store does not answer for longer than it repeats its calls. What was decided by then stays, and is
-        told when the documents are claimed again.
-
-    Notes
-    -----
     For a batch of new documents: two queries, two rounds of compare-and-set, and the writes of `add` between them. A
     process that ends in the middle leaves claims that others give up after the profile's lease.
     """

@@ -38,19 +38,7 @@ class Option(NamedTuple):
 
 
 class Batch:
-    """The undecided documents of one batch, and everything they are compared with.
-
-    Parameters
-    ----------
-    entries : Entries
-        The documents; no id twice.
-    states : sequence of DocumentState or None
-        What is in force for their ids.
-    profile : Profile
-        Its rule decides.
-    now : int
-        Milliseconds since 1970.
-    """
+    """The undecided documents of one batch, and everything they are compared with."""
 
     def __init__(self, entries: Entries, states: Sequence[DocumentState | None], profile: Profile, now: int) -> None:
         self.entries = entries

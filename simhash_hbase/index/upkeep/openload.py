@@ -23,23 +23,7 @@ class OpenLoad(msgspec.Struct, frozen=True):
 
 
 def read_open_load(store: Store) -> OpenLoad | None:
-    """Read which load is under way.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-
-    Returns
-    -------
-    OpenLoad or None
-        None when there is none, or the last one was finished.
-
-    Raises
-    ------
-    CorruptIndex
-        When the row does not decode.
-    """
+    """Read which load is under way."""
     [cell] = store.get(FAMILY_INDEX, [(_ROW, VALUE_QUALIFIER)])
     if cell is None:
         return None
@@ -51,27 +35,7 @@ def read_open_load(store: Store) -> OpenLoad | None:
 
 
 def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
-    """Open a load.
-
-    Parameters
-    ----------
-    store : Store
-        Holds the index.
-    token : str
-        Of this load.
-    take_over : bool
-        Go ahead although another one was left open.
-
-    Returns
-    -------
-    int
-        The server's time, milliseconds.
-
-    Raises
-    ------
-    StoreBusy
-        When another load is open.
-    """
+    """Open a load."""
     found = read_open_load(store)
     if found is not None and found.token != token and not take_over:
         raise StoreBusy(

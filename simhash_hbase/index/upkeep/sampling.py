@@ -29,16 +29,6 @@ class Slice(NamedTuple):
 def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
     r"""Turn the first keys of regions into ranges of prefixes.
 
-    Parameters
-    ----------
-    starts : sequence of bytes
-        Sorted; the first one is empty.
-
-    Returns
-    -------
-    list of (int, int)
-        Half-open, one a region, covering all prefixes; empty for one that begins and ends within a prefix.
-
     Examples
     --------
     >>> region_bounds([b"", b"\x80"]) == [(0, 1 << 39), (1 << 39, 1 << 40)]
@@ -54,18 +44,7 @@ def whole_slices(bounds: Sequence[Bounds]) -> list[Slice]:
 
 
 def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
-    """Choose a 64th of every region, anew each time, spread over 64 places of the key space or more.
-
-    Parameters
-    ----------
-    bounds : sequence of (int, int)
-        Of the regions.
-
-    Returns
-    -------
-    list of Slice
-        In the order of the keys.
-    """
+    """Choose a 64th of every region, anew each time, spread over 64 places of the key space or more."""
     places = -(-STRETCHES // len(bounds))
     return [part for number, (start, stop) in enumerate(bounds) for part in _sampled(number, start, stop, places)]
 

@@ -94,22 +94,6 @@ class Stats:
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | None = None) -> Stats:
     """Count documents, rows and bytes.
 
-    Parameters
-    ----------
-    store, profile
-        The index.
-    exact : bool
-        Read everything; else 1/64 of each region, unless the index is small.
-    watch : callable, optional
-        Told how far it is where everything is read; see `Watch`.
-
-    Returns
-    -------
-    Stats
-        Of a sample, the counts are scaled up and `exact` is false.
-
-    Notes
-    -----
     A sample is chosen at random anew each time. A store that reads no ranges tells documents, rows and bytes only, from
     its own counters.
     """

@@ -23,15 +23,7 @@ Counts = defaultdict[int, float]
 
 
 class Tally:
-    """Counts, each weighted by what its slice stands for.
-
-    Parameters
-    ----------
-    profile : Profile
-        Of the index; its limits say what is too much.
-    watch : callable, optional
-        Told how far reading is; see `Watch`.
-    """
+    """Counts, each weighted by what its slice stands for."""
 
     def __init__(self, profile: Profile, watch: Watch | None = None) -> None:
         self._profile = profile

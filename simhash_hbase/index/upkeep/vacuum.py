@@ -44,21 +44,6 @@ class Vacuumed:
 def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = None) -> Vacuumed:
     """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
 
-    Parameters
-    ----------
-    store, profile
-        The index.
-    now : int
-        Milliseconds since 1970. Where a server stamps the cells, its time is taken instead.
-    watch : callable, optional
-        Told how far it is; see `Watch`.
-
-    Returns
-    -------
-    Vacuumed
-
-    Notes
-    -----
     Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
     transactions each page is read again and cleaned inside one; elsewhere nothing younger than the grace period, or
     two minutes, is touched, and rows whose members appeared meanwhile are put back.

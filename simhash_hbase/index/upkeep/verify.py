@@ -94,13 +94,7 @@ class Times(NamedTuple):
 
 
 def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[DocumentState]]:
-    """Read all document cells, a page at a time, in the order of the ids' digests.
-
-    Raises
-    ------
-    CorruptIndex
-        When one does not decode.
-    """
+    """Read all document cells, a page at a time, in the order of the ids' digests."""
     walk = Walk(watch, passes=1)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
@@ -110,24 +104,6 @@ def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[Do
 def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Watch | None = None) -> Verified:
     """Check that rows, members and document cells agree.
 
-    Parameters
-    ----------
-    store, profile
-        The index.
-    now : int
-        Milliseconds since 1970.
-    repair : bool
-        Complete or remove what is wrong. What is only left over stays: a writer may be about to name it. A document
-        whose member is lost gets one without sketch and metadata, so it is judged by distance from then on.
-    watch : callable, optional
-        Told how far it is; see `Watch`.
-
-    Returns
-    -------
-    Verified
-
-    Notes
-    -----
     Memory is bounded by a page. While others write, what they are in the middle of may be counted.
     """
     result = Verified()

@@ -20,15 +20,7 @@ Watch = Callable[[int, float], None]
 
 
 class Walk:
-    """Tells a watcher how far it is after every page.
-
-    Parameters
-    ----------
-    watch : callable or None
-        The watcher.
-    passes : int
-        How often the keys are gone through.
-    """
+    """Tells a watcher how far it is after every page."""
 
     def __init__(self, watch: Watch | None, *, passes: int = 2) -> None:
         self._watch = watch
@@ -44,17 +36,7 @@ class Walk:
         return self.pages(pages, _last_row, before=before)
 
     def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, bytes]], *, before: int = 0) -> Iterator[T]:
-        """Hand on pages in the order of their keys.
-
-        Parameters
-        ----------
-        pages : iterable
-            None of them empty.
-        last : callable
-            Tells the number of keys in a page and the last of them, or its beginning.
-        before : int
-            So many passes were made before.
-        """
+        """Hand on pages in the order of their keys."""
         for page in pages:
             yield page
             count, key = last(page)

@@ -25,26 +25,6 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 def undo(content: bytes, codings: Sequence[str], limit: int) -> bytes:
     r"""Return a page as it was before HTTP's codings.
 
-    Parameters
-    ----------
-    content : bytes
-        As it came.
-    codings : sequence of str
-        ``gzip``, ``deflate``, ``br``, ``zstd``, ``chunked``, in the order in which they were applied.
-    limit : int
-        Bytes at most.
-
-    Returns
-    -------
-    bytes
-        Where it does not look like a coding, it is taken as it is: crawlers store what they have decoded under the
-        server's own headers.
-
-    Raises
-    ------
-    InvalidInput
-        When a coding is unknown, its data is damaged or cut off, or the page is too long.
-
     Examples
     --------
     >>> undo(b"5\r\nhello\r\n0\r\n\r\n", ["chunked"], 100), undo(b"<p>", ["gzip"], 100)

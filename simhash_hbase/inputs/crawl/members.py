@@ -51,22 +51,7 @@ Piece = bytes | Member | End | Damage
 
 
 def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> Iterator[Piece]:
-    """Decompress a file as it needs, whatever its name says; damage costs a gzip member.
-
-    Parameters
-    ----------
-    chunks : iterable of bytes
-        The file: gzip, Zstandard or neither.
-    block_bytes : int
-        No block of gzip is longer.
-    named_gzip : bool
-        Whether the name says gzip, for a file whose beginning is damaged.
-
-    Yields
-    ------
-    bytes, Member, End or Damage
-        Members are marked in gzip only. Behind damage in gzip the next member that can be read is looked for.
-    """
+    """Decompress a file as it needs, whatever its name says; damage costs a gzip member."""
     chunks = iter(chunks)
     head = b""
     while len(head) < _SNIFFED_BYTES and (chunk := next(chunks, b"")):

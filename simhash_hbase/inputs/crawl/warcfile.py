@@ -31,25 +31,6 @@ _HTTP_HEAD_BYTES = 64 << 10
 def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iterator[Page | Reject]:
     """Read a crawler's file: WARC of pages, WET of their texts; gzip a record or as a whole, Zstandard, or neither.
 
-    Parameters
-    ----------
-    source : Source
-        A file or standard input.
-    options : InputOptions
-        The encoding of pages that declare none, the metadata to keep.
-    progress : Progress
-        Counts the bytes read, and what is passed over: records that are not pages, answers other than 200 to 299,
-        content that is neither HTML nor plain text.
-
-    Yields
-    ------
-    Page or Reject
-        One an answer that is a page, whose id is its URL and whose metadata has the ``time`` of its capture; one
-        for each damaged record, after which the next one is looked for. Places are numbers of records from 1. With
-        ``keep_raw`` a page has its whole record, as the gzip member that it is in the file where it is one.
-
-    Notes
-    -----
     A URL that was captured twice comes twice with one id, and what reads treats it as any repeated id: `dedup` and
     `load` refuse the later captures, `add` and the index keep the last one, `claim` gives it the first one's decision
     if the text is the same.

@@ -68,21 +68,6 @@ def head_of(head: bytes) -> Head:
 def warc_records(pieces: Iterable[Piece], max_bytes: int) -> Iterator[WarcRecord | Broken]:
     """Split a crawler's file into records.
 
-    Parameters
-    ----------
-    pieces : iterable
-        As `simhash_hbase.inputs.crawl.members.pieces` yields them.
-    max_bytes : int
-        Of a record with a longer block only the beginning is held.
-
-    Yields
-    ------
-    WarcRecord or Broken
-        In the order of the file. A record is whole when its block is as long as it says, another record or nothing
-        follows, its gzip member's checksum is right and, where there is no gzip, its block's digest.
-
-    Notes
-    -----
     warcio and FastWARC read the same records, but both end at the first damage, or go on with what the damage left.
     """
     splitter = _Splitter(Window(pieces), max_bytes)
@@ -91,15 +76,7 @@ def warc_records(pieces: Iterable[Piece], max_bytes: int) -> Iterator[WarcRecord
 
 
 class _Wrong(Exception):
-    """The bytes are there, but are no record.
-
-    Parameters
-    ----------
-    reason : str
-        One sentence for people, without a full stop.
-    start : int
-        Where to begin to look for the next record.
-    """
+    """The bytes are there, but are no record."""
 
     def __init__(self, reason: str, start: int) -> None:
         super().__init__(reason)

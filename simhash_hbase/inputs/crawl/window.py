@@ -25,13 +25,6 @@ class _Whole(NamedTuple):
 class Window:
     """Bytes from some place of a file on.
 
-    Parameters
-    ----------
-    pieces : iterable
-        As `simhash_hbase.inputs.crawl.members.pieces` yields them.
-
-    Notes
-    -----
     Whatever reads on raises `Lost` where bytes are missing; what is in the window then is no use any more: `clear` it.
     """
 

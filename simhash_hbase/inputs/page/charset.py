@@ -26,30 +26,6 @@ _MARKUP = re.compile(rb"<(script|style)\b.*?</\1|<[^>]*>", re.DOTALL | re.IGNORE
 def decode_page(content: bytes, content_type: str | None, encoding: str, *, html: bool = True) -> str:
     """Decode a page as a browser does, and look again where that goes wrong.
 
-    Parameters
-    ----------
-    content : bytes
-        HTML or text.
-    content_type : str or None
-        The server's header, such as ``text/html; charset=gb2312``.
-    encoding : str
-        Codec of pages that do not say; ``utf-8`` and ``auto`` detect one for those that are not UTF-8.
-    html : bool
-        Whether the page may say so itself.
-
-    Returns
-    -------
-    str
-        Decoded by the byte order mark, else as the server says, else as the page says, else by ``encoding``, each
-        unless more than 2 % of the characters beyond ASCII are no characters then; at last by what is detected.
-        Labels mean what the WHATWG Encoding Standard says: gb2312 and gbk are GB18030, iso-8859-1 is windows-1252,
-        shift_jis is cp932, big5 is Big5-HKSCS. A byte that is no character becomes U+FFFD, as does NUL.
-
-    Raises
-    ------
-    InvalidInput
-        When the page is binary.
-
     Examples
     --------
     >>> decode_page('<meta charset="gb2312">龍'.encode("gbk"), None, "utf-8")[-1]

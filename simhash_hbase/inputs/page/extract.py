@@ -16,20 +16,7 @@ _CUT = "…"
 
 
 def extract(page: Page) -> Record:
-    """Make a document of a page.
-
-    Parameters
-    ----------
-    page : Page
-        As a reader yields it.
-
-    Returns
-    -------
-    Document or Reject
-        The metadata has ``title``, cut to 200 characters with an ellipsis; ``url`` where it is not the id, left out
-        where all together would take more than 1 KB, since a cut address leads nowhere; of a crawl ``time``. Where
-        ``metadata_fields`` names some, only those.
-    """
+    """Make a document of a page."""
     try:
         text, metadata = _of_html(page) if page.html else (_decoded(page), page.metadata)
         checked_text(text, "the page", page.options.max_document_bytes)

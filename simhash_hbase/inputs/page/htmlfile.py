@@ -13,22 +13,7 @@ from simhash_hbase.inputs.stream.streams import Progress, open_bytes, take_all
 
 
 def read_html(source: Source, options: InputOptions, progress: Progress) -> Iterator[Page | Reject]:
-    """Read a page, whose id is its path in the folder, or as it was named.
-
-    Parameters
-    ----------
-    source : Source
-        A file or standard input.
-    options : InputOptions
-        The encoding of pages that declare none, the metadata to keep.
-    progress : Progress
-        Counts the bytes read.
-
-    Yields
-    ------
-    Page or Reject
-        Exactly one, at line 0.
-    """
+    """Read a page, whose id is its path in the folder, or as it was named."""
     place = Place(source.name, 0)
     stream = open_bytes(source, options, progress)
     limit = min(PAGE_BYTES, options.record_bytes)

@@ -43,22 +43,6 @@ class MainText(NamedTuple):
 def main_text(html: str) -> MainText:
     """Extract the main text of a page.
 
-    Parameters
-    ----------
-    html : str
-        The page, decoded.
-
-    Returns
-    -------
-    MainText
-
-    Raises
-    ------
-    InvalidInput
-        When it is not HTML, or nested more than 2,000 levels deep.
-
-    Notes
-    -----
     Where a page is nested more than 256 levels deep, or has more than 20,000 elements, no part is looked for.
 
     By trafilatura in its fast mode, without readers' comments; from 100 characters on a text is taken to be whole,

@@ -35,23 +35,6 @@ class PageTree(NamedTuple):
 def page_tree(html: str) -> PageTree | None:
     """Parse a page.
 
-    Parameters
-    ----------
-    html : str
-        The page, decoded.
-
-    Returns
-    -------
-    PageTree or None
-        None where it is not HTML.
-
-    Raises
-    ------
-    InvalidInput
-        When it is nested too deeply.
-
-    Notes
-    -----
     Repaired and judged as `trafilatura.load_html` does. That parses by libxml2's default, which drops without a word
     all that comes after level 256: unclosed ``<font>`` reach that in any long page.
     """

@@ -28,22 +28,6 @@ def schema_of(path: str) -> Any:  # noqa: ANN401 - pyarrow has no types
 def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show: Callable[[int], None]) -> None:
     """Copy rows.
 
-    Parameters
-    ----------
-    parts : iterable of (path, array of int64)
-        Files of one schema, and of each the rows, from 0, sorted.
-    target : str
-        Created or overwritten.
-    show : callable
-        Is told how many rows were copied so far.
-
-    Raises
-    ------
-    InvalidInput
-        When a row cannot be read; what was written until then is no whole file.
-
-    Notes
-    -----
     Schema, its metadata and the columns' codecs are those of the first file. A row group becomes a row group, unless
     what is kept of it has more than 64 MB: then several. So much is held.
     """

@@ -39,25 +39,13 @@ Build = Callable[[Row, Place, bytes], Record]
 
 
 def open_parquet(path: str) -> pq.ParquetFile:
-    """Open a file so that a row group of any size is read piece by piece.
-
-    Raises
-    ------
-    pyarrow.ArrowException or OSError
-        When it is no Parquet, or its end is missing.
-    """
+    """Open a file so that a row group of any size is read piece by piece."""
     # Read ahead, or without a buffer, a column of a whole row group would be held: 540 MB of one of 520 MB, for 80 MB.
     return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
 
 
 def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> Iterator[pa.RecordBatch]:
-    """Read a row group in batches of some MB; ``columns`` None reads all.
-
-    Raises
-    ------
-    pyarrow.ArrowException or OSError
-        When a page of it is damaged.
-    """
+    """Read a row group in batches of some MB; ``columns`` None reads all."""
     facts = file.metadata.row_group(group)
     each = facts.total_byte_size // max(facts.num_rows, 1) + 1
     rows = min(max(_BATCH_BYTES // each, 1), _MAX_BATCH_ROWS)
@@ -65,22 +53,7 @@ def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> 
 
 
 def read_parquet(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-    """Read Parquet.
-
-    Parameters
-    ----------
-    source : Source
-        A file, as its description is at its end.
-    options : InputOptions
-        The columns; ``keep_raw`` keeps them as JSON.
-    progress : Progress
-        Moves by the share of the rows.
-
-    Yields
-    ------
-    Document or Reject
-        One a row, whose place is the number of the row from 1; one reject for all rows behind damage in a row group.
-    """
+    """Read Parquet."""
     progress.file = source.name
     before, size, done = progress.bytes_read, 0, 0
     try:

@@ -13,25 +13,7 @@ _GZIP_WBITS = 31
 
 
 def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
-    """Decompress gzip of any number of members.
-
-    Parameters
-    ----------
-    chunks : iterable of bytes
-        The compressed file.
-    block_bytes : int
-        No block that is yielded is longer.
-
-    Yields
-    ------
-    bytes
-        Decompressed blocks, none empty.
-
-    Raises
-    ------
-    InvalidInput
-        When the bytes are not gzip, damaged or cut off; what came before has been yielded.
-    """
+    """Decompress gzip of any number of members."""
     member = None
     finished = 0
     for chunk in chunks:
@@ -80,25 +62,7 @@ def _gzip_fault(finished: int, error: zlib.error) -> str:
 
 
 def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
-    """Decompress Zstandard of any number of frames.
-
-    Parameters
-    ----------
-    chunks : iterable of bytes
-        The compressed file.
-    block_bytes : int
-        Not a promise here: one step yields at most 32 MiB.
-
-    Yields
-    ------
-    bytes
-        Decompressed blocks, none empty.
-
-    Raises
-    ------
-    InvalidInput
-        When the bytes are not Zstandard, damaged or cut off; what came before has been yielded.
-    """
+    """Decompress Zstandard of any number of frames."""
     del block_bytes
     decompressor = zstandard.ZstdDecompressor()
     frame, is_empty = None, True

@@ -30,18 +30,6 @@ _LATIN = frozenset("àáâãäåæçèéêëìíîïñòóôõöøùúûüßœ�
 def detect(sample: bytes) -> str:
     """Return the codec that a sample most likely is in.
 
-    Parameters
-    ----------
-    sample : bytes
-        The beginning of a file; it may end inside a character.
-
-    Returns
-    -------
-    str
-        ``utf-8`` whenever the sample is valid UTF-8, or nearly so; else the codec among GB18030,
-        Big5, Shift_JIS, EUC-KR, windows-1251 and windows-1252 in which most of the characters
-        that are not ASCII belong to the common ones of its language.
-
     Examples
     --------
     >>> detect("今天的天气很好，我们去公园。".encode("gbk")), detect("résumé".encode("cp1252"))

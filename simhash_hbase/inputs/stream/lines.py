@@ -20,20 +20,7 @@ class Batch:
 
 
 def batches(stream: Stream, max_bytes: int) -> Iterator[Batch]:
-    r"""Split a stream at ``\n`` and ``\r\n``, not at U+2028, U+0085 or a lone ``\r``.
-
-    Parameters
-    ----------
-    stream : Stream
-        Read to its end.
-    max_bytes : int
-        Of a longer line its beginning comes as a batch with a fault; the rest is skipped.
-
-    Yields
-    ------
-    Batch
-        In order; about one a block, so that a line costs no generator step of its own.
-    """
+    r"""Split a stream at ``\n`` and ``\r\n``, not at U+2028, U+0085 or a lone ``\r``."""
     splitter = _Splitter(max_bytes)
     for block in stream.blocks:
         yield from splitter.feed(block)

@@ -32,17 +32,7 @@ _DECOMPRESSORS = {"gz": gunzip, "zst": unzstd}
 
 
 class Progress:
-    """How far reading has come; for a progress bar against `total_bytes`.
-
-    Attributes
-    ----------
-    bytes_read : int
-        Bytes taken from the sources so far, before decompression.
-    file : str
-        The source being read.
-    skipped : Counter of str
-        Records that are neither documents nor refused, such as a crawler's requests, by their kinds.
-    """
+    """How far reading has come; for a progress bar against `total_bytes`."""
 
     def __init__(self) -> None:
         self.bytes_read = 0
@@ -106,22 +96,7 @@ def open_chunks(source: Source, options: InputOptions, progress: Progress) -> By
 
 
 def open_stream(source: Source, options: InputOptions, progress: Progress) -> Stream | str:
-    """Open a source.
-
-    Parameters
-    ----------
-    source : Source
-        A file or standard input.
-    options : InputOptions
-        The encoding and the size of blocks.
-    progress : Progress
-        Counts the bytes as they are read.
-
-    Returns
-    -------
-    Stream or str
-        The reason instead, when no byte of the file can be read as text.
-    """
+    """Open a source."""
     stream = Stream(iter(()), UTF8, UTF8)
     blocks = _until_fault(_blocks(source, options, progress), stream)
     wanted = SAMPLE_BYTES if options.encoding == AUTO else MARK_BYTES

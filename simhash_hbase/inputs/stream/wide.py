@@ -11,25 +11,7 @@ _ERRORS = "surrogatepass"
 
 
 def to_utf8(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
-    """Recode blocks that may end inside a character.
-
-    Parameters
-    ----------
-    blocks : iterable of bytes
-        In ``codec``, without a byte order mark.
-    codec : str
-        One of `WIDE`.
-
-    Yields
-    ------
-    bytes
-        UTF-8, whole characters, none empty.
-
-    Raises
-    ------
-    InvalidInput
-        When the bytes stop being ``codec``, or end inside a character.
-    """
+    """Recode blocks that may end inside a character."""
     decoder = codecs.getincrementaldecoder(codec)(_ERRORS)
     for block in blocks:
         if text := _decoded(decoder, block, codec):
@@ -46,19 +28,6 @@ def _decoded(decoder: codecs.IncrementalDecoder, block: bytes, codec: str) -> by
 
 
 def from_utf8(piece: bytes, codec: str) -> bytes:
-    """Return what `to_utf8` made ``piece`` of.
-
-    Parameters
-    ----------
-    piece : bytes
-        A line or a part of one; a character cut at its end is left out.
-    codec : str
-        The file's codec.
-
-    Returns
-    -------
-    bytes
-        The file's own bytes.
-    """
+    """Return what `to_utf8` made ``piece`` of."""
     decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS)
     return decoder.decode(piece).encode(codec, _ERRORS)

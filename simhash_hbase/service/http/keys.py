@@ -47,27 +47,7 @@ class Key:
 
 
 def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:
-    """Make a key and add its digest to a file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; made, for its owner alone, if it is not there.
-    name : str
-        Who will use it: letters, digits, dots, dashes, underscores.
-    scopes : iterable of str
-        Of `SCOPES`, at least one.
-
-    Returns
-    -------
-    str
-        The key. It is kept nowhere else.
-
-    Raises
-    ------
-    InvalidArgument
-        When the name is taken or of another form, a scope unknown, the file no file of keys, or others may write it.
-    """
+    """Make a key and add its digest to a file."""
     wanted = sorted(set(scopes))
     if not _NAME.fullmatch(name):
         raise InvalidArgument(f"{name!r} is no name for a key: wanted 1 to 64 letters, digits, dots, dashes, _")
@@ -92,18 +72,6 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:
 class Keyring:
     """The keys of a file, which is read again while it is used.
 
-    Parameters
-    ----------
-    path : str or Path
-        As `make_key` writes it; empty lines and lines that begin with # are passed over.
-
-    Raises
-    ------
-    InvalidArgument
-        When the file cannot be read, others may write it, or it has lines but no key.
-
-    Notes
-    -----
     Threads may share it. Each line counts for itself: one of another form is reported in the log and ignored. A file
     that is missing, cannot be read or can be written by others has no keys until that is mended, so that no slip keeps
     a removed key alive.

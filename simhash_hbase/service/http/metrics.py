@@ -15,13 +15,7 @@ ROWS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
 
 
 class Metrics:
-    """The counters of one service, in a registry of their own.
-
-    Parameters
-    ----------
-    store : Store
-        Asked for its connections and retries at each reading, if it is reached over a network.
-    """
+    """The counters of one service, in a registry of their own."""
 
     def __init__(self, store: Store) -> None:
         self._registry = CollectorRegistry()

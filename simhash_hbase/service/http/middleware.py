@@ -33,15 +33,6 @@ _TWO_LENGTHS = Problem(MALFORMED, "malformed_request", "a body has Content-Lengt
 class Surround:
     """Middleware around the whole application.
 
-    Parameters
-    ----------
-    app : ASGIApp
-        The rest.
-    metrics : Metrics
-        Counts requests.
-
-    Notes
-    -----
     What a request has taken, such as its place among those under way, is given back at the end of its answer, not when
     the rest of its body is drained: else clients that are refused could keep others out.
     """

@@ -35,21 +35,7 @@ _KNOWN: tuple[tuple[type[errors.SimhashError], int, str, str | None], ...] = (
 
 
 class Problem(Exception):
-    """What a request is answered with in place of a result.
-
-    Parameters
-    ----------
-    status : int
-        Of HTTP.
-    code : str
-        For programs; stable.
-    detail : str
-        One sentence for people.
-    retryable : bool
-        The same request may succeed later.
-    headers : mapping, optional
-        More headers of the answer.
-    """
+    """What a request is answered with in place of a result."""
 
     def __init__(
         self,

@@ -17,29 +17,7 @@ __all__ = ["answer_batch"]
 
 
 def answer_batch(index: Index, operation: Operation, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
-    """Work on a batch.
-
-    Parameters
-    ----------
-    index : Index
-        Asked once for all documents, and once for all ids.
-    operation : Operation
-        What is done.
-    batch : sequence of Ready
-        In the order of the stream.
-    outcomes : Counter
-        Takes what became of the lines.
-
-    Returns
-    -------
-    bytes
-        A JSON line for each line, in their order.
-
-    Raises
-    ------
-    SimhashError
-        When the index could not do it: no line is answered then.
-    """
+    """Work on a batch."""
     entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
     ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
     of_entries: Iterator[Record] = iter(())

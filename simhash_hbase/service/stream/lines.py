@@ -39,19 +39,6 @@ class Line(NamedTuple):
 class Lines:
     """Cuts a body into lines.
 
-    Parameters
-    ----------
-    receive : Receive
-        Of the request.
-    limits : Limits
-        How long a line may be, and how long may be waited.
-    stop : Task
-        When done, no more is read; it says why.
-    ask : callable
-        Asks for the memory that a large line takes.
-
-    Notes
-    -----
     What is not asked for is not read: the server then stops taking bytes from the client.
     """
 
@@ -80,18 +67,7 @@ class Lines:
         await asyncio.sleep(0)
 
     async def more(self, patience_s: float | None = None) -> list[Line]:
-        """Wait for lines.
-
-        Parameters
-        ----------
-        patience_s : float, optional
-            Return without one after so many seconds.
-
-        Returns
-        -------
-        list of Line
-            Those that have arrived; it may be empty. When `end` is set, they are the last ones.
-        """
+        """Wait for lines."""
         if not await self._has_room(patience_s):
             return []
         if not self._uncut and not self._is_whole:

@@ -48,21 +48,7 @@ _ENDS = {
 
 
 class Stream:
-    """Answers the lines of one request.
-
-    Parameters
-    ----------
-    engine : Engine
-        Does the work.
-    operation : Operation
-        What is done with each line.
-    limits : Limits
-        How large a batch and a line may be.
-    trail : Trail
-        Takes what became of all lines.
-    metrics : Metrics
-        Takes it batch by batch.
-    """
+    """Answers the lines of one request."""
 
     def __init__(self, engine: Engine, operation: Operation, limits: Limits, trail: Trail, metrics: Metrics) -> None:
         self._engine = engine
@@ -77,13 +63,7 @@ class Stream:
         self._changed = asyncio.Event()
 
     async def answers(self, lines: Lines) -> AsyncIterator[bytes]:
-        """Answer line by line, and say at the end how far that went.
-
-        Yields
-        ------
-        bytes
-            Whole lines; when they are handed out, what they say is durable.
-        """
+        """Answer line by line, and say at the end how far that went."""
         reader = asyncio.create_task(self._read(lines))
         failure = None
         self._engine.streams += 1

@@ -35,15 +35,6 @@ _DATABASES = (FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX, HOT_PREFIXES)
 class Environment:
     """What one process holds of one folder, shared by all its stores and threads.
 
-    Parameters
-    ----------
-    path : str
-        The folder, already looked at by `folder`.
-    options : EmbeddedOptions
-        How to open it.
-
-    Notes
-    -----
     A thread inside `transaction` reads and writes within it; all others read what is committed and wait to write.
     """
 
@@ -141,13 +132,7 @@ class Environment:
             self._follow(lambda: self._copy(destination))
 
     def check_readable(self) -> None:
-        """Read all pages in a process of its own, which damage may end by a signal.
-
-        Raises
-        ------
-        CorruptIndex
-            When it did.
-        """
+        """Read all pages in a process of its own, which damage may end by a signal."""
         lock = "no lock" if self._unseen else "lock"
         asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock]
         try:

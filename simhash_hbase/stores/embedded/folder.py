@@ -18,42 +18,12 @@ FORMAT = b"1"
 
 
 def holds_index(path: str) -> bool:
-    """Tell whether the files of an index are there, without opening them.
-
-    Parameters
-    ----------
-    path : str
-        The folder.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether the files of an index are there, without opening them."""
     return _has_content(os.path.join(path, DATA))
 
 
 def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environment:
-    """Open the environment in a folder and make sure that it is an index.
-
-    Parameters
-    ----------
-    path : str
-        The folder, its real path.
-    options : EmbeddedOptions
-        How to open it.
-    create : bool
-        There must be none yet: make it.
-
-    Returns
-    -------
-    Environment
-        With its databases open.
-
-    Raises
-    ------
-    IndexExists, IndexMissing, NotAnIndex, CorruptIndex
-        As the names say.
-    """
+    """Open the environment in a folder and make sure that it is an index."""
     with translated(path):
         if create:
             _make_folder(path)

@@ -21,14 +21,7 @@ PAUSE_S = 0.002
 
 
 def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[Any, bool]:
-    """Open the environment of a folder.
-
-    Returns
-    -------
-    environment : lmdb.Environment
-    unseen : bool
-        Writers do not see this reader: it may not write the lock file, in which readers leave their mark.
-    """
+    """Open the environment of a folder."""
     try:
         return _open_within(path, options, writable=writable, lock=True), False
     except lmdb.ReadonlyError:
@@ -42,11 +35,6 @@ def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN40
 
     A writer that does not see the reader may put other rows into pages that the reader still reads. The number of
     commits since tells; the read is then made again.
-
-    Raises
-    ------
-    StoreBusy
-        When commits kept coming for `UNDISTURBED_S`.
     """
     until = time.monotonic() + UNDISTURBED_S
     while True:

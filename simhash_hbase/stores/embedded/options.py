@@ -16,13 +16,7 @@ MOST_READERS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddedOptions:
-    """Choices for one folder, the same for all who use it in one process.
-
-    Raises
-    ------
-    InvalidArgument
-        When a number is out of range.
-    """
+    """Choices for one folder, the same for all who use it in one process."""
 
     map_bytes: int = DEFAULT_MAP_BYTES
     """Address space to start with; it grows when half of it is used. Where the system grants less, less is taken."""

@@ -26,29 +26,7 @@ _inherited: list[_Registry] = []
 
 
 def acquire(path: str, options: EmbeddedOptions, *, create: bool = False) -> Environment:
-    """Open a folder, or share what this process has open already.
-
-    Parameters
-    ----------
-    path : str
-        The folder.
-    options : EmbeddedOptions
-        How to open it.
-    create : bool
-        Make a new index there instead of opening one.
-
-    Returns
-    -------
-    Environment
-        To be given back by `release`.
-
-    Raises
-    ------
-    IndexExists
-        When one is to be made and this process has one open there.
-    InvalidArgument
-        When this process has it open with another choice of ``durable``.
-    """
+    """Open a folder, or share what this process has open already."""
     real = os.path.realpath(path)
     with _registry.lock:
         shared = _registry.environments.get(real)

@@ -34,8 +34,6 @@ P = TypeVar("P", bytes, tuple[int, int])
 class EmbeddedStore:
     """Rows in one folder of this machine; made by `create` and `open`.
 
-    Notes
-    -----
     Implements `Store`, `CompareAndSet`, `Transactional`, `Backup` and `SelfChecked`. Threads may share a store, and
     several processes a folder: reads never wait, writes wait for one another. Each write outside a transaction is
     committed, and with `EmbeddedOptions.durable` on the disk, when the call returns. After a fork, parent and child may
@@ -68,28 +66,7 @@ class EmbeddedStore:
     def create(
         cls, path: str, options: EmbeddedOptions | None = None, *, clock: Callable[[], int] | None = None
     ) -> "EmbeddedStore":
-        """Make a new index in a folder that is not there yet, or is empty.
-
-        Parameters
-        ----------
-        path : str
-            The folder; folders above it are made too.
-        options : EmbeddedOptions, optional
-            How to open it.
-        clock : callable, optional
-            Returns milliseconds; stamps cells that are written without a timestamp.
-
-        Returns
-        -------
-        EmbeddedStore
-
-        Raises
-        ------
-        IndexExists
-            When there is an index already.
-        NotAnIndex
-            When there is anything else.
-        """
+        """Make a new index in a folder that is not there yet, or is empty."""
         return cls(acquire(path, options or EmbeddedOptions(), create=True), os.path.abspath(path), clock=clock)
 
     @classmethod
@@ -101,30 +78,7 @@ class EmbeddedStore:
         readonly: bool = False,
         clock: Callable[[], int] | None = None,
     ) -> "EmbeddedStore":
-        """Open an index.
-
-        Parameters
-        ----------
-        path : str
-            The folder.
-        options : EmbeddedOptions, optional
-            How to open it.
-        readonly : bool
-            Refuse to write.
-        clock : callable, optional
-            As for `create`.
-
-        Returns
-        -------
-        EmbeddedStore
-
-        Raises
-        ------
-        IndexMissing
-            When there is nothing, or an empty folder.
-        NotAnIndex
-            When there is something else.
-        """
+        """Open an index."""
         shared = acquire(path, options or EmbeddedOptions())
         return cls(shared, os.path.abspath(path), readonly=readonly, clock=clock)
 
@@ -216,14 +170,7 @@ class EmbeddedStore:
         )
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Hold the folder for writing; see `Transactional.transaction`.
-
-        Returns
-        -------
-        context manager
-            One commit, and one wait for the disk, at its end. Where the memory map proves too small within the
-            block, it grows and `StoreBusy` is raised: the whole block can be repeated.
-        """
+        """Hold the folder for writing; see `Transactional.transaction`."""
         return self._writable().transaction()
 
     def backup(self, destination: str) -> None:

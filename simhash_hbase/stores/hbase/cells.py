@@ -20,26 +20,7 @@ SCAN_ROWS = 2_000
 def read_rows(
     exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int
 ) -> dict[bytes, list[Cell]]:
-    """Read rows up to a limit of cells each.
-
-    Parameters
-    ----------
-    exchange : Exchange
-        Makes the calls.
-    driver : Driver
-        Knows their form.
-    family : str
-        ``d`` or ``m``.
-    rows : sequence of bytes
-        Sorted, without repeats.
-    limit : int
-        Cells a row.
-
-    Returns
-    -------
-    dict
-        Row key to its cells.
-    """
+    """Read rows up to a limit of cells each."""
     first = min(limit, REPLY_CELLS // 10)
     at_once = max(1, min(driver.rows_per_get, 10 * REPLY_CELLS // first))
     tasks = [partial(driver.get_rows, family, group, first) for group in group_row_keys(rows, at_once)]
@@ -52,19 +33,7 @@ def read_rows(
 
 
 class CellWalk:
-    """Reads ranges of cells of one family.
-
-    Parameters
-    ----------
-    exchange : Exchange
-        Makes the calls.
-    driver : Driver
-        Knows their form.
-    family : str
-        ``d`` or ``m``.
-    pace : Pace
-        How much one call asks for.
-    """
+    """Reads ranges of cells of one family."""
 
     def __init__(self, exchange: Exchange, driver: Driver, family: str, pace: Pace) -> None:
         self._exchange = exchange

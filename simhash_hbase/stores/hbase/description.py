@@ -20,22 +20,7 @@ class Description(NamedTuple):
 
 
 def differences(schema: TableSchema, found: Description, *, unknown: bool = True) -> tuple[str, ...]:
-    """List where a table is not as it should be.
-
-    Parameters
-    ----------
-    schema : TableSchema
-        As it should be.
-    found : Description
-        As it is.
-    unknown : bool
-        Count what the gateway does not tell.
-
-    Returns
-    -------
-    tuple of str
-        A clause each.
-    """
+    """List where a table is not as it should be."""
     return tuple(_differences(schema, found, unknown))
 
 

@@ -16,18 +16,7 @@ __all__ = ["Gateways"]
 
 
 class Gateways:
-    """Connects to the first gateway that answers and finds out what it speaks.
-
-    Parameters
-    ----------
-    options : HBaseOptions
-        Where, and how patient.
-
-    Raises
-    ------
-    StoreUnavailable
-        When none answers as it should; the text says what was found.
-    """
+    """Connects to the first gateway that answers and finds out what it speaks."""
 
     def __init__(self, options: HBaseOptions) -> None:
         self.options = options

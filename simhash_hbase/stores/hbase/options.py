@@ -32,13 +32,7 @@ class Gateway(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class HBaseOptions:
-    """Where an index is in HBase, and how patient its store is.
-
-    Raises
-    ------
-    InvalidArgument
-        When a value is out of range.
-    """
+    """Where an index is in HBase, and how patient its store is."""
 
     gateways: tuple[Gateway, ...]
     """Thrift servers of one cluster; they share the calls, and one that failed is tried again after some seconds."""
@@ -86,21 +80,6 @@ class HBaseOptions:
 def parse_url(url: str) -> HBaseOptions:
     """Read an address as users write it.
 
-    Parameters
-    ----------
-    url : str
-        ``hbase://host:port[,host:port…]/[namespace:]table[?version=…&transport=…&protocol=…]``; a host without
-        a port means port 9090.
-
-    Returns
-    -------
-    HBaseOptions
-
-    Raises
-    ------
-    InvalidArgument
-        When it has another form.
-
     Examples
     --------
     >>> options = parse_url("hbase://one:9091,two/news:simhash?version=2")
@@ -122,15 +101,6 @@ def parse_url(url: str) -> HBaseOptions:
 
 def format_url(options: HBaseOptions) -> str:
     """Write an address so that `parse_url` reads the same place from it.
-
-    Parameters
-    ----------
-    options : HBaseOptions
-        What differs from the defaults is named.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

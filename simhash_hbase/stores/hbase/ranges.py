@@ -18,20 +18,7 @@ _MORE = 0x80
 
 
 def ranges_filter(start: bytes, prefixes: NDArray[np.uint64]) -> bytes:
-    """Serialise a filter that lets the rows of some prefixes pass.
-
-    Parameters
-    ----------
-    start : bytes
-        The first row wanted of the first prefix.
-    prefixes : ndarray of uint64, shape (n,)
-        Sorted, without repeats, at least one.
-
-    Returns
-    -------
-    bytes
-        For the field ``filterBytes`` of a scan.
-    """
+    """Serialise a filter that lets the rows of some prefixes pass."""
     packed = np.frombuffer(b"".join(pack_prefixes(prefixes)), np.uint8).reshape(-1, PREFIX_BYTES)
     ranges = _field(1, _row_range(start, prefix_stop(packed[0].tobytes()))) + _many_ranges(packed[1:])
     return _field(1, _CLASS) + _field(2, ranges)

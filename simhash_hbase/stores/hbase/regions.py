@@ -9,13 +9,7 @@ REMEMBER_S = 300.0
 
 
 class Regions:
-    """Remembers the regions' first keys, and asks again after a while or after an error.
-
-    Parameters
-    ----------
-    ask : callable
-        Asks the server.
-    """
+    """Remembers the regions' first keys, and asks again after a while or after an error."""
 
     def __init__(self, ask: Callable[[], list[bytes]]) -> None:
         self._ask = ask

@@ -43,27 +43,7 @@ class _Page(NamedTuple):
 def scan_prefixes(
     exchange: Exchange, driver: Driver, prefixes: NDArray[np.uint64], limit: int, *, regions: Regions, pace: Pace
 ) -> PrefixScan:
-    """Find the rows under many prefixes; see `Store.scan`.
-
-    Parameters
-    ----------
-    exchange : Exchange
-        Makes the calls.
-    driver : Driver
-        Knows their form.
-    prefixes : ndarray of uint64
-        Sorted, without repeats.
-    limit : int
-        Rows a prefix at most.
-    regions : Regions
-        They only group the work: an answer is right whatever they are.
-    pace : Pace
-        How much one page asks for.
-
-    Returns
-    -------
-    PrefixScan
-    """
+    """Find the rows under many prefixes; see `Store.scan`."""
     many = len(prefixes) > FEW_PREFIXES and driver.prefixes_per_scan > 1
     try:
         if many:

@@ -45,15 +45,6 @@ CELL_BYTES = 10 << 20
 class HBaseStore:
     """An index in one table of an HBase.
 
-    Parameters
-    ----------
-    gateways : Gateways
-        Connected.
-    options : HBaseOptions
-        What they were connected with.
-
-    Notes
-    -----
     Implements `Store`, `CompareAndSet`, `Networked` and `Regional`. Threads may share it; a fork starts with
     connections of its own. What was acknowledged is in HBase's write-ahead log. Cells without a timestamp and
     compare-and-set are stamped by the region server. A write that may not be repeated and gets no answer raises
@@ -72,28 +63,7 @@ class HBaseStore:
 
     @classmethod
     def open(cls, options: HBaseOptions) -> Self:
-        """Connect to a table that is there.
-
-        Parameters
-        ----------
-        options : HBaseOptions
-            Which one.
-
-        Returns
-        -------
-        HBaseStore
-
-        Raises
-        ------
-        IndexMissing
-            When there is no such table.
-        NotAnIndex
-            When it was made for other data.
-        StoreRefused
-            When it is disabled.
-        StoreUnavailable
-            When no gateway answers as one; the text says what was found.
-        """
+        """Connect to a table that is there."""
         gateways = Gateways(options)
         try:
             find_table(gateways)
@@ -104,27 +74,7 @@ class HBaseStore:
 
     @classmethod
     def create(cls, options: HBaseOptions, schema: TableSchema | None = None) -> Self:
-        """Make a table and connect to it; one that an operator made, and nobody has used, is taken over.
-
-        Parameters
-        ----------
-        options : HBaseOptions
-            Which one.
-        schema : TableSchema, optional
-            Regions, codec and expiry.
-
-        Returns
-        -------
-        HBaseStore
-            Its `shortfalls` lists what is not as it should be: Thrift 1 cannot make everything.
-
-        Raises
-        ------
-        IndexExists
-            When there is a table with an index.
-        StoreRefused
-            When the server made another table than it was asked for.
-        """
+        """Make a table and connect to it; one that an operator made, and nobody has used, is taken over."""
         gateways = Gateways(options)
         try:
             shortfalls = create_table(gateways, schema or TableSchema())
@@ -167,14 +117,7 @@ class HBaseStore:
         self._write([partial(self._driver.delete_keys, keys, timestamp) for keys in group_rows(rows)])
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
-        """Write cells; see `Store.put`.
-
-        Raises
-        ------
-        StoreTimeout, StoreUnavailable
-            Without a second try when cells are stamped by the server: a repeated write could undo another one that
-            was made in between.
-        """
+        """Write cells; see `Store.put`."""
         check_cell_family(family)
         _check_sizes(len(cell.value) for cell in cells)
         groups = group_cells(latest_writes(cells))
@@ -218,15 +161,7 @@ class HBaseStore:
         return CellWalk(self._exchange, self._driver, family, self._cell_pace).pages(start, stop, page)
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of family ``d``, each by itself; see `CompareAndSet.compare_and_set`.
-
-        Raises
-        ------
-        InvalidArgument
-            When an expected or a new value is empty.
-        StoreTimeout, StoreUnavailable
-            When an answer is missing: read the cells, they may have been changed or not.
-        """
+        """Change cells of family ``d``, each by itself; see `CompareAndSet.compare_and_set`."""
         if any(not swap.value or swap.expected == b"" for swap in swaps):
             raise InvalidArgument("an empty value cannot be compared and set: HBase takes it for an absent one")
         _check_sizes(len(swap.value) for swap in swaps)

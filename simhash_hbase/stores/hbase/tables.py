@@ -18,27 +18,7 @@ NO_ROW = b"\0"
 
 
 def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
-    """Make the table, or take over one that an operator made and nobody has used.
-
-    Parameters
-    ----------
-    gateways : Gateways
-        Connected.
-    schema : TableSchema
-        What it is to be.
-
-    Returns
-    -------
-    tuple of str
-        What is not as it should be, a clause each: with Thrift 1, or in an operator's table.
-
-    Raises
-    ------
-    IndexExists
-        When there is a table with an index.
-    StoreRefused
-        When the server made another table than it was asked for.
-    """
+    """Make the table, or take over one that an operator made and nobody has used."""
     try:
         found = _describe(gateways)
     except AccessDenied:
@@ -61,17 +41,6 @@ def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
 def find_table(gateways: Gateways) -> None:
     """Check that there is a table for an index, and that it can be used.
 
-    Raises
-    ------
-    IndexMissing
-        When there is none.
-    NotAnIndex
-        When it lacks a family.
-    StoreRefused
-        When it is disabled, or the gateway's user may not read it.
-
-    Notes
-    -----
     To read a table's description, HBase asks for the permission to make or change it, so that is left to
     `create_table`.
     """

@@ -22,13 +22,6 @@ PIPELINED = 8
 class Connection:
     """A pool of connections to one database; threads may share it, and after a fork the child makes its own.
 
-    Parameters
-    ----------
-    options : RedisOptions
-        Where, and how patient.
-
-    Notes
-    -----
     A connection that breaks is replaced, and what was sent on it is sent once more: every script may be run twice. A
     server that does not answer in time is not asked again.
     """
@@ -56,20 +49,7 @@ class Connection:
             return self._open().execute_command(*command)  # type: ignore[no-untyped-call]
 
     def run(self, script: str, calls: Iterable[Sequence[Argument]]) -> Iterator[Any]:
-        """Run a script once for each list of arguments.
-
-        Parameters
-        ----------
-        script : str
-            One of `simhash_hbase.stores.redis.scripts`.
-        calls : iterable of sequence
-            Arguments.
-
-        Yields
-        ------
-        object
-            The script's answers, in order.
-        """
+        """Run a script once for each list of arguments."""
         waiting = iter(calls)
         while window := list(islice(waiting, PIPELINED)):
             with translated(self.url):

@@ -14,13 +14,7 @@ _FORM = "wanted redis://[user:password@]host[:port][/database], or rediss:// for
 
 @dataclass(frozen=True, kw_only=True)
 class RedisOptions:
-    """Where an index is in Redis, and how patient its store is.
-
-    Raises
-    ------
-    InvalidArgument
-        When a value is out of range.
-    """
+    """Where an index is in Redis, and how patient its store is."""
 
     host: str
     """A name or an address."""
@@ -61,21 +55,6 @@ class RedisOptions:
 
 def parse_url(url: str) -> RedisOptions:
     """Read an address.
-
-    Parameters
-    ----------
-    url : str
-        ``redis://[user:password@]host[:port][/database]``; ``rediss://`` for TLS. User and password are
-        percent-encoded; a password alone is written ``:password@``.
-
-    Returns
-    -------
-    RedisOptions
-
-    Raises
-    ------
-    InvalidArgument
-        When the address has another form; no part of it that may hold the password is repeated.
 
     Examples
     --------

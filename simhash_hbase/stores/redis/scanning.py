@@ -18,21 +18,7 @@ ROWS_AN_ANSWER = 20_000
 
 
 def scan(connection: Connection, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-    """Find the block rows under many prefixes.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the server.
-    prefixes : ndarray of uint64, shape (n,)
-        Sorted, without repeats.
-    limit : int
-        Rows a prefix at most.
-
-    Returns
-    -------
-    PrefixScan
-    """
+    """Find the block rows under many prefixes."""
     pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
     # Start of each piece that is not done yet: where it goes on.
     places = {start: start for start in pieces}

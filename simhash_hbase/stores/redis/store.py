@@ -31,8 +31,6 @@ LARGEST_STAMP = 1 << 53
 class RedisStore:
     """Rows in one database of a Redis server; made by `create` and `open`.
 
-    Notes
-    -----
     Implements `Store` but for reading ranges: Redis keeps keys in no order, so `scan_range` and `scan_cells` raise
     `Unsupported`, and what needs them (export, verify, vacuum, backup) is refused. Rows of removed documents therefore
     stay; each costs a query that meets it one empty lookup.
@@ -56,26 +54,7 @@ class RedisStore:
 
     @classmethod
     def create(cls, options: RedisOptions, *, clock: Callable[[], int] | None = None) -> Self:
-        """Take a database for a new index; other keys in it are left alone.
-
-        Parameters
-        ----------
-        options : RedisOptions
-            Where the server is.
-        clock : callable, optional
-            Returns milliseconds; stamps cells that are written without a timestamp. Without, the server's own does.
-
-        Returns
-        -------
-        RedisStore
-
-        Raises
-        ------
-        IndexExists
-            When there is an index in this database, or what an interrupted create left.
-        Unsupported
-            When the server would evict rows.
-        """
+        """Take a database for a new index; other keys in it are left alone."""
         store = cls(Connection(options), clock=clock)
         with store._closed_on_error():
             store._check_server()
@@ -85,28 +64,7 @@ class RedisStore:
 
     @classmethod
     def open(cls, options: RedisOptions, *, readonly: bool = False, clock: Callable[[], int] | None = None) -> Self:
-        """Open a database that holds an index.
-
-        Parameters
-        ----------
-        options : RedisOptions
-            Where the server is.
-        readonly : bool
-            Refuse to write.
-        clock : callable, optional
-            As for `create`.
-
-        Returns
-        -------
-        RedisStore
-
-        Raises
-        ------
-        IndexMissing
-            When there is none.
-        CorruptIndex
-            When another version of this package made it.
-        """
+        """Open a database that holds an index."""
         store = cls(Connection(options), readonly=readonly, clock=clock)
         with store._closed_on_error():
             store._check_server()
@@ -204,32 +162,13 @@ class RedisStore:
         self._refuse_range()
 
     def size(self) -> StoreSize:
-        """Tell rows and cells, and bytes of memory; see `Store.size`.
-
-        Returns
-        -------
-        StoreSize
-            Bytes are the memory of the data of *all* databases of the server: it counts them together only.
-        """
+        """Tell rows and cells, and bytes of memory; see `Store.size`."""
         counters = self._counters()
         rows = {family: sum(n for kind, n in counters.items() if kind[0] == family) for family in FAMILIES}
         return StoreSize(int(self._memory()["used_memory_dataset"]), rows)
 
     def count_cells(self, family: str, flag: int) -> int:
-        """Count the cells of the rows of one flag.
-
-        Parameters
-        ----------
-        family : str
-            ``d`` or ``m``.
-        flag : int
-            The fifth byte of their row keys.
-
-        Returns
-        -------
-        int
-            Kept by the server with every write, so this reads no cell.
-        """
+        """Count the cells of the rows of one flag."""
         check_cell_family(family)
         return self._counters().get(f"{family}:{flag}", 0)
 

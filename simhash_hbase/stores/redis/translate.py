@@ -57,22 +57,7 @@ _MOST_TEXT = 200
 
 @contextmanager
 def translated(url: str) -> Iterator[None]:
-    """Let no error of the client out.
-
-    Parameters
-    ----------
-    url : str
-        The address without a password, for the sentence.
-
-    Raises
-    ------
-    StoreTimeout
-        When no answer came in time.
-    StoreUnavailable
-        When the server cannot be reached.
-    SimhashError
-        Whatever else the server's error means, at least `StoreRefused`.
-    """
+    """Let no error of the client out."""
     try:
         yield
     except redis.RedisError as error:

@@ -11,20 +11,7 @@ __all__ = ["KeptFolder", "check_id"]
 
 
 class KeptFolder:
-    """Writes documents as files under their ids, compressed as they came.
-
-    Parameters
-    ----------
-    path : str
-        The folder; made when it is not there.
-    resume : bool
-        An earlier run may have written there; it wrote the same.
-
-    Raises
-    ------
-    InvalidArgument
-        When there is something already.
-    """
+    """Writes documents as files under their ids, compressed as they came."""
 
     def __init__(self, path: str, *, resume: bool) -> None:
         self._folder = Path(path)
@@ -37,13 +24,7 @@ class KeptFolder:
             raise InvalidArgument(f"--output {path} is there already and not empty: name another folder")
 
     def write(self, raw: bytes, name: str, place: Place) -> None:
-        """Write one document.
-
-        Raises
-        ------
-        InvalidArgument
-            When its id leads out of the folder.
-        """
+        """Write one document."""
         check_id(name)
         target = self._folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -61,13 +42,7 @@ class KeptFolder:
 
 
 def check_id(name: str) -> None:
-    """Refuse the id of a file that was named by itself, if it leads out of any folder.
-
-    Raises
-    ------
-    InvalidArgument
-        For an absolute path, or one with ``..``.
-    """
+    """Refuse the id of a file that was named by itself, if it leads out of any folder."""
     relative = PurePath(name)
     if relative.is_absolute() or ".." in relative.parts:
         raise InvalidArgument(f"--output keeps files under their ids, and {name} leads elsewhere: name its folder")

@@ -91,19 +91,7 @@ class NotKept:
 
 
 class KeptFile:
-    """Writes records as they came, one behind the other.
-
-    Parameters
-    ----------
-    stream : BinaryIO
-        Where to.
-    start : bytes
-        What comes first.
-    entry : callable
-        Makes of the input's own bytes of a record what is written.
-    batch : callable
-        Makes of what is between two commits what is written, so that a file can be cut behind any of them.
-    """
+    """Writes records as they came, one behind the other."""
 
     def __init__(
         self, stream: BinaryIO, start: bytes, entry: Callable[[bytes], bytes], batch: Callable[[bytes], bytes]
@@ -127,27 +115,7 @@ class KeptFile:
 
 
 def kept_form(files: Sequence[str], settings: InputOptions, output: Output) -> KeptForm:
-    """Find out in which form the kept documents of an input can be written, and say what of it is lost.
-
-    Parameters
-    ----------
-    files : sequence of str
-        FILE arguments.
-    settings : InputOptions
-        How they are read.
-    output : Output
-        For one sentence on what cannot be kept.
-
-    Returns
-    -------
-    KeptForm
-
-    Raises
-    ------
-    InvalidArgument
-        When kinds, encodings of lines or headers differ, or the columns of Parquet: they cannot go into one place; or
-        when a file's id leads out of a folder.
-    """
+    """Find out in which form the kept documents of an input can be written, and say what of it is lost."""
     first: Beginning | None = None
     rows: dict[str, str] = {}
     for here in headers(files, settings):
@@ -185,31 +153,7 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
 
 @contextmanager
 def open_kept(path: str | None, form: KeptForm, output: Output, *, keep: int | None, resume: bool) -> Iterator[Kept]:
-    """Open the place for kept documents.
-
-    Parameters
-    ----------
-    path : str or None
-        A file, created or cut, and compressed where its name ends in ``.gz`` or ``.zst``; for whole files a folder.
-        None: they are not kept.
-    form : KeptForm
-        Of the input.
-    output : Output
-        Shows how far it is with what is written at the end.
-    keep : int or None
-        What the last `Kept.commit` of an earlier run returned; 0 at the beginning, None where no other run will go on.
-    resume : bool
-        There may have been such a run.
-
-    Yields
-    ------
-    Kept
-
-    Raises
-    ------
-    InvalidArgument
-        When less than that is there, or something of others.
-    """
+    """Open the place for kept documents."""
     if path is None:
         yield NotKept()
     elif form.kind == FILES:

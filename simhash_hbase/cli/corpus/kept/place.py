@@ -13,24 +13,7 @@ __all__ = ["opened"]
 
 @contextmanager
 def opened(path: str | None, keep: int) -> Iterator[BinaryIO]:
-    """Open a file for more.
-
-    Parameters
-    ----------
-    path : str or None
-        Made where it is not there; None is a temporary file.
-    keep : int
-        Bytes of it that stay.
-
-    Yields
-    ------
-    BinaryIO
-
-    Raises
-    ------
-    InvalidArgument
-        When it is shorter.
-    """
+    """Open a file for more."""
     if path is None:
         with open_temporary() as unnamed:
             yield unnamed

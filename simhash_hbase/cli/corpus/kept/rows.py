@@ -20,22 +20,7 @@ _ENTRIES = np.dtype([("file", "<u4"), ("row", "<u8")])
 
 
 class KeptRows:
-    """Notes which rows are kept; writes them at the end, since a Parquet file cannot be gone on with.
-
-    Parameters
-    ----------
-    path : str
-        The file to write; it is there when it is whole.
-    files : mapping of str to str
-        Those of the input, in its order, and where to open them.
-    notes : BinaryIO
-        A file for the numbers of rows, 12 bytes each, with those that an earlier run left.
-
-    Raises
-    ------
-    InvalidArgument
-        When the name says that the file be compressed.
-    """
+    """Notes which rows are kept; writes them at the end, since a Parquet file cannot be gone on with."""
 
     def __init__(self, path: str, files: Mapping[str, str], notes: BinaryIO) -> None:
         if path.lower().endswith((".gz", ".zst")):
@@ -56,13 +41,7 @@ class KeptRows:
         return self._notes.tell()
 
     def finish(self, output: Output) -> None:
-        """Read the input again, and write the rows.
-
-        Raises
-        ------
-        InvalidInput
-            When a row cannot be read any more.
-        """
+        """Read the input again, and write the rows."""
         if not self._files:
             return
         from simhash_hbase.inputs.parquet.parquetcopy import copy_rows  # noqa: PLC0415 - pyarrow is an extra
@@ -90,13 +69,7 @@ def rows_path(path: str) -> str:
 
 
 def same_columns(files: Mapping[str, str]) -> Mapping[str, str]:
-    """Return those of some Parquet files that can be read: names, and where to open them.
-
-    Raises
-    ------
-    InvalidArgument
-        When their columns differ.
-    """
+    """Return those of some Parquet files that can be read: names, and where to open them."""
     if not files:
         return {}
     from simhash_hbase.inputs.parquet.parquetcopy import schema_of  # noqa: PLC0415 - pyarrow is an extra

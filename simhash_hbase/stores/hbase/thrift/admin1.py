@@ -15,11 +15,6 @@ class Admin1:
 
     Thrift 1 knows neither encodings, nor the length of a bloom filter's prefix, nor attributes of the table, nor where
     its regions are to begin.
-
-    Parameters
-    ----------
-    table : str
-        ``table`` or ``namespace:table``.
     """
 
     makes_everything = False

@@ -10,16 +10,7 @@ __all__ = ["Admin2"]
 
 
 class Admin2:
-    """Makes and describes one table.
-
-    Parameters
-    ----------
-    table : str
-        ``table`` or ``namespace:table``.
-    framed : bool
-        Whether the gateway was started with framed transport: then it takes the bytes around split keys for parts of
-        them and refuses, so a table is made with one region.
-    """
+    """Makes and describes one table."""
 
     def __init__(self, table: str, *, framed: bool = False) -> None:
         self._idl = thrift2()

@@ -7,13 +7,7 @@ __all__ = ["Channel"]
 
 
 class Channel:
-    """A socket with a deadline, in the form that thriftpy2's transports read from and write to.
-
-    Parameters
-    ----------
-    connected : socket.socket
-        Belongs to the channel from now on.
-    """
+    """A socket with a deadline, in the form that thriftpy2's transports read from and write to."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected

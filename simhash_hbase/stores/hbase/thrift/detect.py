@@ -20,27 +20,7 @@ _PROBE_S = 1.5
 
 
 def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool = True) -> int:
-    """Ask a gateway which interface it speaks.
-
-    Parameters
-    ----------
-    connection : Connection
-        New.
-    options : HBaseOptions
-        How long to wait.
-    explain : bool
-        Find out what else is there when there is no answer, which takes seconds.
-
-    Returns
-    -------
-    int
-        1 or 2.
-
-    Raises
-    ------
-    StoreUnavailable
-        When there is no gateway of HBase, or it is spoken to in the wrong way; the text says what was found.
-    """
+    """Ask a gateway which interface it speaks."""
     try:
         return _ask(connection, options)
     except SimhashError as error:
@@ -54,20 +34,7 @@ def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool 
 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
-    """Find out what is at an address that did not answer as expected.
-
-    Parameters
-    ----------
-    gateway : Gateway
-        The address.
-    options : HBaseOptions
-        How it was spoken to.
-
-    Returns
-    -------
-    str
-        A clause for an error's sentence; empty when it answers as expected now.
-    """
+    """Find out what is at an address that did not answer as expected."""
     found = ""
     for transport, protocol in product(TRANSPORTS, PROTOCOLS):
         first = _first_bytes(gateway, replace(options, transport=transport, protocol=protocol))

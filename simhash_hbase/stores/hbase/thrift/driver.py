@@ -92,15 +92,6 @@ class Driver(Protocol):
 def after_qualifier(qualifier: bytes) -> bytes:
     """Write the filter for cells after one, in HBase's filter language.
 
-    Parameters
-    ----------
-    qualifier : bytes
-        Any.
-
-    Returns
-    -------
-    bytes
-
     Examples
     --------
     >>> after_qualifier(b"it's")

@@ -31,17 +31,7 @@ DEADLINES_IN_ALL = 10
 
 
 class Exchange:
-    """Holds conversations with gateways.
-
-    Parameters
-    ----------
-    pool : Pool
-        Lends the connections.
-    options : HBaseOptions
-        Time-outs, and the table that errors name.
-    is_disabled : Task
-        Asks whether the table is disabled.
-    """
+    """Holds conversations with gateways."""
 
     def __init__(self, pool: Pool, options: HBaseOptions, is_disabled: Task[bool]) -> None:
         self._pool = pool
@@ -69,38 +59,7 @@ class Exchange:
         writes: bool = False,
         timeout_s: float | None = None,
     ) -> list[T]:
-        """Hold many conversations.
-
-        Parameters
-        ----------
-        tasks : sequence of Task
-            Those on one connection take place in this order.
-        sockets : int
-            Connections at most.
-        window : int
-            Conversations under way on one connection; what they send must fit into 32 KB if it is more than one.
-        repeat : bool
-            What was not answered is asked again, on other connections, until nothing is answered for ``deadline_s``, or
-            until ten times that after the first failure.
-            When false, only connecting is repeated: what was sent once is never sent again.
-        writes : bool
-            To a disabled table a gateway goes on trying to write for minutes, without an answer: so when none comes for
-            some seconds, ask whether it is.
-        timeout_s : float, optional
-            Seconds until a call must be answered, in place of the option.
-
-        Returns
-        -------
-        list
-            What each conversation returned, in order.
-
-        Raises
-        ------
-        Retryable
-            After the deadline, or at once without `repeat`.
-        Permanent
-            At once.
-        """
+        """Hold many conversations."""
         patience = _Patience(self._options.deadline_s)
         work = _Work(tasks)
         while waiting := work.start_over():

@@ -21,8 +21,6 @@ ANSWERS_TO_GROW = 16
 class Pace:
     """The share of a whole page that is asked for.
 
-    Notes
-    -----
     Threads share it without a lock: a change that is lost between them is made after the next answer or time-out.
     """
 
@@ -50,21 +48,7 @@ class Pace:
 
 
 def paged(pace: Pace, most: int, ask: Callable[[int], Conversation[T]]) -> Conversation[tuple[T, int]]:
-    """Read one page.
-
-    Parameters
-    ----------
-    pace : Pace
-        Learns how it goes.
-    most : int
-        Of what a whole page holds.
-    ask : callable
-        Makes the conversation that reads so much.
-
-    Returns
-    -------
-    what was read, and how much was asked for
-    """
+    """Read one page."""
     size = pace.share(most)
     with pace.watched():
         found = yield from ask(size)

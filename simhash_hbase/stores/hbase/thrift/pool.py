@@ -30,15 +30,6 @@ class Greet(Protocol):
 class Pool:
     """A bounded number of connections.
 
-    Parameters
-    ----------
-    options : HBaseOptions
-        Gateways, limits and time-outs.
-    greet : Greet
-        Called with the first connection to each gateway, and with the first after something went wrong.
-
-    Notes
-    -----
     Threads may share it. Connections are lent from the gateway that has the fewest lent ones. A connection is taken
     back only when every answer on it was read and nothing went wrong, and lent again only when it was not idle for
     long and nothing came on it meanwhile. A gateway at which something went wrong rests while another one works, and
@@ -57,25 +48,7 @@ class Pool:
 
     @contextmanager
     def lend(self, wanted: int) -> Iterator[list[Connection]]:
-        """Lend connections for the length of a block.
-
-        Parameters
-        ----------
-        wanted : int
-            So many at most; fewer when others have them.
-
-        Yields
-        ------
-        list of Connection
-            At least one.
-
-        Raises
-        ------
-        StoreUnavailable
-            When no gateway takes a connection.
-        StoreBusy
-            When all connections are lent for longer than a call may take.
-        """
+        """Lend connections for the length of a block."""
         if os.getpid() != self._process:
             self._start_empty()
         lent = self._take(wanted)

@@ -14,13 +14,6 @@ LONGEST_REST_S = 60.0
 class Resting:
     """Remembers gateways that failed; each failure in a row doubles the rest.
 
-    Parameters
-    ----------
-    clock : callable
-        Seconds, which never run back.
-
-    Notes
-    -----
     The caller holds a lock.
     """
 

@@ -24,13 +24,7 @@ WRITES_AT_ONCE = 64
 
 
 class Thrift1:
-    """Implements `Driver`.
-
-    Parameters
-    ----------
-    table : str
-        ``table`` or ``namespace:table``.
-    """
+    """Implements `Driver`."""
 
     version = 1
     prefixes_per_scan = 1

@@ -18,13 +18,7 @@ __all__ = ["Thrift2"]
 
 
 class Thrift2:
-    """Implements `Driver`.
-
-    Parameters
-    ----------
-    table : str
-        ``table`` or ``namespace:table``.
-    """
+    """Implements `Driver`."""
 
     version = 2
     prefixes_per_scan = 4_000

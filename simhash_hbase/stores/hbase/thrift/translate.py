@@ -45,26 +45,7 @@ class AccessDenied(StoreRefused):
 
 
 class translated:  # reads as a statement; a class, since a generator costs microseconds on each call
-    """Turn what goes wrong inside a block into errors of this package.
-
-    Parameters
-    ----------
-    what : str
-        What is being done, such as the name of the call.
-    gateway : Gateway
-        With whom.
-    table : str
-        The table that it is about.
-
-    Raises
-    ------
-    StoreTimeout
-        When no answer came in time.
-    StoreUnavailable
-        When the connection failed, or what came was no answer.
-    SimhashError
-        Whatever fits an error that HBase answered with.
-    """
+    """Turn what goes wrong inside a block into errors of this package."""
 
     def __init__(self, what: str, gateway: Gateway, table: str) -> None:
         self._what = what
@@ -97,22 +78,7 @@ class translated:  # reads as a statement; a class, since a generator costs micr
 
 
 def after_tries(error: Retryable, tries: int, seconds: float) -> Retryable:
-    """Say in an error how often something was tried.
-
-    Parameters
-    ----------
-    error : Retryable
-        The last one.
-    tries : int
-        How often.
-    seconds : float
-        For how long.
-
-    Returns
-    -------
-    Retryable
-        Of the same type.
-    """
+    """Say in an error how often something was tried."""
     if tries == 1:
         return error
     return type(error)(f"{error} (tried {tries} times in {seconds:.1f} s)")

@@ -50,20 +50,6 @@ class Call(NamedTuple):
 class Connection:
     """A connection on which several calls may be under way at once; answers come in the order of the calls.
 
-    Parameters
-    ----------
-    gateway : Gateway
-        Where to connect to.
-    options : HBaseOptions
-        Transport, protocol and time-outs.
-
-    Raises
-    ------
-    OSError
-        When the gateway takes no connection in time.
-
-    Notes
-    -----
     For one thread at a time. Calls are sent without waiting for answers, so what is sent before anything is received
     must fit into the sockets' buffers: keep it below some 32 KB, or send one call at a time.
     """
@@ -84,18 +70,7 @@ class Connection:
         self._awaited: deque[tuple[Call, int]] = deque()
 
     def write(self, calls: Sequence[Call]) -> None:
-        """Put calls one behind the other, to be sent by `push`.
-
-        Parameters
-        ----------
-        calls : sequence of Call
-            At least one.
-
-        Raises
-        ------
-        InvalidArgument
-            When one is too large for a gateway with framed transport; nothing else can be sent on this connection then.
-        """
+        """Put calls one behind the other, to be sent by `push`."""
         for call in calls:
             self.broken = True
             before = self._channel.waiting
@@ -110,18 +85,7 @@ class Connection:
             self._check_frame(call, self._channel.waiting - before - FRAME_HEADER_BYTES)
 
     def push(self, *, timeout_s: float | None = None) -> None:
-        """Send what was written, all at once: each sending wakes the gateway.
-
-        Parameters
-        ----------
-        timeout_s : float, optional
-            Seconds until all must have been taken.
-
-        Raises
-        ------
-        OSError
-            When they are not taken in time, or the connection is closed.
-        """
+        """Send what was written, all at once: each sending wakes the gateway."""
         self.broken = True
         self._channel.allow(timeout_s or self._timeout_s)
         self._channel.push()
@@ -133,26 +97,7 @@ class Connection:
         self.push(timeout_s=timeout_s)
 
     def receive(self, *, timeout_s: float | None = None) -> Answer:
-        """Wait for the answer of the oldest call that has none yet.
-
-        Parameters
-        ----------
-        timeout_s : float, optional
-            Seconds to wait for its last byte.
-
-        Returns
-        -------
-        Answer
-
-        Raises
-        ------
-        OSError
-            When it does not come in time, or the connection is closed.
-        UnreadableAnswer
-            When what comes is something else.
-        TException
-            When the gateway answers with an error.
-        """
+        """Wait for the answer of the oldest call that has none yet."""
         self.broken = True
         call, sequence = self._awaited[0]
         self._channel.allow(timeout_s or self._timeout_s)
@@ -168,13 +113,7 @@ class Connection:
         return _outcome(call, result)
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Wait so long at most, and tell whether no answer has begun to come.
-
-        Raises
-        ------
-        OSError
-            When the connection is closed.
-        """
+        """Wait so long at most, and tell whether no answer has begun to come."""
         return self._channel.is_silent_for(seconds)
 
     def is_clean(self) -> bool:
@@ -214,20 +153,7 @@ class Connection:
 
 
 def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[Interface, Interface]:
-    """Stack thriftpy2's transport and protocol on a channel.
-
-    Parameters
-    ----------
-    channel : Channel
-        Where bytes go to and come from; or anything of thriftpy2's that takes them.
-    options : HBaseOptions
-        Names transport and protocol.
-
-    Returns
-    -------
-    protocol, transport
-        Objects of thriftpy2.
-    """
+    """Stack thriftpy2's transport and protocol on a channel."""
     buffered = options.transport == "buffered"
     transport = TCyBufferedTransport(channel, BUFFER_BYTES) if buffered else TCyFramedTransport(channel, BUFFER_BYTES)
     protocol = TCyBinaryProtocol if options.protocol == "binary" else TCompactProtocol

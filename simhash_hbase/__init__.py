@@ -47,9 +47,10 @@ if TYPE_CHECKING:
         ShingleAnalyzer,
         WeightedAnalyzer,
     )
-    from simhash_hbase.features.fingerprints import Fingerprinter, cosine, fingerprint
+    from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
     from simhash_hbase.features.hashes import WeakHashWarning
     from simhash_hbase.features.idf import IdfTable
+    from simhash_hbase.features.weights import cosine
     from simhash_hbase.index.answers import Answer, Decision, Match, Stored
     from simhash_hbase.index.decide.dedup import Deduplicator
     from simhash_hbase.index.index import Index

@@ -10,16 +10,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = [
-    "MAX_ID_BYTES",
-    "MAX_METADATA_BYTES",
-    "SKETCH_WORDS",
-    "Entries",
-    "Metadata",
-    "check_storable",
-    "metadata_problem",
-]
-
 MAX_ID_BYTES = 64 << 10
 """Bytes of an id in UTF-8, at most."""
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
-__all__ = ["MatchRule", "Sketches", "accept", "distances", "hamming", "judge", "known_similarity"]
-
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS
 SKETCH_BYTES = 8 * SKETCH_WORDS

@@ -14,25 +14,10 @@ from simhash_hbase.index.ownrows import read_profile
 from simhash_hbase.profile import SEGMENTING, Profile
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Store
-from simhash_hbase.words.segment import dictionary_digest, fast_available
+from simhash_hbase.words.dictionary import dictionary_digest
+from simhash_hbase.words.fast import fast_available
 
-__all__ = [
-    "create_index",
-    "create_store",
-    "is_address",
-    "open_index",
-    "open_store",
-    "resolve_profile",
-    "table_of",
-]
-
-SCHEMES = {
-    "file": "file:",
-    "hbase": "hbase://",
-    "redis": "redis://",
-    "rediss": "rediss://",
-    "memory": "memory:",
-}
+SCHEMES = {"file": "file:", "hbase": "hbase://", "redis": "redis://", "rediss": "rediss://", "memory": "memory:"}
 DEFAULT_REGIONS = 4
 
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["open_placed", "open_temporary", "placed", "placed_database", "to_disk"]
-
 
 @contextmanager
 def placed(place: str | os.PathLike[str]) -> Iterator[None]:

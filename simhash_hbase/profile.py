@@ -9,8 +9,6 @@ from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.near import MatchRule
 from simhash_hbase.rows.blocks import Scheme
 
-__all__ = ["FORMAT_VERSION", "Profile"]
-
 FORMAT_VERSION = 1
 
 SEGMENTING = ("jieba", "learned")
@@ -163,10 +161,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def rule(self) -> MatchRule:
         """The rule of `claim` and `dedup`, and of a query that asks for no other."""
         return MatchRule(
-            match=self.match,
-            distance=self.distance,
-            similarity=self.similarity,
-            radius=min(2 * self.distance + 1, 64),
+            match=self.match, distance=self.distance, similarity=self.similarity, radius=min(2 * self.distance + 1, 64)
         )
 
     @property

@@ -16,7 +16,8 @@ from pathlib import Path
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.features.analyzers import JiebaAnalyzer, weigh_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
-from simhash_hbase.words.segment import cut, fast_available, segmenter
+from simhash_hbase.words.fast import fast_available
+from simhash_hbase.words.segment import cut, segmenter
 
 ANALYZER = JiebaAnalyzer(top=200, words=None)
 FINGERPRINTER = Fingerprinter(ANALYZER)

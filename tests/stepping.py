@@ -142,9 +142,7 @@ class Stage:
     def index(self, store, *, clock_ms=0, sleep=None):
         """Open the index with this stage's clocks."""
         return Index(
-            store,
-            clock=lambda: self.now_ms + clock_ms,
-            timer=Timer(lambda: self.seconds, sleep or self.advance),
+            store, clock=lambda: self.now_ms + clock_ms, timer=Timer(lambda: self.seconds, sleep or self.advance)
         )
 
     def advance(self, seconds):

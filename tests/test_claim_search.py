@@ -176,15 +176,10 @@ def judged(index, answers):
             [*RIGHT, Answer("a", "duplicate", "b", 1)],
             ["a was answered original, then duplicate of b (distance 1, similarity None)"],
         ),
-        (
-            [RIGHT[0], Answer("b", "original")],
-            ["b was answered original, stored is ('duplicate', 'a', 1, None)"],
-        ),
+        ([RIGHT[0], Answer("b", "original")], ["b was answered original, stored is ('duplicate', 'a', 1, None)"]),
         (
             [RIGHT[0], Answer("b", "duplicate", "a", 2)],
-            [
-                "b was answered duplicate of a (distance 2, similarity None), stored is ('duplicate', 'a', 1, None)",
-            ],
+            ["b was answered duplicate of a (distance 2, similarity None), stored is ('duplicate', 'a', 1, None)"],
         ),
     ],
 )

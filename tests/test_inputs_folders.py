@@ -37,8 +37,7 @@ def shown(folder, records):
 
 
 @pytest.mark.parametrize(
-    ("target", "reason"),
-    [("loop.txt", "too many levels of symbolic links"), ("nowhere", "no such file or directory")],
+    ("target", "reason"), [("loop.txt", "too many levels of symbolic links"), ("nowhere", "no such file or directory")]
 )
 @pytest.mark.parametrize("pattern", [False, True])
 def test_a_link_that_leads_nowhere_is_refused_and_the_rest_is_read(corpus, target, reason, pattern):

@@ -11,15 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.inputs import (
-    Document,
-    InputOptions,
-    Place,
-    Progress,
-    parse_simhash,
-    read,
-    total_bytes,
-)
+from simhash_hbase.inputs import Document, InputOptions, Place, Progress, parse_simhash, read, total_bytes
 
 PLAIN = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
 TEXTS = st.text(PLAIN, min_size=1, max_size=30).filter(lambda text: not text.isspace())
@@ -148,9 +140,7 @@ def test_standard_input_is_json_lines(monkeypatch):
 
 def test_fingerprints_features_and_metadata_are_read(tmp_path):
     path = written(
-        tmp_path,
-        "a.jsonl",
-        '{"id":"a","s":"00000000000000ff","f":[["x",1],[2,0.5]],"lang":"zh","n":{"k":1}}\n',
+        tmp_path, "a.jsonl", '{"id":"a","s":"00000000000000ff","f":[["x",1],[2,0.5]],"lang":"zh","n":{"k":1}}\n'
     )
 
     (by_simhash,) = read([path], InputOptions(simhash_field="s", metadata_fields=("lang", "n", "no")))

@@ -9,9 +9,10 @@ from plain_jieba import jieba
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.words import dictionary
 from simhash_hbase.words import fast as fastsegment
+from simhash_hbase.words.dictionary import dictionary_digest
 from simhash_hbase.words.fast import fast_available, fast_segmenter
 from simhash_hbase.words.runs import ASCII_RUN, ascii_runs
-from simhash_hbase.words.segment import Wording, bag, cut, cut_run, dictionary_digest, segmenter
+from simhash_hbase.words.segment import Wording, bag, cut, cut_run, segmenter
 
 plain = segmenter("jieba")
 

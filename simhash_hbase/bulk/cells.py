@@ -21,8 +21,6 @@ from simhash_hbase.rows.layout import (
 )
 from simhash_hbase.stores.base import Cell
 
-__all__ = ["KEY", "CellBlock", "Sorter", "document_cells"]
-
 KEY_BYTES = BLOCK_ROW_BYTES + ID_DIGEST_BYTES
 KEY = np.dtype(f"S{KEY_BYTES}")
 """Row and qualifier behind one another. Both kinds of rows differ within their first five bytes, so these sort as the

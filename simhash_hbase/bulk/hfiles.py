@@ -13,8 +13,6 @@ from simhash_hbase.bulk.stream import pack_stream
 from simhash_hbase.errors import StoreRefused, StoreUnavailable
 from simhash_hbase.rows.keys import BlockRows
 
-__all__ = ["FamilyFiles", "HFileWriter", "HFilesLoaded"]
-
 # What HBase and its libraries log stands in the same output.
 MARK = b"HFileLoader: "
 SHOWN_LINES = 6

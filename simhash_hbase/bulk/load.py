@@ -15,13 +15,12 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
-from simhash_hbase.index.upkeep.openload import MARGIN_MS, begin_load, end_load
+from simhash_hbase.index.servertime import MARGIN_MS
+from simhash_hbase.index.upkeep.openload import begin_load, end_load
 from simhash_hbase.index.upkeep.walk import Walk, Watch
 from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.keys import BlockRows, distinct
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-
-__all__ = ["Loaded", "Writer", "begin", "load"]
 
 CELLS_A_RANGE = 1 << 18
 SAMPLE_A_PART = 64

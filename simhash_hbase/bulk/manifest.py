@@ -8,8 +8,6 @@ import msgspec
 from simhash_hbase.bulk.parts import write_file
 from simhash_hbase.errors import InvalidInput
 
-__all__ = ["FORMAT", "MANIFEST", "Manifest", "PartNote", "read_manifest", "write_manifest"]
-
 FORMAT = 1
 MANIFEST = "manifest.json"
 TOKEN_BYTES = 8

@@ -15,8 +15,6 @@ from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.inputs import Place, Reject
 
-__all__ = ["Part", "read_part", "write_file", "write_part"]
-
 CHECKSUM_BYTES = 16
 
 

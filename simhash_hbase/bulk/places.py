@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 from simhash_hbase.bulk.tools import CLASS, JVM_OPTIONS
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
 
-__all__ = ["container_program", "local_configuration", "staging_folder"]
-
 SITE = "hbase-site.xml"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 IN_CONTAINER = "/tmp/simhash-hbase-"

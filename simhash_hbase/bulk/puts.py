@@ -8,8 +8,6 @@ from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store
 
-__all__ = ["StoreWriter"]
-
 CELLS_A_CALL = 20_000
 ROWS_A_CALL = 1 << 20
 

@@ -10,8 +10,6 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import PREFIX_BITS
 
-__all__ = ["ROWS_A_PASS", "sorted_block_rows"]
-
 U64 = np.uint64
 
 ROWS_A_PASS = 1 << 22

@@ -5,8 +5,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.rows.layout import ID_DIGEST_BYTES
 
-__all__ = ["DIGEST", "SeenIds"]
-
 DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")
 """Digests of ids as an array; numpy compares them as bytes."""
 

@@ -17,11 +17,10 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, repeated_id
-from simhash_hbase.pipeline.analyse import Chunk, analyse
+from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.pipeline.chunks import Chunk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import id_digest
-
-__all__ = ["PART_CHUNKS", "Spool", "join_entries"]
 
 PART_CHUNKS = 16
 """Chunks of the pipeline in a part, so 16,000 documents or 32 million characters at most: what a kill costs."""

@@ -9,8 +9,6 @@ from simhash_hbase.bulk.cells import KEY_BYTES, CellBlock
 from simhash_hbase.rows.keys import BlockRows, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 
-__all__ = ["pack_stream"]
-
 MAGIC = b"SHB1"
 END = b"\x00"
 # A block of the stream is held by both sides at once.

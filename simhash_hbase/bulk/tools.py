@@ -14,8 +14,6 @@ import msgspec
 
 from simhash_hbase.errors import StoreRefused, Unsupported
 
-__all__ = ["CLASS", "JVM_OPTIONS", "TREE", "Tools", "find_tools"]
-
 CLASS = "HFileLoader"
 # One thread writes files, so a collector with threads of its own only takes processors from it.
 JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC")

@@ -22,8 +22,6 @@ from simhash_hbase.cli.shell import VARIABLE
 from simhash_hbase.cli.state import State
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
-__all__ = ["COMMANDS", "cli", "main"]
-
 PROGRAM = "simhash-hbase"
 DONE = 0
 FAILED = 1

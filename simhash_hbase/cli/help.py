@@ -9,8 +9,6 @@ from click.core import ParameterSource
 
 from simhash_hbase.cli.state import Setting, State
 
-__all__ = ["CONFIG", "Command", "Option", "option"]
-
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
 CONFIG = "simhash_hbase.opening"

@@ -14,27 +14,6 @@ from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.table import COMPRESSIONS
 
-__all__ = [
-    "debug_option",
-    "files_argument",
-    "format_option",
-    "index_options",
-    "input_options",
-    "learn_option",
-    "match_options",
-    "optional_files_argument",
-    "output_options",
-    "own_options",
-    "profile_fields",
-    "profile_options",
-    "quiet_option",
-    "sample_options",
-    "store_fields",
-    "store_options",
-    "ttl_option",
-    "url_argument",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

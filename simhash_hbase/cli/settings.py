@@ -10,8 +10,6 @@ from simhash_hbase.cli.help import Option
 from simhash_hbase.cli.state import Setting
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = ["load_settings", "with_sources"]
-
 Options = Mapping[str, Option]
 """By the names that users write, with underscores."""
 

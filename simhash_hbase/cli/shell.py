@@ -3,8 +3,6 @@
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
-__all__ = ["VARIABLE", "Bash", "complete_address", "complete_file"]
-
 VARIABLE = "_SIMHASH_HBASE_COMPLETE"
 
 

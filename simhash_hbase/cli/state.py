@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Setting", "State"]
-
 
 @dataclass(frozen=True)
 class Setting:

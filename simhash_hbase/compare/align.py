@@ -12,8 +12,6 @@ from itertools import takewhile
 from math import isqrt
 from typing import NamedTuple
 
-__all__ = ["TABLE_CELLS", "Change", "align"]
-
 TABLE_CELLS = 1 << 28
 """A stretch with more pairs of items, 16,000 x 16,000, is not compared item by item: 36 MB, a tenth of a second."""
 _LEVELS = 20

@@ -9,8 +9,6 @@ from typing import Literal, NamedTuple
 from simhash_hbase.compare.align import Change, align
 from simhash_hbase.words.segment import cut
 
-__all__ = ["Piece", "word_differences", "words"]
-
 Kind = Literal["same", "changed", "left", "right"]
 
 

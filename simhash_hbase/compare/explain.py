@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.fingerprints import cosine, hash_signs
+from simhash_hbase.features.fingerprints import hash_signs
+from simhash_hbase.features.weights import cosine
 from simhash_hbase.near import accept, hamming
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.layout import SIMHASH_BITS
 from simhash_hbase.words import segment
-
-__all__ = ["Side", "compare", "pulls", "word_cosine"]
 
 SHOWN_FEATURES = 20
 

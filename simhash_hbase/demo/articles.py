@@ -7,8 +7,6 @@ A news agency's two articles (``wire.jsonl``), a newspaper's near copy of the fi
 import json
 from pathlib import Path
 
-__all__ = ["write_articles"]
-
 METRO = (
     "市政府昨天召开会议，讨论城市东部的新地铁线路。会议决定，工程将在明年三月开始，预计三年完成，沿线设十二个车站，"
     "其中四个与现有线路相接。交通局负责人介绍，线路建成以后，从东郊到市中心的时间将由七十分钟缩短到二十五分钟。"

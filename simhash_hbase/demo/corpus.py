@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from simhash_hbase.demo.edits import EDITS, Chance
 from simhash_hbase.demo.texts import Text, chinese, docstrings, topics
 
-__all__ = ["documents", "edited_copies"]
-
 SEED = 7
 COPIED_EN = 0.15
 COPIED_ZH = 0.6

@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["EDITS", "Chance", "framed", "moved", "removed", "reworded"]
-
 T = TypeVar("T")
 
 Chance = Callable[[], float]

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from simhash_hbase.demo.texts import Text
 
-__all__ = ["SITES", "write_pages"]
-
 EVERY = 16
 """Of the unedited English texts one in so many: extraction takes a while."""
 SITES = {

@@ -13,8 +13,6 @@ import msgspec
 
 from simhash_hbase.inputs import Document, read
 
-__all__ = ["Duplicate", "choose", "first_difference", "main"]
-
 SHOWN = 6
 BEFORE = 12
 WIDTH = 64

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-__all__ = ["Text", "chinese", "docstrings", "topics"]
-
 LEAST_CHARACTERS = 200
 SKIPPED = frozenset({"encodings", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tests", "turtledemo"})
 """Folders of the standard library with tests, tables and examples; others' packages are in ``site-packages``, no name

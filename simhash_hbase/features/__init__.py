@@ -2,9 +2,10 @@
 
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-from simhash_hbase.features.fingerprints import Fingerprinter, cosine, fingerprint
+from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.hashes import WeakHashWarning
 from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.features.weights import cosine
 
 __all__ = [
     "Analysed",

@@ -19,14 +19,13 @@ from simhash_hbase.features.analyzers import (
     WeightedAnalyzer,
     word_set,
 )
-from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
+from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable, Reservoir
 from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
 from simhash_hbase.features.sketch import Sketched, sketches_and_digests, text_digests
+from simhash_hbase.features.weights import count_features
 from simhash_hbase.profile import Profile
 from simhash_hbase.words.segment import WORDS
-
-__all__ = ["Analysed", "Analysis", "learn_idf", "make_analyzer"]
 
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (README, Choosing)."""

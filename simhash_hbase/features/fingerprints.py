@@ -14,19 +14,8 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.hashes import check_hash, hash_features
-from simhash_hbase.features.weights import MAX_TOTAL, SCALE, Feature, cosine, count_features, integer_weights
+from simhash_hbase.features.weights import MAX_TOTAL, Feature, count_features, integer_weights
 from simhash_hbase.features.wordsums import WordSums
-
-__all__ = [
-    "SCALE",
-    "Feature",
-    "Fingerprinter",
-    "bit_sums",
-    "cosine",
-    "count_features",
-    "fingerprint",
-    "hash_signs",
-]
 
 NO_WEIGHT = (
     "the weights of the features are 0, cancel each other or are below 1/131,072, so the document has no fingerprint"

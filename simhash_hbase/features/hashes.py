@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
 
-__all__ = ["HASHES", "WeakHashWarning", "check_hash", "hash_features", "warn_of_weak_hash"]
-
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 _BLOCK = 12

@@ -15,8 +15,6 @@ import msgspec
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.words.dictionary import jieba_file
 
-__all__ = ["Idf", "IdfTable", "JiebaIdf", "Reservoir", "jieba_idf", "jieba_idf_digest"]
-
 SAMPLE_LIMIT = 100_000
 """Documents that a reservoir keeps at most."""
 

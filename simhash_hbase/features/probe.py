@@ -14,11 +14,10 @@ from importlib.metadata import PackageNotFoundError, version
 import msgspec
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer
-from simhash_hbase.features.fingerprints import SCALE, Fingerprinter
+from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.sketch import sketches_and_digests
+from simhash_hbase.features.weights import SCALE
 from simhash_hbase.words.dictionary import dictionary_bytes
-
-__all__ = ["extractor_versions", "installed_versions", "probe_digest"]
 
 _DIGEST_BYTES = 16
 _BYTES_APART = 3_000

@@ -17,18 +17,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.words.normal import normalize, point_pieces, to_text
 
-__all__ = [
-    "SKETCH_VERSION",
-    "SKETCH_WORDS",
-    "Sketched",
-    "jaccard",
-    "normalize",
-    "similarity",
-    "sketch_many",
-    "sketches_and_digests",
-    "text_digests",
-]
-
 SKETCH_VERSION = 1
 """Changes whenever the same text would get another sketch."""
 SKETCH_WORDS = 8

@@ -5,8 +5,6 @@ from math import isfinite, sqrt
 
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = ["MAX_TOTAL", "MAX_WEIGHT", "SCALE", "Feature", "cosine", "count_features", "integer_weights"]
-
 SCALE = 65536
 """Integer units of a weight of 1."""
 MAX_WEIGHT = 1e9

@@ -17,8 +17,6 @@ from simhash_hbase.features.hashes import hash_features
 from simhash_hbase.features.weights import MAX_TOTAL, MAX_WEIGHT, SCALE
 from simhash_hbase.words.segment import cut_run
 
-__all__ = ["WordSums"]
-
 # A row takes some 300 bytes with its word and the dictionaries that lead to it: 80 MB in all.
 _MAX_ROWS = 1 << 18
 # Words are short, but a run of letters may take megabytes.

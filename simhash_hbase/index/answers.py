@@ -10,8 +10,6 @@ from simhash_hbase.near import MatchRule
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, Member
 
-__all__ = ["Answer", "Decision", "Match", "Stored", "make_answers", "rfc3339", "stored_document"]
-
 
 @dataclass(frozen=True, slots=True)
 class Match:

@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Store, Transactional
 
-__all__ = ["ATTEMPTS", "FIRST_PAUSE_S", "LOOK_S", "attempts"]
-
 # A refused compare-and-set means that another writer changed the same document in the same moment.
 ATTEMPTS = 8
 

@@ -16,8 +16,6 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 
-__all__ = ["Candidates", "Near", "expand", "find_candidates", "find_crowded"]
-
 U64 = np.uint64
 
 # Joins expand to pairs; this many at a time keep the memory of a hot prefix near 50 MB.

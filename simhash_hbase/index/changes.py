@@ -25,8 +25,6 @@ from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional
 
-__all__ = ["Change", "commit", "drop_members", "put_documents", "put_members", "read_states", "removal"]
-
 
 class Change(NamedTuple):
     """One document of a batch on its way into the store."""

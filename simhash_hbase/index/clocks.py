@@ -10,8 +10,6 @@ from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.index.servertime import server_time, time_below
 from simhash_hbase.stores.base import CompareAndSet, Store, Transactional
 
-__all__ = ["cleaning_time", "writing_time"]
-
 # A store does not repeat what its clock stamps; asking for the time may be repeated.
 TRIES = 3
 

@@ -33,8 +33,6 @@ from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Backup, CellCounts, CompareAndSet, SelfChecked, Store, Transactional, atomically
 
-__all__ = ["BATCH_DOCUMENTS", "Index", "Searched", "clock_ms"]
-
 T = TypeVar("T")
 
 BATCH_DOCUMENTS = 2_000

@@ -13,8 +13,6 @@ from simhash_hbase.rows.keys import document_row, member_row, member_rows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
-__all__ = ["Counts", "Members", "Page", "Reading"]
-
 # Members that are kept for the next part of a search: about 100 MB.
 HELD_MEMBERS = 100_000
 

@@ -9,8 +9,6 @@ from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
-__all__ = ["read_idf", "read_profile", "write_own_rows"]
-
 PROFILE = "profile"
 # HBase refuses cells above 10 MB by default; pieces of this size also keep a gateway's buffers small.
 PIECE_BYTES = 256 * 1024

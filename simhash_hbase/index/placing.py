@@ -17,8 +17,6 @@ from simhash_hbase.index.servertime import time_below
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Transactional
 
-__all__ = ["of_token", "place", "time_to_place"]
-
 TOKEN_BYTES = 5
 # As a time of day it is in 2004.
 ABOVE_TOKENS = 1 + 256**TOKEN_BYTES

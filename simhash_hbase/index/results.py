@@ -7,8 +7,6 @@ import msgspec
 
 from simhash_hbase.index.answers import Answer, Decision, Stored
 
-__all__ = ["answer_record", "decision_record", "hex_simhash", "json_line", "plain", "stored_record"]
-
 
 def hex_simhash(simhash: int) -> str:
     """Write a fingerprint the way it is read: 16 lower-case hex digits."""

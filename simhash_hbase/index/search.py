@@ -19,8 +19,6 @@ from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, Member, in
 from simhash_hbase.rows.keys import distinct
 from simhash_hbase.stores.base import UNLIMITED, Store
 
-__all__ = ["Counts", "Hit", "Neighbours", "Offer", "find_nearest", "find_neighbours", "found_since"]
-
 # Sketches of pairs that are compared at a time: some ten megabytes.
 SKETCHES_AT_ONCE = 1 << 16
 # A decision needs one original in force: of a fingerprint that more documents have, so many are compared, and more only

@@ -10,8 +10,6 @@ from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
-__all__ = ["MARGIN_MS", "server_time", "time_below"]
-
 MARGIN_MS = 60_000
 """How far the timestamp of a cell that is written without comparing lies behind the server's clock: a cell that anybody
 changed meanwhile is newer, even where the servers' clocks differ. HBase admits no server that is 30 s off."""

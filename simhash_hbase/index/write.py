@@ -23,16 +23,6 @@ from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import CompareAndSet, Store, atomically
 
-__all__ = [
-    "Outcome",
-    "Written",
-    "apply_outcomes",
-    "refresh_documents",
-    "refresh_within",
-    "remove_documents",
-    "write_documents",
-]
-
 
 class Outcome(NamedTuple):
     """What a document is to become."""

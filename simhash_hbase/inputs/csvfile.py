@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from simhash_hbase.inputs.encodings import undecodable
 from simhash_hbase.inputs.fields import Builder, listed, name_the_field
+from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import RAISE, InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.stream.lines import batches
 from simhash_hbase.inputs.stream.streams import Progress, Stream, open_stream
 

@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["STDIN", "Source", "files", "shown"]
-
 STDIN = "-"
 _COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 

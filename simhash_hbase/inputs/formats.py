@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.inputs.folders import STDIN, Source
 from simhash_hbase.inputs.options import FORMATS, InputOptions
 from simhash_hbase.inputs.records import Scanned
-from simhash_hbase.inputs.sources import STDIN, Source
 from simhash_hbase.inputs.stream.streams import Progress
 
 Reader = Callable[[Source, InputOptions, Progress], Iterator[Scanned]]

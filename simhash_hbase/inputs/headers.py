@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.csvfile import DELIMITERS, read_header
+from simhash_hbase.inputs.folders import Source, files
 from simhash_hbase.inputs.formats import format_of
 from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.sources import Source, expand, files
+from simhash_hbase.inputs.sources import expand
 from simhash_hbase.inputs.stream.streams import Progress, open_stream
 
 LINES = frozenset({"jsonl", "csv", "tsv", "text"})

@@ -8,9 +8,9 @@ import msgspec
 
 from simhash_hbase.inputs.encodings import UTF8, undecodable
 from simhash_hbase.inputs.fields import Builder
+from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.stream.lines import batches
 from simhash_hbase.inputs.stream.streams import Progress, Stream, open_stream
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from simhash_hbase.errors import InvalidInput, SimhashError
+from simhash_hbase.inputs.folders import Source, files, shown
 from simhash_hbase.inputs.formats import format_of, reader_of
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
-from simhash_hbase.inputs.sources import Source, expand, files, shown
+from simhash_hbase.inputs.sources import expand
 from simhash_hbase.inputs.stream.streams import Progress
 
 _SHOWN = 200
@@ -15,9 +16,7 @@ _SHOWN = 200
 
 
 def read(
-    sources: Sequence[str],
-    options: InputOptions | None = None,
-    progress: Progress | None = None,
+    sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Record]:
     """Read documents.
 
@@ -35,9 +34,7 @@ def read(
 
 
 def scan(
-    sources: Sequence[str],
-    options: InputOptions | None = None,
-    progress: Progress | None = None,
+    sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Scanned]:
     """Read documents, of pages only their bytes: for callers that extract few of them, or in other processes."""
     options = options or InputOptions()

@@ -6,9 +6,7 @@ import stat
 from collections.abc import Iterator, Sequence
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs.folders import STDIN, Source, files, shown
-
-__all__ = ["STDIN", "Source", "expand", "files", "shown", "source_files", "source_folders", "total_bytes"]
+from simhash_hbase.inputs.folders import STDIN, files
 
 
 def expand(named: Sequence[str]) -> list[str]:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.encodings import undecodable
 from simhash_hbase.inputs.fields import checked_text
+from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Document, Place, Record, Reject
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.stream.lines import batches
 from simhash_hbase.inputs.stream.streams import Progress, Stream, open_stream
 

@@ -7,10 +7,8 @@ from contextlib import closing
 
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Scanned
-from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS, Chunk, Done, analyse_chunk, finish
+from simhash_hbase.pipeline.chunks import Chunk, Done, analyse_chunk, finish
 from simhash_hbase.pipeline.workers import Workers, translated
-
-__all__ = ["CHUNK_DOCUMENTS", "Chunk", "analyse"]
 
 IN_FLIGHT = 3
 

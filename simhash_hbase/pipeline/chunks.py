@@ -8,8 +8,6 @@ from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
 from simhash_hbase.pipeline.workers import Payload, payload, work
 
-__all__ = ["CHUNK_DOCUMENTS", "Chunk", "Done", "analyse_chunk", "finish"]
-
 CHUNK_DOCUMENTS = 1_000
 # Long texts make short chunks: what is in flight between processes stays below some 30 MB a worker.
 CHUNK_CHARACTERS = 2_000_000

@@ -15,8 +15,6 @@ from simhash_hbase.errors import SimhashError, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.pipeline.workers import WORKER_LOST, set_up, without_ctrl_c
 
-__all__ = ["Lane", "TooMuchWork"]
-
 T = TypeVar("T")
 
 # A process whose pipe was closed ends by itself, if it does nothing else; only then does its exit code say why.

@@ -14,18 +14,6 @@ from simhash_hbase.errors import WorkerLost
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document
 
-__all__ = [
-    "WORKER_LOST",
-    "Payload",
-    "Workers",
-    "payload",
-    "processors",
-    "set_up",
-    "translated",
-    "without_ctrl_c",
-    "work",
-]
-
 WORKER_LOST = "a worker process was ended from outside; fewer --workers need less memory"
 
 T = TypeVar("T")

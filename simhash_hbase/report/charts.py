@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from simhash_hbase.report.figures import Bar
 
-__all__ = ["Bound", "histogram"]
-
 WIDTH, HEIGHT = 520, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 8, 8, 26, 30
 _MOST_TICKS = 9

@@ -10,8 +10,6 @@ import msgspec
 
 from simhash_hbase.placed import placed_database
 
-__all__ = ["Decided", "duplicate_table", "read_decisions"]
-
 
 class Decided(msgspec.Struct):
     """A line that `dedup` printed."""

@@ -3,8 +3,6 @@
 import sqlite3
 from typing import NamedTuple
 
-__all__ = ["Bar", "distance_bars", "similarity_bars"]
-
 _BINS = 50
 """Of similarity, from 0 to 1."""
 _SHOWN_FROM = 35

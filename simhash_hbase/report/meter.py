@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-__all__ = ["Meter", "Metering", "silent"]
-
 
 class Meter(Protocol):
     """Shows how far something is."""

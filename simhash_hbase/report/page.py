@@ -10,8 +10,6 @@ import msgspec
 
 from simhash_hbase.report.resources import resource
 
-__all__ = ["Section", "data_json", "make_page"]
-
 
 class Section(NamedTuple):
     """A part of a page."""

@@ -12,8 +12,6 @@ from simhash_hbase.report.reading import COMPARED_CHARACTERS, text_of
 from simhash_hbase.report.rows import pair_rows
 from simhash_hbase.report.selection import Cluster, list_clusters
 
-__all__ = ["Lists", "make_lists"]
-
 TEXT_BYTES = 5_000_000
 """What the texts of pairs take in a report at most, as JSON."""
 LIST_BYTES = 3_000_000

@@ -13,8 +13,6 @@ from simhash_hbase.report.duplicates import Decided, read_decisions
 from simhash_hbase.report.meter import Meter
 from simhash_hbase.rows.keys import id_digest
 
-__all__ = ["COMPARED_CHARACTERS", "Corpus", "Reading", "Text", "read_again", "text_of"]
-
 COMPARED_CHARACTERS = 200_000
 """Of a longer text the rest is not compared for people."""
 SHOWN_REJECTS = 100

@@ -3,8 +3,6 @@
 from importlib.resources import files
 from string import Template
 
-__all__ = ["resource"]
-
 
 def resource(name: str) -> Template:
     """Read a file of this package."""

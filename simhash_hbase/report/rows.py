@@ -8,8 +8,6 @@ import msgspec
 
 from simhash_hbase.compare.differences import Piece
 
-__all__ = ["Gap", "Row", "Segment", "pair_rows"]
-
 Segment = str | list[str | int]
 """Equal text; ``[left, right]`` of other words; ``[left, right, 0]`` of the same words with other blanks."""
 

@@ -9,8 +9,6 @@ from simhash_hbase.report.figures import Bar
 from simhash_hbase.report.reading import Reading
 from simhash_hbase.report.resources import resource
 
-__all__ = ["charts", "figures", "lists", "notices", "refused"]
-
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 _STEP = 1000
 _REASON = 300

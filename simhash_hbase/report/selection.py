@@ -4,8 +4,6 @@ import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Cluster", "Member", "Selection", "choose_pairs", "list_clusters"]
-
 ALL_PAIRS = 500
 """Up to so many pairs are all shown."""
 LEAST_SIMILAR = 100

@@ -18,8 +18,6 @@ from simhash_hbase.report.reading import Corpus, Reading, read_again
 from simhash_hbase.report.sections import charts, figures, lists, notices, refused
 from simhash_hbase.report.selection import Selection, choose_pairs
 
-__all__ = ["Run", "write_report"]
-
 _NAMED_SOURCES = 3
 
 
@@ -34,13 +32,7 @@ class Run:
     dry: bool = False
 
 
-def write_report(
-    stream: BinaryIO,
-    corpus: Corpus,
-    run: Run,
-    *,
-    meter: Metering = silent,
-) -> None:
+def write_report(stream: BinaryIO, corpus: Corpus, run: Run, *, meter: Metering = silent) -> None:
     """Write the report of a corpus that was decided.
 
     Reads the decisions twice and the input once. What grows with the corpus is kept in the folder for temporary files;

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.rows.layout import FLAG_BITS, MAX_TABLES, SEGMENT_BITS, SIMHASH_BITS
 
-__all__ = ["Scheme", "Table"]
-
 U64 = np.uint64
 # Up to so many fingerprints, integers are faster than arrays.
 FEW = 4

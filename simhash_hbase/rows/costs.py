@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.blocks import Scheme
 
-__all__ = ["HBASE_BYTES", "PlannedScheme", "plan_scheme"]
-
 # All measured on two cores of an AMD EPYC, with uniform fingerprints, sketches, ids of 40 bytes and no metadata.
 # Bytes in use and CPU time after `load` of 200,000 documents into an empty folder: 597 bytes and 14.3 µs a document.
 EMBEDDED_BYTES_A_ROW = 24.4

@@ -10,20 +10,6 @@ import msgspec
 
 from simhash_hbase.errors import CorruptIndex
 
-__all__ = [
-    "FOUND_STATES",
-    "UNDECIDED_STATES",
-    "DocumentState",
-    "Member",
-    "State",
-    "abandoned",
-    "decode_document",
-    "decode_member",
-    "encode",
-    "in_force",
-    "member_simhashes",
-]
-
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 
 FOUND_STATES: Final = frozenset({"added", "original"})

@@ -28,29 +28,6 @@ from simhash_hbase.rows.layout import (
     SIMHASH_BYTES,
 )
 
-__all__ = [
-    "BlockRows",
-    "block_rows",
-    "distinct",
-    "document_row",
-    "document_rows",
-    "drop_repeats",
-    "id_digest",
-    "index_row",
-    "member_row",
-    "member_rows",
-    "pack_prefixes",
-    "pack_rows",
-    "pack_simhashes",
-    "prefix_stop",
-    "row_digest",
-    "row_flag",
-    "row_keys",
-    "row_simhash",
-    "sort_prefixes",
-    "unpack_rows",
-]
-
 U64 = np.uint64
 OWNER_BITS = 64 - PREFIX_BITS
 # Up to so many, integers are faster than arrays: the prefixes of one query.

@@ -17,16 +17,6 @@ from simhash_hbase.rows.layout import (
     SEGMENT_BYTES,
 )
 
-__all__ = [
-    "COMPRESSIONS",
-    "FOREVER_S",
-    "TABLE_ATTRIBUTES",
-    "FamilySchema",
-    "TableSchema",
-    "shell_script",
-    "thrift2_script",
-]
-
 COMPRESSIONS = ("NONE", "SNAPPY", "LZ4", "ZSTD", "GZ")
 FOREVER_S = 2**31 - 1
 MOST_REGIONS = 10_000

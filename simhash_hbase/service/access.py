@@ -13,16 +13,12 @@ from simhash_hbase.service.http.middleware import VOUCH
 from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.http.trail import Trail
 
-__all__ = ["Metering", "Reading", "Writing", "is_loopback"]
-
 UNAUTHORIZED = 401
 FORBIDDEN = 403
 BUSY = 503
 
 _bearer = HTTPBearer(
-    auto_error=False,
-    scheme_name="key",
-    description="Made by `simhash-hbase key`, as `Authorization: Bearer KEY`.",
+    auto_error=False, scheme_name="key", description="Made by `simhash-hbase key`, as `Authorization: Bearer KEY`."
 )
 _Given = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 

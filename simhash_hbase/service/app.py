@@ -25,8 +25,6 @@ from simhash_hbase.service.routes import ROUTERS
 from simhash_hbase.service.routes.console import Parts
 from simhash_hbase.service.schemas import SCHEMAS
 
-__all__ = ["create_app"]
-
 THREADS = 16
 UNPROCESSABLE = 422
 _CODES = {404: "not_found", 405: "method_not_allowed"}

@@ -7,8 +7,6 @@ from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.results import plain
 
-__all__ = ["side_by_side"]
-
 
 def side_by_side(analysis: Analysis, a: str, b: str) -> bytes:
     """Compare two texts, and the words in them."""

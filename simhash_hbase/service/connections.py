@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-__all__ = ["Connection", "Connections"]
-
 
 class Connection(Protocol):
     """What has to be known of a connection."""

@@ -29,8 +29,6 @@ from simhash_hbase.service.shares import Shares
 from simhash_hbase.service.stream.lines import End, Lines
 from simhash_hbase.service.stream.streams import Stream
 
-__all__ = ["JSON", "NDJSON", "Service"]
-
 T = TypeVar("T")
 
 JSON = "application/json"

@@ -20,8 +20,6 @@ from simhash_hbase.pipeline.lanes import Lane
 from simhash_hbase.pipeline.workers import Payload, Workers, translated, work
 from simhash_hbase.service.shares import Shares
 
-__all__ = ["Engine"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-__all__ = ["Intake", "Turns"]
-
 LINE_END = b"\r\n"
 STRETCH_LINES = 128
 STRETCH_BYTES = 64 << 10

@@ -9,8 +9,6 @@ from simhash_hbase.inputs import Document, InputOptions, Place
 from simhash_hbase.inputs.fields import Builder
 from simhash_hbase.service.http.problems import Problem
 
-__all__ = ["Item", "decode", "document_or_id"]
-
 Item = Document | str
 """What is worked on: a document that has a text, features or a fingerprint; or the id of a stored one."""
 

@@ -4,8 +4,6 @@ from dataclasses import dataclass, fields
 
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = ["LARGE_BYTES", "Limits", "is_large"]
-
 LARGE_BYTES = 64 << 10
 """A body or line that is longer waits for its share of memory, and is worked on in a process of its own."""
 

@@ -14,8 +14,6 @@ from simhash_hbase.pipeline.workers import payload, work
 from simhash_hbase.service.http.problems import Problem, of_error
 from simhash_hbase.service.items import Item, decode, document_or_id
 
-__all__ = ["ADD", "CLAIM", "GET", "REMOVE", "Operation", "Record", "analyse_raw", "query", "run_analysed", "run_one"]
-
 Record = dict[str, object] | Problem
 """What a document or an id is answered with."""
 

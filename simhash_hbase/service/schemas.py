@@ -10,8 +10,6 @@ from typing import Any
 
 from simhash_hbase.entries import MAX_ID_BYTES
 
-__all__ = ["LONGEST_COMPARED", "SCHEMAS", "body", "found", "problems"]
-
 LONGEST_COMPARED = 200_000
 """Characters of a text whose words are compared with another one's."""
 
@@ -30,11 +28,7 @@ _ID: Schema = {
 _SENT_ID: Schema = {**_ID, "type": ["string", "integer"]}
 _CONTENTS: dict[str, Schema] = {
     "text": {"type": "string", "minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"},
-    "simhash": {
-        "type": "string",
-        "pattern": "^[0-9a-f]{16}$",
-        "description": "A fingerprint of the caller's own.",
-    },
+    "simhash": {"type": "string", "pattern": "^[0-9a-f]{16}$", "description": "A fingerprint of the caller's own."},
     "features": {
         "type": "array",
         "minItems": 1,
@@ -99,9 +93,7 @@ SCHEMAS: dict[str, Schema] = {
             "of_removed": {"type": "boolean", "description": "The original was removed or changed since."},
         },
         optional=("of_removed",),
-        examples=[
-            {"id": "b", "status": "duplicate", "of": "a", "distance": 1, "similarity": 0.8711, "short": False},
-        ],
+        examples=[{"id": "b", "status": "duplicate", "of": "a", "distance": 1, "similarity": 0.8711, "short": False}],
     ),
     "Removed": _object({"id": _ID, "removed": {"type": "boolean"}}, examples=[{"id": "a", "removed": True}]),
     "Match": _object(

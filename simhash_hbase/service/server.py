@@ -16,8 +16,6 @@ from simhash_hbase.service.core import Service
 from simhash_hbase.service.http.logs import logger
 from simhash_hbase.service.http.protocol import GuardedProtocol
 
-__all__ = ["listen", "serve"]
-
 HEADER_BYTES = 64 << 10
 KEEP_ALIVE_S = 30
 SWITCH_S = 0.001

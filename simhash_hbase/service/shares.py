@@ -3,8 +3,6 @@
 import asyncio
 from collections import Counter, deque
 
-__all__ = ["Shares", "Ticket"]
-
 SHARE = 3 / 4
 
 

@@ -6,8 +6,6 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX
 from simhash_hbase.stores.base import Cell
 
-__all__ = ["CELL_FAMILIES", "check_cell_family", "check_deletions", "check_positive"]
-
 CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)
 
 

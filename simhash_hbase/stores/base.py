@@ -16,27 +16,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.rows.keys import BlockRows
 
-__all__ = [
-    "UNLIMITED",
-    "Backup",
-    "Cell",
-    "CellCounts",
-    "CompareAndSet",
-    "Networked",
-    "PrefixScan",
-    "RegionPlace",
-    "Regional",
-    "SelfChecked",
-    "Shortfalls",
-    "Store",
-    "StoreSize",
-    "Swap",
-    "Traffic",
-    "Transactional",
-    "atomically",
-]
-
-
 UNLIMITED = 2**31 - 2
 """A limit that none reaches: one less than a signed 32-bit count on a wire can say."""
 

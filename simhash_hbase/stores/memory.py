@@ -16,8 +16,6 @@ from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.arguments import CELL_FAMILIES, check_cell_family, check_deletions, check_positive
 from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
 
-__all__ = ["MemoryStore"]
-
 U64 = np.uint64
 
 # Row key -> qualifier -> the cell, always with a timestamp.
@@ -247,6 +245,5 @@ def _sorted_cells(held: dict[bytes, Cell]) -> list[Cell]:
 
 def _as_rows(pairs: list[tuple[int, int]]) -> BlockRows:
     return BlockRows(
-        np.array([prefix for prefix, _ in pairs], dtype=U64),
-        np.array([simhash for _, simhash in pairs], dtype=U64),
+        np.array([prefix for prefix, _ in pairs], dtype=U64), np.array([simhash for _, simhash in pairs], dtype=U64)
     )

@@ -6,8 +6,6 @@ from functools import cache
 from simhash_hbase.words.dictionary import jieba_tokenizer
 from simhash_hbase.words.runs import ASCII_RUN
 
-__all__ = ["cut_ascii"]
-
 _split_numbers = re.compile(r"([a-zA-Z0-9]+(?:\.[0-9]+)?%?)").split
 
 

@@ -4,8 +4,6 @@ Each is what a class of a regular expression holds. Code points that Unicode 14 
 class belong to it, so that most letters that came later do, too. ASCII and Han are in none of them (see `blockruns`).
 """
 
-__all__ = ["DIGITS", "FORMATS", "HIRAGANA", "KATAKANA", "LETTERS", "MARKS", "UNSPACED", "UNSPACED_MARKS", "VOICED"]
-
 
 def _class(ranges: str) -> str:
     """Write hexadecimal ranges as the inside of a class of characters."""

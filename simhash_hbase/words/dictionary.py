@@ -17,8 +17,6 @@ from typing import Any
 
 from simhash_hbase.errors import MissingExtra
 
-__all__ = ["dictionary_bytes", "dictionary_digest", "jieba_cut", "jieba_file", "jieba_model", "jieba_tokenizer"]
-
 
 @cache
 def _jieba() -> ModuleType:

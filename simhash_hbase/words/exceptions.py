@@ -6,8 +6,6 @@ from itertools import pairwise
 
 from simhash_hbase.words.runs import ASCII, ASCII_RUN, HAN_RUN
 
-__all__ = ["mixed_words", "unlikely_words"]
-
 _UNLIKELY_LENGTHS = (2, 3)
 
 

@@ -28,8 +28,6 @@ from simhash_hbase.words.exceptions import mixed_words, unlikely_words
 from simhash_hbase.words.long import pieces
 from simhash_hbase.words.runs import ASCII, HAN, HAN_RUN, ascii_runs
 
-__all__ = ["Bag", "FastSegmenter", "fast_available", "fast_segmenter"]
-
 _RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
 _SURROGATES = "\ud800-\udfff"
 _SEPARATOR = "\x00"

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 
 from simhash_hbase.words.runs import ASCII, HAN
 
-__all__ = ["MAX_BLOCK", "pieces"]
-
 MAX_BLOCK = 1 << 12
 """Characters of a block that jieba sees at once: three times the longest of 33,000 real documents."""
 

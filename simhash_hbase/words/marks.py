@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
-__all__ = ["MAX_MARKS", "PIECE", "bounded_marks", "joining", "marks", "normal_form", "pieces"]
-
 MAX_MARKS = 30
 """Combining marks of one run that stay together."""
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from simhash_hbase.words.marks import bounded_marks, joining, pieces
 
-__all__ = ["bounded_marks", "code_points", "normalize", "point_pieces", "to_text"]
-
 _TABLE_SIZE = 0x20000
 _SLOW = 0xFFFFFFFF
 """Marks a code point whose form depends on its neighbours, or is more than one character."""

@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["ASCII", "ASCII_RUN", "HAN", "HAN_RUN", "ascii_runs"]
-
 ASCII = r"a-zA-Z0-9+#&._%\-"
 """For a class of a regular expression."""
 HAN = "\u4e00-\u9fd5"

@@ -11,25 +11,11 @@ from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.words.ascii import cut_ascii
-from simhash_hbase.words.dictionary import dictionary_digest, jieba_cut
+from simhash_hbase.words.dictionary import jieba_cut
 from simhash_hbase.words.fast import Bag, fast_available, fast_segmenter
 from simhash_hbase.words.long import MAX_BLOCK, pieces
 from simhash_hbase.words.runs import ASCII_RUN
 from simhash_hbase.words.unicode import Stretch, canonical, stretches, unusual
-
-__all__ = [
-    "SEGMENTERS",
-    "WORDS",
-    "Bag",
-    "Wording",
-    "bag",
-    "cut",
-    "cut_run",
-    "dictionary_digest",
-    "fast_available",
-    "segmenter",
-    "tokens",
-]
 
 SEGMENTERS: tuple[str, ...] = ("fast", "jieba")
 """The names that `segmenter` knows."""

@@ -28,8 +28,6 @@ from simhash_hbase.words.classes import (
 from simhash_hbase.words.marks import normal_form
 from simhash_hbase.words.runs import HAN
 
-__all__ = ["MAX_WORD", "Stretch", "bounded_word", "canonical", "stretches", "unusual"]
-
 MAX_WORD = 1 << 10
 """Characters of a word; of a longer one the beginning stands for it, with a digest of the whole."""
 _KEPT = 48

@@ -36,7 +36,7 @@ def measure_claim(sizes: Sizes) -> list[Table]:
             rows=rows,
             notes=[
                 f"Batches of {sizes.claim_batch:,} documents with ids of 40 bytes and sketches, by one writer; the two "
-                "sides take turns batch by batch, each on an index of its own; medians, by the clock.",
+                "sides take turns batch by batch, each on an index of its own; medians, by the clock."
             ],
         )
     ]

@@ -90,7 +90,7 @@ def _rates(streams: dict[str, list[list[float]]], documents: Documents, characte
         notes=[
             f"{count(len(documents))} texts of {count(characters)} characters in one request of JSON lines, analyzer "
             "jieba, into or from a `file:` index with durable commits; by the clock, the best round each. In brackets "
-            "the share of the library's rate in this process, one thread. Client and service share the processors.",
+            "the share of the library's rate in this process, one thread. Client and service share the processors."
         ],
     )
 

@@ -5,13 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from claim_model.cells import Place, is_covered
-from claim_model.checks import (
-    lost_decisions,
-    wrong_acknowledgement,
-    wrong_change,
-    wrong_late_change,
-    wrong_state,
-)
+from claim_model.checks import lost_decisions, wrong_acknowledgement, wrong_change, wrong_late_change, wrong_state
 from claim_model.steps import Codes, State, Steps
 from claim_model.store import ACKNOWLEDGED, COUNTED, GONE
 

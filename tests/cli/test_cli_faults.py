@@ -84,11 +84,7 @@ def test_a_binary_file_is_refused(cli, filled, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "start"),
-    [
-        ("a.jsonl.gz", b"\x1f\x8b\x08broken"),
-        ("a.jsonl.zst", b"\x28\xb5\x2f\xfdno"),
-        ("a.jsonl.gz", b"no gzip at all"),
-    ],
+    [("a.jsonl.gz", b"\x1f\x8b\x08broken"), ("a.jsonl.zst", b"\x28\xb5\x2f\xfdno"), ("a.jsonl.gz", b"no gzip at all")],
 )
 def test_a_damaged_compressed_file_is_refused(cli, filled, tmp_path, name, start):
     file = tmp_path / name

@@ -83,8 +83,7 @@ def test_adding_new_documents_is_four_calls_in_one_transaction(store, documents)
 
 
 @pytest.mark.parametrize(
-    ("documents", "commit"),
-    [(1, ["compare_and_set"]), (2, ["put", "get"]), (2_000, ["put", "get"])],
+    ("documents", "commit"), [(1, ["compare_and_set"]), (2, ["put", "get"]), (2_000, ["put", "get"])]
 )
 def test_without_transactions_first_cells_are_put_and_read_back_but_a_single_one_is_compared_and_set(
     store, documents, commit

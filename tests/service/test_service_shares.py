@@ -35,11 +35,7 @@ def test_who_waits_is_served_in_order_and_whoever_waits_for_its_own_share_holds_
         tickets[0].close()
         return before, after, [ticket.served.is_set() for ticket in tickets]
 
-    assert asyncio.run(waiting()) == (
-        [True, False, True, False],
-        [True, False, True, True],
-        [True, True, True, True],
-    )
+    assert asyncio.run(waiting()) == ([True, False, True, False], [True, False, True, True], [True, True, True, True])
 
 
 def test_a_large_amount_that_waits_for_its_client_s_own_share_holds_up_nobody():

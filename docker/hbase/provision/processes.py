@@ -64,11 +64,7 @@ def start(command: Sequence[str], mark: str, log: Path) -> Process:
     """
     with log.open("ab") as output:
         child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     found = _look(child.pid)
     # Popen returns when the program is being loaded: for a moment there is no command line yet.

@@ -47,7 +47,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.results import decision_record
 from simhash_hbase.inputs import Document, Place, Reject, repeated_id
 from simhash_hbase.opening import create_index, create_store, open_index
-from simhash_hbase.pipeline.analyse import Chunk
+from simhash_hbase.pipeline.chunks import Chunk
 from simhash_hbase.report import Corpus
 from simhash_hbase.rows.keys import id_digest
 

@@ -19,8 +19,8 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, InputOptions, Reject, read
+from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.formats import format_of
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.opening import is_address, open_index
 from simhash_hbase.profile import Profile
 

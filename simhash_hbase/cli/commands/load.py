@@ -22,7 +22,7 @@ from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, scan, total_bytes, write_rejects
 from simhash_hbase.opening import open_index
-from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
+from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
 from simhash_hbase.pipeline.workers import processors
 from simhash_hbase.stores.hbase.options import HBaseOptions, parse_url
 

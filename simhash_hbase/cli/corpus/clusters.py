@@ -8,8 +8,6 @@ from simhash_hbase.index.results import json_line
 from simhash_hbase.placed import open_placed
 from simhash_hbase.report import duplicate_table
 
-__all__ = ["write_clusters"]
-
 
 def write_clusters(lines: Iterable[bytes], path: str) -> int:
     """Group decisions by the document that was kept.

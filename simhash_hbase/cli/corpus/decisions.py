@@ -14,15 +14,6 @@ from simhash_hbase.index.results import json_line
 from simhash_hbase.inputs import source_files
 from simhash_hbase.placed import open_placed, open_temporary, to_disk
 
-__all__ = [
-    "Checkpoint",
-    "Decisions",
-    "FileDecisions",
-    "PrintedDecisions",
-    "checkpoint_path",
-    "new_checkpoint",
-]
-
 VERSION = 2
 _DECIDE_NOTHING = ("debug", "quiet", "report", "resume", "workers")
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import source_files, source_folders
 
-__all__ = ["check_destinations"]
-
 _Identity = tuple[int, int] | str
 
 

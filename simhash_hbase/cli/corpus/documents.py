@@ -14,10 +14,9 @@ from simhash_hbase.cli.screen.refusals import Refusals
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import InputOptions, Reject, Scanned, scan, total_bytes, write_rejects
 from simhash_hbase.inputs import Progress as InputProgress
-from simhash_hbase.pipeline.analyse import Chunk, analyse
+from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.pipeline.chunks import Chunk
 from simhash_hbase.pipeline.workers import processors
-
-__all__ = ["Documents", "input_settings", "take_input", "tell_passed_over"]
 
 INPUT_OPTIONS = (
     "input_format",

@@ -6,8 +6,6 @@ from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.features.probe import extractor_versions
 from simhash_hbase.profile import Profile
 
-__all__ = ["warn_of_extractor"]
-
 _IMPORTED_FOR_PAGES = "simhash_hbase.inputs.page.maintext"
 
 

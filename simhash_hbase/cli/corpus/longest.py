@@ -12,8 +12,6 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.placed import open_temporary
 
-__all__ = ["decide_longest"]
-
 BATCH = 1_000
 
 

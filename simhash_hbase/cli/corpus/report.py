@@ -12,8 +12,6 @@ from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.placed import open_placed, to_disk
 from simhash_hbase.report import Corpus, Run, write_report
 
-__all__ = ["open_report", "partial_report", "tell_report"]
-
 
 def partial_report(path: str) -> str:
     """Name the file that becomes the report when it is whole."""

@@ -10,8 +10,6 @@ from simhash_hbase.features.idf import Reservoir
 from simhash_hbase.inputs import InputOptions, Progress, Reject, scan, total_bytes
 from simhash_hbase.inputs.page.extract import extracted
 
-__all__ = ["sample_texts", "texts_of"]
-
 
 def sample_texts(options: dict[str, Any], output: Output) -> Iterator[str] | None:
     """Read the texts of ``--learn-from``; None without it."""

@@ -13,8 +13,6 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import source_files
 from simhash_hbase.placed import open_placed
 
-__all__ = ["spooled"]
-
 
 @contextmanager
 def spooled(files: tuple[str, ...], *, wanted: bool) -> Iterator[str | None]:

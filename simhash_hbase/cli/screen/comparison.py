@@ -14,8 +14,6 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.blocks import Scheme, Table
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
-__all__ = ["comparison"]
-
 AGREES, DIFFERS = "green", "bold red"
 LABEL = 3
 FEATURES = 8

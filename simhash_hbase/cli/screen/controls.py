@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["harmless", "secretless"]
-
 # A password may hold a slash that should have been percent-encoded.
 _SECRET = re.compile(r"\b(rediss?|hbase):(//)?\S*@", re.IGNORECASE)
 

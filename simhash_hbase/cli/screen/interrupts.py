@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Stopped", "stoppable", "whole"]
-
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 

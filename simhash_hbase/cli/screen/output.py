@@ -17,8 +17,6 @@ from simhash_hbase.cli.screen.progress import Lines, Meter, Pace, Silent, live_b
 from simhash_hbase.cli.screen.tables import print_wide, record_table, rows_table, summary_table
 from simhash_hbase.index.results import plain
 
-__all__ = ["Output"]
-
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000
 """Columns are as wide as their rows need, so rows wait for their table: not for ever."""

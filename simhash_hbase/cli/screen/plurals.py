@@ -1,7 +1,5 @@
 """Counts with their nouns."""
 
-__all__ = ["counted"]
-
 _PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows"})
 
 

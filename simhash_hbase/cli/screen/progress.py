@@ -12,8 +12,6 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from simhash_hbase.cli.screen.plurals import counted
 
-__all__ = ["Bar", "Lines", "Meter", "Pace", "Silent", "live_bar"]
-
 WINDOW_S = 30.0
 SHOWN_EVERY_S = 0.1
 SURE_AFTER_S = 1.0

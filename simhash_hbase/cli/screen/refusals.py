@@ -5,8 +5,6 @@ from collections import Counter
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.inputs import Reject
 
-__all__ = ["Refusals"]
-
 SHOWN_REJECTS = 20
 SHOWN_OF_A_REASON = 3
 SHOWN_REASONS = 4

@@ -1,7 +1,5 @@
 """Errors as one sentence for people: what went wrong, and where."""
 
-__all__ = ["sentence_of"]
-
 
 def sentence_of(error: BaseException) -> str:
     """Write an error as one sentence.

@@ -8,8 +8,6 @@ from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.features.hashes import WeakHashWarning
 from simhash_hbase.stores.base import Shortfalls, Store
 
-__all__ = ["warn_of_shortfalls", "warnings_as_lines"]
-
 
 def warn_of_shortfalls(store: Store, output: Output) -> None:
     """Say what of a new table is not as asked, and how it can be had."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-__all__ = ["discard_output", "set_up_streams"]
 
 OUTPUT, INPUT = "standard output", "standard input"
 DEFAULT_ENCODING = "utf-8"

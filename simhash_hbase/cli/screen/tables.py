@@ -10,8 +10,6 @@ from rich.text import Text
 
 from simhash_hbase.cli.screen.controls import harmless
 
-__all__ = ["print_wide", "record_table", "rows_table", "shown", "summary_table"]
-
 CELL_CHARACTERS = 100
 # A line of a cell up to this length is not broken if it holds a figure.
 WHOLE_CHARACTERS = 32

@@ -7,8 +7,6 @@ from simhash_hbase.features.analyzers.worded import WordedAnalyzer
 from simhash_hbase.features.idf import jieba_idf
 from simhash_hbase.words.unicode import bounded_word
 
-__all__ = ["JiebaAnalyzer"]
-
 STOP_WORDS = frozenset(
     [
         "all",

@@ -7,8 +7,6 @@ from simhash_hbase.features.analyzers.worded import WordedAnalyzer
 from simhash_hbase.features.analyzers.words import learned_word
 from simhash_hbase.features.idf import Idf, IdfTable
 
-__all__ = ["LearnedAnalyzer"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedAnalyzer(WordedAnalyzer):

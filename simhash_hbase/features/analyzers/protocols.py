@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.words.segment import SEGMENTERS, WORDS, Bag
-
-__all__ = ["Analyzer", "CountingAnalyzer", "check_segmenter", "check_top", "check_words", "weigh_tokens"]
+from simhash_hbase.words.fast import Bag
+from simhash_hbase.words.segment import SEGMENTERS, WORDS
 
 
 @runtime_checkable

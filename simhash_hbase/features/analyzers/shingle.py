@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.features.analyzers.protocols import weigh_tokens
+from simhash_hbase.words.fast import Bag
 from simhash_hbase.words.normal import normalize
-from simhash_hbase.words.segment import Bag
-
-__all__ = ["ShingleAnalyzer"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = ["WeightedAnalyzer"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedAnalyzer:

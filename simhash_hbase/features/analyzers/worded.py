@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from simhash_hbase.features.analyzers.protocols import check_segmenter, check_top, check_words, weigh_tokens
-from simhash_hbase.words.segment import WORDS, Bag, Wording, bag, tokens
-
-__all__ = ["WordedAnalyzer"]
+from simhash_hbase.words.fast import Bag
+from simhash_hbase.words.segment import WORDS, Wording, bag, tokens
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,6 @@ from simhash_hbase.features.analyzers.protocols import check_segmenter
 from simhash_hbase.words.segment import WORDS, Wording, bag, cut_run, tokens
 from simhash_hbase.words.unicode import bounded_word
 
-__all__ = ["has_word_character", "learned_word", "word_set", "word_tokens"]
-
 has_word_character = re.compile(r"\w").search
 
 

@@ -10,8 +10,6 @@ from simhash_hbase.index.write import apply_outcomes, refresh_within
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.base import Store, atomically
 
-__all__ = ["claim_in_transaction"]
-
 
 def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> list[Decision]:
     """Decide and write a batch inside one transaction."""

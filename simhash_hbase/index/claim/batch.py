@@ -16,8 +16,6 @@ from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.base import CompareAndSet, Store
 
-__all__ = ["Claim", "Claimed", "Neighbour", "Run", "Step", "SwappingStore", "Timer", "Watch", "key_of"]
-
 TOKEN_BYTES = 8
 ATTEMPTS = 5
 

@@ -16,8 +16,6 @@ from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import STATE_QUALIFIER
 from simhash_hbase.stores.base import Swap
 
-__all__ = ["bury", "commit", "give_up", "look_again", "refresh", "renew"]
-
 UNANSWERED = (StoreTimeout, StoreUnavailable)
 Wanted: TypeAlias = Sequence[tuple[Claim, DocumentState]]
 STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}

@@ -11,8 +11,6 @@ from simhash_hbase.index.claim.states import as_duplicate, as_original, as_pendi
 from simhash_hbase.index.decide.greedy import rank_of
 from simhash_hbase.rows.documents import FOUND_STATES, UNDECIDED_STATES, DocumentState, in_force
 
-__all__ = ["look"]
-
 Held = tuple[DocumentState, bytes]
 
 

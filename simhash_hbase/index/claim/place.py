@@ -13,8 +13,6 @@ from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.layout import STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
 
-__all__ = ["can_be_placed", "place"]
-
 
 def can_be_placed(run: Run, claim: Claim, new: DocumentState) -> bool:
     """Tell whether a cell may be written that way.

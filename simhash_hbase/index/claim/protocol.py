@@ -16,8 +16,6 @@ from simhash_hbase.index.claim.look import look
 from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
 from simhash_hbase.profile import Profile
 
-__all__ = ["claim_by_protocol"]
-
 FIRST_PAUSE_S = 0.005
 LONGEST_PAUSE_S = 0.25
 

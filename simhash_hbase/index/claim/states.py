@@ -6,8 +6,6 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim.batch import Claim, Neighbour
 from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, State, in_force
 
-__all__ = ["as_decision", "as_duplicate", "as_original", "as_pending", "as_pending_again", "give_way", "renewed"]
-
 
 def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
     """Make the cell of a claim that begins; a decision for another fingerprint stays in force beside it."""

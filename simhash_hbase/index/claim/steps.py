@@ -11,8 +11,6 @@ from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_ori
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.rows.documents import UNDECIDED_STATES, DocumentState, in_force, member_simhashes
 
-__all__ = ["first_query", "read_own", "release", "second_query", "see_recorded", "write"]
-
 
 def read_own(run: Run, claims: Sequence[Claim]) -> None:
     """Read the own cells: repeat a decision for this text, wait for another attempt, or go on."""

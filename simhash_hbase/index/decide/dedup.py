@@ -20,8 +20,6 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, in_force
 from simhash_hbase.stores.base import Store
 
-__all__ = ["Deduplicator", "Plan"]
-
 
 class Plan(NamedTuple):
     """What a batch is to become."""

@@ -16,8 +16,6 @@ from simhash_hbase.near import MatchRule, Sketches, distances, hamming, judge, k
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import FOUND_STATES, DocumentState
 
-__all__ = ["Batch", "Rank", "rank_of", "recorded_decision", "with_original", "with_short"]
-
 
 class Rank(NamedTuple):
     """How good an original is for a duplicate; the least is taken."""

@@ -11,8 +11,6 @@ from simhash_hbase.rows.keys import document_row, member_rows, row_flag, row_sim
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store, Transactional
 
-__all__ = ["decode_cells", "memberless", "stale_members", "up_to_date"]
-
 
 def decode_cells(cells: Sequence[Cell]) -> tuple[list[tuple[Cell, DocumentState]], list[Cell]]:
     """Decode documents, and try members; return what does not decode apart."""

@@ -3,12 +3,9 @@
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex, StoreBusy
-from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
-
-__all__ = ["MARGIN_MS", "OpenLoad", "begin_load", "end_load", "read_open_load"]
 
 _ROW = index_row("load")
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from simhash_hbase.rows.layout import PREFIX_BITS, PREFIX_BYTES
 
-__all__ = ["Slice", "region_bounds", "sampled_slices", "whole_slices"]
-
 # A sample reads one part in so many, of this many stretches or more.
 ONE_IN = 64
 STRETCHES = 64

@@ -12,8 +12,6 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
 from simhash_hbase.stores.base import CellCounts, Regional, RegionPlace, Store, StoreSize
 
-__all__ = ["Day", "HotPrefix", "RegionShare", "Stats", "read_stats"]
-
 # An index of fewer block rows is read whole: in a folder that takes about a second, through a gateway some seconds.
 READ_WHOLE = 1_000_000
 READ_WHOLE_REMOTELY = 500_000

@@ -14,8 +14,6 @@ from simhash_hbase.rows.keys import row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS, PREFIX_BITS, PREFIX_BYTES
 from simhash_hbase.stores.base import Cell, Store
 
-__all__ = ["DAY_MS", "Tally"]
-
 DAY_MS = 86_400_000
 HOTTEST = 10
 

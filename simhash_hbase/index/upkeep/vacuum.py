@@ -5,16 +5,15 @@ from dataclasses import dataclass, fields
 
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.clocks import cleaning_time, writing_time
+from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
-from simhash_hbase.index.upkeep.openload import MARGIN_MS, read_open_load
+from simhash_hbase.index.upkeep.openload import read_open_load
 from simhash_hbase.index.upkeep.walk import ALL_PREFIXES, PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import UNDECIDED_STATES, DocumentState, abandoned, encode
 from simhash_hbase.rows.keys import BlockRows, member_row, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
-
-__all__ = ["Vacuumed", "vacuum"]
 
 # A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
 # which may itself be as far behind the one that vacuum goes by.

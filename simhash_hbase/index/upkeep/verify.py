@@ -23,24 +23,9 @@ from simhash_hbase.rows.documents import (
     encode,
     in_force,
 )
-from simhash_hbase.rows.keys import (
-    BlockRows,
-    block_rows,
-    document_row,
-    id_digest,
-    member_row,
-    row_flag,
-)
-from simhash_hbase.rows.layout import (
-    FAMILY_DOCUMENTS,
-    FLAG_BITS,
-    FLAG_DOCUMENT,
-    FLAG_MEMBERS,
-    STATE_QUALIFIER,
-)
+from simhash_hbase.rows.keys import BlockRows, block_rows, document_row, id_digest, member_row, row_flag
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
-
-__all__ = ["Verified", "scan_documents", "verify"]
 
 
 @dataclass(slots=True)

@@ -7,8 +7,6 @@ from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FLAG_BITS, PREFIX_BITS, SEGMENT_BITS, SEGMENT_BYTES
 from simhash_hbase.stores.base import Cell
 
-__all__ = ["ALL_PREFIXES", "PAGE", "Walk", "Watch"]
-
 PAGE = 10_000
 """Cells or rows that are read at a time."""
 ALL_PREFIXES = 1 << PREFIX_BITS

@@ -14,7 +14,6 @@ try:
 except ImportError as error:
     raise MissingExtra("WARC files need warcio and brotli: pip install 'simhash-hbase[warc]'") from error
 
-__all__ = ["undo"]
 
 _FIRST_CHUNK = re.compile(rb"[0-9a-fA-F]{1,16}[ \t]*(;[^\r\n]*)?\r\n")
 _BLOCK_BYTES = 1 << 16

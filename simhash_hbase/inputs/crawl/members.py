@@ -10,8 +10,6 @@ from typing import NamedTuple
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.stream.decompress import unzstd
 
-__all__ = ["Damage", "End", "Member", "Piece", "pieces"]
-
 _WARC = re.compile(rb"WARC/\d\.\d{1,2}\r?\n")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 # A header of the one method there is, without flags that nobody has defined.

@@ -10,14 +10,12 @@ import simhash_hbase.inputs.page.maintext  # noqa: F401
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.crawl.codings import undo
 from simhash_hbase.inputs.crawl.members import pieces
-from simhash_hbase.inputs.crawl.warcrecords import Broken, Head, WarcRecord, head_of, warc_records
+from simhash_hbase.inputs.crawl.warcrecords import Broken, StatusAndHeaders, WarcRecord, head_of, warc_records
+from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.page.extract import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.stream.streams import Progress, open_chunks
-
-__all__ = ["read_warc"]
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"text/plain"})
@@ -56,7 +54,7 @@ def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iter
         yield Reject(Place(source.name, 0), fault, b"", source.id)
 
 
-def _url(headers: Head | None) -> str:
+def _url(headers: StatusAndHeaders | None) -> str:
     # Some versions of wget write it in brackets.
     return (headers.get_header("WARC-Target-URI") or "").strip("<> \t") if headers is not None else ""
 

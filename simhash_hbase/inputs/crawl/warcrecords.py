@@ -12,12 +12,11 @@ from simhash_hbase.inputs.crawl.members import Piece
 from simhash_hbase.inputs.crawl.window import Lost, Window
 
 try:
-    from warcio.statusandheaders import StatusAndHeaders as Head
-    from warcio.statusandheaders import StatusAndHeadersParser
+    from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 except ImportError as error:
     raise MissingExtra("WARC files need warcio: pip install 'simhash-hbase[warc]'") from error
 
-__all__ = ["Broken", "Head", "WarcRecord", "head_of", "warc_records"]
+__all__ = ["Broken", "StatusAndHeaders", "WarcRecord", "head_of", "warc_records"]
 
 _WARC = b"WARC/"
 _BLANK_LINES = b"\r\n\r\n"
@@ -38,7 +37,7 @@ class WarcRecord(NamedTuple):
 
     number: int
     """From 1, of all in the file."""
-    headers: Head
+    headers: StatusAndHeaders
     """What the crawler says of it."""
     block: bytes
     """What it holds; of one that is too long its first 64 KB."""
@@ -54,13 +53,13 @@ class Broken(NamedTuple):
 
     number: int
     reason: str
-    headers: Head | None
+    headers: StatusAndHeaders | None
     """What the crawler says of it, if so much is left."""
     raw: bytes
     """Its first 64 KB, as far as they are known."""
 
 
-def head_of(head: bytes) -> Head:
+def head_of(head: bytes) -> StatusAndHeaders:
     """Read the first line and the headers of a record, or of an answer by HTTP."""
     return _PARSER.parse(BytesIO(head))
 
@@ -90,7 +89,7 @@ class _Splitter:
         self._window = window
         self._max_bytes = max_bytes
         self._number = 0
-        self._headers: Head | None = None
+        self._headers: StatusAndHeaders | None = None
         self._damage: Lost | None = None
 
     def next(self) -> WarcRecord | Broken | None:
@@ -156,7 +155,7 @@ class _Splitter:
             raise _Wrong("its head has control characters", found.end())
         return found.end()
 
-    def _length(self, headers: Head, head: int) -> int:
+    def _length(self, headers: StatusAndHeaders, head: int) -> int:
         length = headers.get_header("Content-Length") or ""
         if not (length.isascii() and length.isdigit()):
             raise _Wrong("it does not say how long it is", head)

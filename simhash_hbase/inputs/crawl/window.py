@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from simhash_hbase.inputs.crawl.members import Damage, End, Member, Piece
 
-__all__ = ["Lost", "Window"]
-
 
 class Lost(Exception):
     """Bytes are missing; none of those before them belong to what follows."""

@@ -12,7 +12,6 @@ try:
 except ImportError as error:
     raise MissingExtra("HTML pages need w3lib: pip install 'simhash-hbase[html]'") from error
 
-__all__ = ["decode_page"]
 
 _REPLACEMENT = "\ufffd"
 # A page that breaks off inside a character is still in its encoding; one with more faults is in another.

@@ -7,8 +7,6 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.fields import checked_text
 from simhash_hbase.inputs.records import Document, Page, Record, Reject, Scanned
 
-__all__ = ["PAGE_BYTES", "extract", "extracted"]
-
 PAGE_BYTES = 4 << 20
 """A longer page is refused: its tree would take several hundred MB. Crawlers cut at 1 to 5 MB."""
 _TITLE_CHARACTERS = 200

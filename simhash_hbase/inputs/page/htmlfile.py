@@ -5,10 +5,10 @@ from collections.abc import Iterator
 # Not for use here: where they cannot be imported, that is said before anything is read.
 import simhash_hbase.inputs.page.charset
 import simhash_hbase.inputs.page.maintext  # noqa: F401
+from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.page.extract import PAGE_BYTES
 from simhash_hbase.inputs.records import Page, Place, Reject
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.stream.streams import Progress, open_bytes, take_all
 
 

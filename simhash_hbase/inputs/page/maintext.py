@@ -15,8 +15,6 @@ except ImportError as error:
 
 from simhash_hbase.inputs.page.pagetree import PageTree, open_layout_tables, page_tree
 
-__all__ = ["MainText", "main_text"]
-
 # trafilatura takes time with the square of the paragraphs: 1 s at 19,000 elements, 7 s at 38,000. Of 1,213 real pages
 # the longest has 10,000.
 _MAX_ELEMENTS = 20_000

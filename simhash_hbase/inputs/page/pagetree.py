@@ -12,7 +12,6 @@ try:
 except ImportError as error:
     raise MissingExtra("HTML pages need trafilatura: pip install 'simhash-hbase[html]'") from error
 
-__all__ = ["PageTree", "layout_tables", "open_layout_tables", "page_tree"]
 
 _MAX_DEPTH = 2_000
 """libxml2 itself stops at 2,048, in some versions nowhere."""

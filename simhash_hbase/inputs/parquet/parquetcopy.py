@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.parquet.parquetfile import batches, described, open_parquet, pa, pq
 
-__all__ = ["copy_rows", "schema_of"]
-
 _GROUP_BYTES = 64 << 20
 _OTHER_NAMES = {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}
 

@@ -7,9 +7,9 @@ import msgspec
 from simhash_hbase.errors import InvalidInput, MissingExtra
 from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
 from simhash_hbase.inputs.fields import Builder, listed, name_the_field
+from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
-from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.stream.streams import Progress
 
 try:

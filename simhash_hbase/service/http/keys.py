@@ -20,8 +20,6 @@ from pathlib import Path
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.http.logs import logger
 
-__all__ = ["LOOK_S", "SCOPES", "Key", "Keyring", "make_key"]
-
 SCOPES = ("read", "write", "metrics")
 """What a key may allow: queries and look-ups; changes and claims; the metrics."""
 

@@ -10,8 +10,6 @@ import msgspec
 
 from simhash_hbase.index.answers import rfc3339
 
-__all__ = ["JsonFormatter", "logger", "set_up_logs"]
-
 logger = logging.getLogger("simhash_hbase.service")
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode

@@ -12,8 +12,6 @@ from simhash_hbase.service.http.metrics import Metrics
 from simhash_hbase.service.http.problems import Problem, internal, stopped
 from simhash_hbase.service.http.trail import Trail, request_id_of
 
-__all__ = ["HANG_UP", "VOUCH", "Surround"]
-
 HANG_UP = "simhash_hbase.hang_up"
 """Key of the scope under which the server puts a function that has the connection closed behind the answer."""
 VOUCH = "simhash_hbase.vouch"

@@ -9,8 +9,6 @@ from starlette.responses import Response
 from simhash_hbase import errors
 from simhash_hbase.pipeline.lanes import TooMuchWork
 
-__all__ = ["PROBLEM_TYPE", "Problem", "internal", "of_error", "stopped"]
-
 PROBLEM_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 
@@ -38,13 +36,7 @@ class Problem(Exception):
     """What a request is answered with in place of a result."""
 
     def __init__(
-        self,
-        status: int,
-        code: str,
-        detail: str,
-        *,
-        retryable: bool = False,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, code: str, detail: str, *, retryable: bool = False, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(detail)
         self.status = status

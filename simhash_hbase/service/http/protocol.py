@@ -11,8 +11,6 @@ from simhash_hbase.service.core import Service
 from simhash_hbase.service.http.middleware import HANG_UP, VOUCH
 from simhash_hbase.service.intake import Intake
 
-__all__ = ["GuardedProtocol"]
-
 REQUEST_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 

@@ -9,8 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Trail", "request_id_of"]
-
 # Whatever else a client sends as an id could forge lines of a log, or hold what must not be in one.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ID_BYTES = 8

@@ -6,8 +6,6 @@ from simhash_hbase.service.access import Writing
 from simhash_hbase.service.operations import CLAIM
 from simhash_hbase.service.schemas import body, found, problems
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["claims"])
 
 _DOCUMENTS = '{"id":"a","text":"…"}\n{"id":"b","simhash":"fd239d0b3ee32c91"}\n'

@@ -13,8 +13,6 @@ from simhash_hbase.service.items import decode
 from simhash_hbase.service.limits import is_large
 from simhash_hbase.service.schemas import LONGEST_COMPARED, body, found, problems
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["queries"])
 
 UNPROCESSABLE = 422

@@ -6,8 +6,6 @@ from fastapi import APIRouter, Request, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-__all__ = ["Parts", "router"]
-
 router = APIRouter(include_in_schema=False)
 
 # Nothing from elsewhere, nothing inline, nowhere to send anything but here, in nobody's frame.

@@ -8,8 +8,6 @@ from simhash_hbase.service.access import Reading, Writing
 from simhash_hbase.service.operations import ADD, GET, REMOVE
 from simhash_hbase.service.schemas import body, found, problems
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["documents"])
 
 DocumentId = Annotated[
@@ -24,30 +22,21 @@ _END = '{"summary":{"complete":true,"last_line":2,"outcomes":{"%s":2}}}\n'
     "/v1/documents",
     summary="Add documents",
     openapi_extra=body("Document", _DOCUMENTS),
-    responses={
-        **found("Added", lines='{"id":"a","simhash":"bc239d0b3ee32c91"}\n…\n' + _END % "added"),
-        **problems(),
-    },
+    responses={**found("Added", lines='{"id":"a","simhash":"bc239d0b3ee32c91"}\n…\n' + _END % "added"), **problems()},
 )
 async def add(request: Request, service: Writing) -> Response:
     """Write documents, duplicates or not; of a known id the last text stays. What is answered is durable."""
     return await service.respond(request, ADD)
 
 
-@router.get(
-    "/v1/documents",
-    summary="Get a document",
-    responses={**found("Stored"), **problems(404, 422, body=False)},
-)
+@router.get("/v1/documents", summary="Get a document", responses={**found("Stored"), **problems(404, 422, body=False)})
 async def get(request: Request, service: Reading, name: DocumentId) -> Response:
     """Tell what the index holds of a document; no text is kept, so none is told."""
     return await service.answer(request, GET, name)
 
 
 @router.delete(
-    "/v1/documents",
-    summary="Remove a document",
-    responses={**found("Removed"), **problems(422, body=False)},
+    "/v1/documents", summary="Remove a document", responses={**found("Removed"), **problems(422, body=False)}
 )
 async def remove(request: Request, service: Writing, name: DocumentId) -> Response:
     """Remove a document; ``removed`` is false when it was not there."""

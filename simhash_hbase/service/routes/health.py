@@ -12,8 +12,6 @@ from simhash_hbase.service.http.logs import logger
 from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.schemas import problems
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["operation"])
 
 BUSY = 503

@@ -10,8 +10,6 @@ from simhash_hbase.service.http.problems import of_error
 from simhash_hbase.service.operations import query
 from simhash_hbase.service.schemas import body, found, problems
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["queries"])
 
 MOST_MATCHES = 1_000

@@ -8,8 +8,6 @@ from simhash_hbase.service.access import Reading
 from simhash_hbase.service.core import JSON
 from simhash_hbase.service.schemas import problems
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["index"])
 
 
@@ -34,10 +32,7 @@ async def stats(request: Request, service: Reading) -> Response:
     "/v1/profile",
     summary="What the index was made with",
     responses={
-        200: {
-            "description": "As `simhash-hbase create` prints it.",
-            "content": {JSON: {"schema": {"type": "object"}}},
-        },
+        200: {"description": "As `simhash-hbase create` prints it.", "content": {JSON: {"schema": {"type": "object"}}}},
         **problems(body=False),
     },
 )

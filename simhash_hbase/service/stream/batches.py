@@ -13,8 +13,6 @@ from simhash_hbase.service.items import Item
 from simhash_hbase.service.operations import Operation, Record
 from simhash_hbase.service.stream.chunks import Ready
 
-__all__ = ["answer_batch"]
-
 
 def answer_batch(index: Index, operation: Operation, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
     """Work on a batch."""

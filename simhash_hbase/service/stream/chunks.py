@@ -7,8 +7,6 @@ from simhash_hbase.inputs import Document
 from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.items import Item
 
-__all__ = ["Chunk", "Ready"]
-
 LINES = 64
 BYTES = 256 << 10
 # What a line takes in memory beside its bytes, about.

@@ -11,8 +11,6 @@ from starlette.types import Message, Receive
 from simhash_hbase.service.limits import LARGE_BYTES, Limits
 from simhash_hbase.service.shares import Ticket
 
-__all__ = ["End", "Line", "Lines"]
-
 PIECE_BYTES = 16 << 10
 
 

@@ -27,8 +27,6 @@ from simhash_hbase.service.stream.batches import answer_batch
 from simhash_hbase.service.stream.chunks import Chunk, Ready
 from simhash_hbase.service.stream.lines import End, Line, Lines
 
-__all__ = ["Stream"]
-
 # A chunk is closed when the client pauses for so long: who waits for an answer before the next line gets it.
 PAUSE_S = 0.005
 # What one stream may have under way, and what all together; and each one at least one chunk.

@@ -8,8 +8,6 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
-__all__ = ["delete_cells", "get_cells", "get_rows", "next_cells", "put_cells", "read_row", "swap_cell"]
-
 _HEAD = Struct(">QB")
 _HEAD_BYTES = _HEAD.size
 _LONGEST_ROW = 255

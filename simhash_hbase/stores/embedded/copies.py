@@ -4,8 +4,6 @@ import glob
 import os
 import tempfile
 
-__all__ = ["copied_bytes", "new_partial"]
-
 _PARTIAL = ".partial-"
 
 

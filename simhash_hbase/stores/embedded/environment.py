@@ -20,8 +20,6 @@ from simhash_hbase.stores.embedded.mapping import open_map, undisturbed
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.translate import translated
 
-__all__ = ["HOT_PREFIXES", "Database", "Environment", "Transaction"]
-
 # lmdb has no precise types for these.
 Transaction = Any
 Database = Any

@@ -7,8 +7,6 @@ from simhash_hbase.stores.embedded.environment import Environment, Transaction
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.translate import translated
 
-__all__ = ["holds_index", "open_marked"]
-
 DATA = "data.mdb"
 OWN_FILES = frozenset({DATA, "lock.mdb"})
 

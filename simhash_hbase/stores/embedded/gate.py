@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition
 
-__all__ = ["Gate"]
-
 
 class Gate:
     """Counts the readers of this process, so that the map is never moved under one of them.

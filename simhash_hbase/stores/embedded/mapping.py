@@ -9,8 +9,6 @@ import lmdb
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.embedded.options import LEAST_MAP_BYTES, EmbeddedOptions
 
-__all__ = ["open_map", "undisturbed"]
-
 T = TypeVar("T")
 
 MAX_DATABASES = 4

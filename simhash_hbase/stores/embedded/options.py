@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = ["EmbeddedOptions"]
-
 # Address space, not disk and not memory: the file grows with what is written. Room for a hundred million documents
 # before the map must grow the first time; little enough that a laptop, a container and a debugger grant it.
 DEFAULT_MAP_BYTES = 1 << 36

@@ -8,8 +8,6 @@ from simhash_hbase.stores.embedded.environment import Environment
 from simhash_hbase.stores.embedded.folder import open_marked
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
 
-__all__ = ["acquire", "release"]
-
 
 class _Registry:
     """Environments by real path, with the number of stores that use each."""

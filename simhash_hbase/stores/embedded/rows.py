@@ -13,8 +13,6 @@ from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BITS, PREFIX_BYTES
 from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
-__all__ = ["delete_rows", "has_rows", "next_rows", "put_rows", "scan"]
-
 U64 = np.uint64
 _LAST_SIMHASH = (1 << 64) - 1
 _PAIR = f"{PREFIX_BYTES}s{SIMHASH_BYTES}s"

@@ -24,8 +24,6 @@ from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.registry import acquire, release
 from simhash_hbase.stores.embedded.translate import translated
 
-__all__ = ["EmbeddedStore"]
-
 U64 = np.uint64
 T = TypeVar("T")
 P = TypeVar("P", bytes, tuple[int, int])

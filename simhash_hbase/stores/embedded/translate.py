@@ -18,8 +18,6 @@ from simhash_hbase.errors import (
     StoreUnavailable,
 )
 
-__all__ = ["translated"]
-
 # An `lmdb.Error` for which LMDB has no class of its own tells its number only by the text of `strerror`.
 # A write of which the last part found no room is EIO to LMDB; a failing disk is too, which the sentence leaves open.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -38,11 +36,7 @@ _SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
     (lmdb.ReadersFullError, StoreBusy, "more reads are under way than max_readers allows"),
     (lmdb.BadValsizeError, InvalidArgument, "a row key with its qualifier has 1 to 511 bytes"),
     (lmdb.ReadonlyError, InvalidArgument, "it may not be written to"),
-    (
-        lmdb.BadTxnError,
-        CorruptIndex,
-        "an earlier error has undone the transaction: verify looks for damage",
-    ),
+    (lmdb.BadTxnError, CorruptIndex, "an earlier error has undone the transaction: verify looks for damage"),
     (lmdb.PanicError, StoreUnavailable, "an earlier write failed half-way, the folder must be opened anew"),
 )
 

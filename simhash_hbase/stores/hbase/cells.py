@@ -9,8 +9,6 @@ from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
 from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
 
-__all__ = ["CellWalk", "read_on", "read_rows"]
-
 # Cells are some hundred bytes: a reply stays at a few megabytes.
 REPLY_CELLS = 20_000
 ROW_PART = 16

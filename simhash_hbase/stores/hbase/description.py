@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 
-__all__ = ["Description", "differences"]
-
 
 class Description(NamedTuple):
     """What a gateway tells of a table; with Thrift 1, less than everything."""

@@ -12,8 +12,6 @@ from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 
-__all__ = ["Gateways"]
-
 
 class Gateways:
     """Connects to the first gateway that answers and finds out what it speaks."""

@@ -7,16 +7,6 @@ from simhash_hbase.rows.keys import BlockRows, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.stores.base import Cell, Swap
 
-__all__ = [
-    "group_cells",
-    "group_keys",
-    "group_row_keys",
-    "group_rows",
-    "latest_writes",
-    "row_keys_of",
-    "swap_waves",
-]
-
 # A server warns above 5,000 rows in one call to one region ("Large batch operation").
 WRITE_ROWS = 4_000
 # A gateway with framed transport closes the connection on a larger frame than it was set to take: 2 MiB by default, and

@@ -8,8 +8,6 @@ from urllib.parse import parse_qsl
 
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = ["DEFAULT_PORT", "Gateway", "HBaseOptions", "format_url", "parse_url"]
-
 DEFAULT_PORT = 9090
 PROTOCOLS = ("binary", "compact")
 TRANSPORTS = ("buffered", "framed")

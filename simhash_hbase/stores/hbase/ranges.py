@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from simhash_hbase.rows.keys import pack_prefixes, prefix_stop
 from simhash_hbase.rows.layout import PREFIX_BYTES
 
-__all__ = ["ranges_filter"]
-
 _CLASS = b"org.apache.hadoop.hbase.filter.MultiRowRangeFilter"
 _BYTES, _NUMBER = 2, 0
 _MORE = 0x80

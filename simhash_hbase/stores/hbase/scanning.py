@@ -17,8 +17,6 @@ from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange
 from simhash_hbase.stores.hbase.thrift.pace import Pace
 
-__all__ = ["scan_prefixes"]
-
 U64 = np.uint64
 
 # One query has 4 to 35 tables; up to here each prefix gets a scan of its own, all in flight at once, and the

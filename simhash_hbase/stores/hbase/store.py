@@ -30,8 +30,6 @@ from simhash_hbase.stores.hbase.tables import create_table, find_table
 from simhash_hbase.stores.hbase.thrift.exchange import Task
 from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
 
-__all__ = ["HBaseStore"]
-
 WRITE_SOCKETS = 3
 READ_SOCKETS = 4
 SWAP_SOCKETS = 16

@@ -11,8 +11,6 @@ from simhash_hbase.stores.hbase.thrift.admin1 import Admin1
 from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
 from simhash_hbase.stores.hbase.thrift.translate import AccessDenied
 
-__all__ = ["create_table", "find_table"]
-
 # No row of an index has it, and reading it needs just the permission that every reader has.
 NO_ROW = b"\0"
 

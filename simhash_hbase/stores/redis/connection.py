@@ -12,8 +12,6 @@ from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.stores.redis.options import RedisOptions
 from simhash_hbase.stores.redis.translate import translated
 
-__all__ = ["Argument", "Connection"]
-
 Argument = bytes | str | int
 # Scripts sent before their answers are read: enough to hide the round trip, few enough to bound the memory.
 PIPELINED = 8

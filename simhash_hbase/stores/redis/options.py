@@ -5,8 +5,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from simhash_hbase.errors import InvalidArgument
 
-__all__ = ["DEFAULT_PORT", "RedisOptions", "parse_url"]
-
 DEFAULT_PORT = 6379
 MOST_PORT = 65_535
 _FORM = "wanted redis://[user:password@]host[:port][/database], or rediss:// for TLS"

@@ -10,8 +10,6 @@ from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.redis import scripts
 from simhash_hbase.stores.redis.connection import Connection
 
-__all__ = ["scan"]
-
 PREFIXES_A_CALL = 2_000
 # A script that has found so many rows stops, however few of its prefixes it has done.
 ROWS_AN_ANSWER = 20_000

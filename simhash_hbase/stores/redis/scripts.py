@@ -22,22 +22,6 @@ Keys, each behind ``simhash-hbase:``
     Hash: qualifier to timestamp (8 bytes, big-endian) and value.
 """
 
-__all__ = [
-    "BLOCKS",
-    "COUNTERS",
-    "DELETE",
-    "DELETE_ROWS",
-    "FORMAT",
-    "GET",
-    "GET_ROWS",
-    "HAS_ROWS",
-    "PUT",
-    "PUT_ROWS",
-    "SCAN",
-    "SPACE",
-    "STAMP_BYTES",
-]
-
 SPACE = "simhash-hbase:"
 FORMAT = SPACE + "format"
 COUNTERS = SPACE + "rows"

@@ -18,8 +18,6 @@ from simhash_hbase.stores.redis.connection import Argument, Connection
 from simhash_hbase.stores.redis.options import RedisOptions
 from simhash_hbase.stores.redis.scanning import scan
 
-__all__ = ["RedisStore"]
-
 VERSION = b"1"
 # What one script takes: some milliseconds of the server, which serves nobody else meanwhile.
 ROWS_A_CALL = 4_000

@@ -17,8 +17,6 @@ from simhash_hbase.errors import (
     Unsupported,
 )
 
-__all__ = ["translated"]
-
 # The client's classes, the most particular first: some of those that mean a refusal descend from ConnectionError.
 _KINDS: tuple[tuple[type[Exception], type[SimhashError], str], ...] = (
     (redis.exceptions.AuthenticationError, StoreRefused, "the server does not accept the user and password"),

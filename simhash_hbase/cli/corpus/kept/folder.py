@@ -7,8 +7,6 @@ from simhash_hbase.cli.corpus.kept.packing import packer
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Place
 
-__all__ = ["KeptFolder", "check_id"]
-
 
 class KeptFolder:
     """Writes documents as files under their ids, compressed as they came."""

@@ -17,8 +17,6 @@ from simhash_hbase.inputs import LINES as LINE_FORMATS
 from simhash_hbase.inputs import Beginning, InputOptions, Place, headers
 from simhash_hbase.placed import to_disk
 
-__all__ = ["NOTHING", "Kept", "KeptForm", "kept_form", "looks_into", "open_kept"]
-
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
 _KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
 _GZIP = b"\x1f\x8b"

@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 import zstandard
 
-__all__ = ["packer"]
-
 
 def _gzip(data: bytes) -> bytes:
     # Without a time, so that the same documents make the same bytes.

@@ -8,8 +8,6 @@ from typing import BinaryIO
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.placed import open_placed, open_temporary
 
-__all__ = ["opened"]
-
 
 @contextmanager
 def opened(path: str | None, keep: int) -> Iterator[BinaryIO]:

@@ -13,8 +13,6 @@ from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Place
 
-__all__ = ["KeptRows", "rows_path", "same_columns"]
-
 _ENTRY = Struct("<IQ")
 _ENTRIES = np.dtype([("file", "<u4"), ("row", "<u8")])
 

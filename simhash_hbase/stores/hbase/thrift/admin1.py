@@ -7,8 +7,6 @@ from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.idl import thrift1
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 
-__all__ = ["Admin1"]
-
 
 class Admin1:
     """Makes and describes one table.

@@ -6,8 +6,6 @@ from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.idl import Interface, thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 
-__all__ = ["Admin2"]
-
 
 class Admin2:
     """Makes and describes one table."""

@@ -3,8 +3,6 @@
 import socket
 import time
 
-__all__ = ["Channel"]
-
 
 class Channel:
     """A socket with a deadline, in the form that thriftpy2's transports read from and write to."""

@@ -13,8 +13,6 @@ from simhash_hbase.stores.hbase.thrift.idl import Interface, either
 from simhash_hbase.stores.hbase.thrift.translate import translated
 from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, make_protocol
 
-__all__ = ["ask_version", "describe_gateway"]
-
 _ENOUGH_BYTES = 16
 _PROBE_S = 1.5
 

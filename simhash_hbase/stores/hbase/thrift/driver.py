@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from simhash_hbase.stores.base import Cell, RegionPlace, Swap
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
-__all__ = ["Driver", "Key", "after_qualifier", "region_place"]
-
 Key = tuple[bytes, bytes]
 
 
@@ -34,13 +32,7 @@ class Driver(Protocol):
         """How many rows or cells `get`, `get_rows` and `has_keys` take."""
 
     def scan_keys(
-        self,
-        start: bytes,
-        stop: bytes,
-        rows: int,
-        prefixes: NDArray[np.uint64] | None = None,
-        *,
-        walk: bool = False,
+        self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
         """Read the keys of block rows in ``[start, stop)``, so many at most; an empty stop means all.
 

@@ -14,8 +14,6 @@ from simhash_hbase.stores.hbase.thrift.pool import Pool
 from simhash_hbase.stores.hbase.thrift.translate import after_tries, translated
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Connection
 
-__all__ = ["Conversation", "Exchange", "Task"]
-
 T = TypeVar("T")
 
 Conversation: TypeAlias = Generator[Sequence[Call], list[Answer], T]

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 
 import thriftpy2
 
-__all__ = ["Interface", "either", "thrift1", "thrift2", "walk1"]
-
 # thriftpy2 makes these modules and their classes at run time: a type checker knows nothing of them.
 Interface: TypeAlias = Any
 

@@ -7,8 +7,6 @@ from typing import TypeVar
 from simhash_hbase.errors import StoreTimeout
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
-__all__ = ["Pace", "paged"]
-
 T = TypeVar("T")
 
 # A page of so many rows or prefixes is not cut: if it is not answered in time, nothing is.

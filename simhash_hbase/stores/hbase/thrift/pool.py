@@ -14,8 +14,6 @@ from simhash_hbase.stores.hbase.thrift.resting import Resting
 from simhash_hbase.stores.hbase.thrift.translate import translated
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 
-__all__ = ["Pool"]
-
 # Whether a gateway answers again is tried at the cost of a caller whom another one would serve.
 PROBE_S = 0.5
 

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 
 from simhash_hbase.stores.hbase.options import Gateway
 
-__all__ = ["Resting"]
-
 FIRST_REST_S = 5.0
 LONGEST_REST_S = 60.0
 

@@ -17,8 +17,6 @@ from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.idl import Interface, thrift1, walk1
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 
-__all__ = ["Thrift1"]
-
 # Sent before the first answer is read: the answers, some ten bytes each, must fit into what a socket holds.
 WRITES_AT_ONCE = 64
 
@@ -36,13 +34,7 @@ class Thrift1:
         self._table = table.encode()
 
     def scan_keys(
-        self,
-        start: bytes,
-        stop: bytes,
-        rows: int,
-        prefixes: NDArray[np.uint64] | None = None,
-        *,
-        walk: bool = False,
+        self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
         """See `Driver.scan_keys`; takes one prefix, for which `start` and `stop` say everything."""
         scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)

@@ -14,8 +14,6 @@ from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.idl import Interface, thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 
-__all__ = ["Thrift2"]
-
 
 class Thrift2:
     """Implements `Driver`."""
@@ -32,13 +30,7 @@ class Thrift2:
         self._block_values = [self._idl.ColumnValue(family=FAMILY_BLOCKS.encode(), qualifier=b"", value=b"")]
 
     def scan_keys(
-        self,
-        start: bytes,
-        stop: bytes,
-        rows: int,
-        prefixes: NDArray[np.uint64] | None = None,
-        *,
-        walk: bool = False,
+        self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
         """See `Driver.scan_keys`."""
         scan = self._idl.Scan(
@@ -83,11 +75,7 @@ class Thrift2:
         """See `Driver.row_tail`."""
         columns = [self._idl.Column(family=family.encode())]
         get = self._idl.Get(
-            row=row,
-            columns=columns,
-            filterString=after_qualifier(after),
-            storeLimit=limit,
-            cacheBlocks=_caching(walk),
+            row=row, columns=columns, filterString=after_qualifier(after), storeLimit=limit, cacheBlocks=_caching(walk)
         )
         [[found]] = yield [self._call("getMultiple", tgets=[get])]
         return _cells(found)

@@ -21,8 +21,6 @@ from simhash_hbase.errors import (
 from simhash_hbase.stores.hbase.options import Gateway
 from simhash_hbase.stores.hbase.thrift.wire import UnreadableAnswer
 
-__all__ = ["AccessDenied", "after_tries", "translated"]
-
 # HBase sends a Java exception as text: what the text holds, the error it becomes, and what a user reads.
 _KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
     ("TableNotFoundException", IndexMissing, "there is no table {table}: simhash-hbase create makes one"),

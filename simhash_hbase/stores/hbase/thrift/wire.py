@@ -20,8 +20,6 @@ from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.idl import Interface
 
-__all__ = ["Answer", "Call", "Connection", "UnreadableAnswer", "make_protocol"]
-
 # What a gateway answered: one of thriftpy2's generated classes, a list of them, a number, or None.
 Answer: TypeAlias = Any
 

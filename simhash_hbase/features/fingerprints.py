@@ -27,6 +27,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
 
     Examples
     --------
+    >>> from simhash_hbase.features.weights import SCALE
     >>> (bit_sums([(0b01, 2), (0b11, 1)], hash="none")[-2:] // SCALE).tolist()
     [-1, 3]
     """

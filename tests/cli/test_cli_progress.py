@@ -113,8 +113,8 @@ def test_short_work_says_no_line(ticking):
 
 @pytest.mark.parametrize("operation", ["verify", "vacuum", "stats", "export"])
 def test_a_walk_through_an_index_tells_how_far_it_is(make_memory_index, operation, monkeypatch):
-    for module in ("upkeep", "vacuum", "tally"):
-        monkeypatch.setattr(f"simhash_hbase.{module}.PAGE", 20)
+    for module in ("verify", "vacuum", "tally"):
+        monkeypatch.setattr(f"simhash_hbase.index.upkeep.{module}.PAGE", 20)
     index = make_memory_index(analyzer="shingle")
     list(index.add_many((f"document {i}", f"words of document {i} and of nothing else") for i in range(100)))
     told = []

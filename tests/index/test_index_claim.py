@@ -173,6 +173,16 @@ def test_an_expired_original_is_no_obstacle_and_a_named_one_does_not_expire(make
     assert claim(index, {"unseen": FAR}) == [("new", 1)]
 
 
+def test_input_order_decides_where_an_earlier_document_removes_the_expired_cell_of_a_held_one(make_index):
+    index = make_index(ttl_days=10)
+    claim(index, {"expired": BASE})
+    make_index.clock.advance(days=10, ms=10)
+
+    decisions = claim(index, {"first": BASE ^ 0b111, "expired": BASE, "last": BASE ^ 1 << 40})
+
+    assert decisions == [True, ("first", 3), True]
+
+
 def test_a_clock_that_is_behind_brings_nothing_back_that_has_expired_for_another_one(make_index):
     index = make_index(ttl_days=10)
     claim(index, {"old": BASE})

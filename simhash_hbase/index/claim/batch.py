@@ -112,6 +112,11 @@ class Claim:
         """Whether its own cell says that it is under way."""
         return self.answer is None and self.step in (Step.WRITE, Step.QUERY_AGAIN, Step.LOOK)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits for earlier documents of its batch."""
+        return self.answer is None and self.step is Step.HELD
+
     def begin(self) -> None:
         """Start an attempt from the beginning."""
         self.token = secrets.token_bytes(TOKEN_BYTES)

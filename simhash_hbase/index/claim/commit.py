@@ -108,7 +108,20 @@ def bury(run: Run, cells: Iterable[tuple[DocumentState, bytes]]) -> None:
     """Remove originals that have expired: only then are they no obstacle, to this writer and to others."""
     changes = [_burial(at, *cell) for at, cell in enumerate({cell[0].id: cell for cell in cells}.values())]
     swaps = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
-    drop_members(run.store, [change for change, done in zip(changes, _swap(run, swaps), strict=True) if done])
+    buried = [change for change, done in zip(changes, _swap(run, swaps), strict=True) if done]
+    _follow(run, buried)
+    drop_members(run.store, buried)
+
+
+def _follow(run: Run, buried: Sequence[Change]) -> None:
+    """Take over what a burial wrote into the cell of a held claim of this batch.
+
+    A claim that missed it would start over, and be decided after later documents of the input.
+    """
+    held = {claim.id: claim for claim in run.claims if claim.is_held}
+    for change in buried:
+        if claim := held.get(change.new.id):
+            claim.state, claim.value = change.new, encode(change.new)
 
 
 def refresh(run: Run, originals: Iterable[str | None]) -> set[str]:

@@ -100,6 +100,13 @@ def stored_document(state: DocumentState, member: Member | None) -> Stored:
     )
 
 
+def as_decision(state: DocumentState) -> "Decision":
+    """Read the answer out of a decided document cell."""
+    if state.is_found:
+        return Decision(state.id, True)
+    return Decision(state.id, False, state.of, state.distance, state.similarity)
+
+
 def _sorted(hits: Iterable[Hit], name: str, digest: bytes) -> list[Match]:
     matches = [
         Match(

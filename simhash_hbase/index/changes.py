@@ -12,15 +12,7 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.placing import place
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import (
-    FOUND_STATES,
-    DocumentState,
-    Member,
-    decode_document,
-    encode,
-    in_force,
-    member_simhashes,
-)
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional
@@ -39,7 +31,7 @@ class Change(NamedTuple):
     @property
     def before(self) -> DocumentState | None:
         """The decision that the change replaces."""
-        return None if self.old is None else in_force(self.old)
+        return self.old and self.old.in_force()
 
     @property
     def moves(self) -> bool:
@@ -49,23 +41,21 @@ class Change(NamedTuple):
     @property
     def is_known(self) -> bool:
         """Whether the index held the id."""
-        return self.before is not None and self.before.state not in ("removed", "aborted")
+        return self.before is not None and not self.before.is_gone
 
     @property
     def is_searchable(self) -> bool:
         """Whether queries are to find the document."""
-        return self.new.state in FOUND_STATES
+        return self.new.is_found
 
     @property
     def has_rows(self) -> bool:
         """Whether the block rows stand already, because the document counts under this fingerprint."""
-        return self.before is not None and self.before.state in FOUND_STATES and not self.moves
+        return self.before is not None and self.before.is_found and not self.moves
 
     def was_shown_since(self, oldest: int) -> bool:
         """Tell whether the index showed the document, last seen at that time or later, in ms since 1970."""
-        held = self.before
-        shown = held is not None and (held.state in FOUND_STATES or held.state == "duplicate")
-        return shown and held is not None and held.seen >= oldest
+        return self.old is not None and self.old.shown(oldest) is not None
 
 
 def read_states(store: Store, ids: Sequence[str]) -> list[tuple[DocumentState, bytes] | None]:
@@ -138,7 +128,7 @@ def _outdated(change: Change) -> Iterator[Cell]:
     if old is None:
         return
     named = {state.simhash for state in (old, old.previous) if state is not None}
-    for simhash in sorted(named - member_simhashes(change.new)):
+    for simhash in sorted(named - change.new.member_simhashes()):
         yield Cell(member_row(simhash), row_digest(change.row), b"", old.stamp)
 
 

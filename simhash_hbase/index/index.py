@@ -28,7 +28,7 @@ from simhash_hbase.index.upkeep.walk import Watch
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.near import MatchRule
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, Member, decode_member, in_force
+from simhash_hbase.rows.documents import DocumentState, Member, decode_member
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Backup, CellCounts, CompareAndSet, SelfChecked, Store, Transactional, atomically
@@ -455,7 +455,8 @@ class Index:
         """Read all documents in the order of their ids' digests, a page at a time."""
         self._check_whole("export")
         for states in scan_documents(self.store, watch):
-            live = [state for raw in states if (state := in_force(raw)) and self._is_live(state)]
+            oldest = self.profile.oldest(self._clock())
+            live = [state for raw in states if (state := raw.shown(oldest))]
             members = self._members(live)
             yield from (stored_document(state, member) for state, member in zip(live, members, strict=True))
 
@@ -519,21 +520,18 @@ class Index:
     def _analyse(self, chunk: Sequence[tuple[str, str]]) -> Analysed:
         return self.analysis.texts([name for name, _ in chunk], [text for _, text in chunk])
 
-    def _is_live(self, state: DocumentState) -> bool:
-        shown = state.state in FOUND_STATES or state.state == "duplicate"
-        return shown and state.seen >= self.profile.oldest(self._clock())
-
     def _read(self, ids: Sequence[str]) -> list[tuple[DocumentState, Member | None] | None]:
-        states = [held and in_force(held[0]) for held in read_states(self.store, ids)]
-        live = [state for state in states if state is not None and self._is_live(state)]
-        members = {state.id: member for state, member in zip(live, self._members(live), strict=True)}
-        return [(state, members[state.id]) if state is not None and state.id in members else None for state in states]
+        oldest = self.profile.oldest(self._clock())
+        states = [held and held[0].shown(oldest) for held in read_states(self.store, ids)]
+        live = [state for state in states if state is not None]
+        members = iter(self._members(live))
+        return [None if state is None else (state, next(members)) for state in states]
 
     def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
         keys = [(member_row(state.simhash), id_digest(state.id)) for state in states]
         cells = self.store.get(FAMILY_DOCUMENTS, keys)
         return [
-            decode_member(cell.value) if cell is not None and state.state in FOUND_STATES else None
+            decode_member(cell.value) if cell is not None and state.is_found else None
             for state, cell in zip(states, cells, strict=True)
         ]
 

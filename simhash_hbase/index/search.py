@@ -15,7 +15,7 @@ from simhash_hbase.index.candidates import Near, expand, find_candidates
 from simhash_hbase.index.members import Counts, Members, Page
 from simhash_hbase.near import MatchRule, Sketches, judge, known_similarity
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, Member, in_force
+from simhash_hbase.rows.documents import DocumentState, Member
 from simhash_hbase.rows.keys import distinct
 from simhash_hbase.stores.base import UNLIMITED, Store
 
@@ -94,13 +94,7 @@ def find_nearest(store: Store, profile: Profile, entries: Entries, counts: Count
 
 def found_since(oldest: int) -> Counts:
     """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
-
-    def counts(cell: DocumentState, simhash: int) -> DocumentState | None:
-        state = in_force(cell)
-        is_found = state is not None and state.state in FOUND_STATES and state.seen >= oldest
-        return state if is_found and state is not None and state.simhash == simhash else None
-
-    return counts
+    return lambda cell, simhash: cell.found_under(simhash, oldest)
 
 
 class _Nearest:

@@ -18,7 +18,7 @@ from simhash_hbase.index.changes import Change, commit, drop_members, put_docume
 from simhash_hbase.index.clocks import writing_time
 from simhash_hbase.index.placing import time_to_place
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import FOUND_STATES, UNDECIDED_STATES, DocumentState, State, in_force
+from simhash_hbase.rows.documents import DocumentState, State
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import CompareAndSet, Store, atomically
@@ -118,7 +118,7 @@ def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: i
         return set()
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
     changes = list(_refreshes(read_states(store, ids), due, now))
-    found = [state for change in changes if (state := in_force(change.new)) and state.state in FOUND_STATES]
+    found = [state for change in changes if (state := change.new.found())]
     keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
     members = [cell for cell in store.get(FAMILY_DOCUMENTS, keys) if cell is not None]
     stamps = {id_digest(state.id): state.stamp for state in found}
@@ -132,13 +132,13 @@ def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: i
 def _refreshes(states: Sequence[tuple[DocumentState, bytes] | None], due: range, now: int) -> Iterator[Change]:
     """Choose what was seen long ago, but has not expired: that stays away."""
     for at, (old, value) in enumerate(held for held in states if held is not None):
-        decision = in_force(old)
-        if decision is None or decision.seen not in due or decision.state not in (*FOUND_STATES, "duplicate"):
+        decision = old.shown()
+        if decision is None or decision.seen not in due:
             continue
         stamp = max(now, old.stamp + 1)
         seen = msgspec.structs.replace(decision, seen=now, stamp=stamp)
         # What is moving is refreshed in the text that counts as yet.
-        new = seen if old.state not in UNDECIDED_STATES else msgspec.structs.replace(old, previous=seen, stamp=stamp)
+        new = seen if not old.is_undecided else msgspec.structs.replace(old, previous=seen, stamp=stamp)
         yield Change(at, document_row(id_digest(old.id)), old, value, new)
 
 
@@ -178,16 +178,14 @@ def _next_state(
 ) -> DocumentState:
     """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
     simhash = int(entries.simhashes[at])
-    held = None if old is None else in_force(old)
-    stays = held is not None and held.state in FOUND_STATES and held.simhash == simhash and held.seen >= oldest
-    keeps = stays and held is not None and outcome.state == "added"
+    held = old and old.found_under(simhash, oldest)
     return DocumentState(
         id=entries.ids[at],
         simhash=simhash,
-        state=held.state if keeps and held is not None else outcome.state,
+        state=held.state if held and outcome.state == "added" else outcome.state,
         seen=now,
         stamp=now if old is None else max(now, old.stamp + 1),
-        order=held.order if stays and held is not None else (now, at),
+        order=held.order if held else (now, at),
         of=outcome.of,
         distance=outcome.distance,
         similarity=outcome.similarity,

@@ -13,10 +13,8 @@ from simhash_hbase.errors import CorruptIndex
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 
 FOUND_STATES: Final = frozenset({"added", "original"})
-"""The states of documents that a query returns."""
-
 UNDECIDED_STATES: Final = frozenset({"pending", "yielded"})
-"""The states of claims under way; see `simhash_hbase.index.claim`."""
+GONE_STATES: Final = frozenset({"aborted", "removed"})
 
 
 class Member(msgspec.Struct, array_like=True, frozen=True):
@@ -64,31 +62,63 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True):
     previous: "DocumentState | None" = None
     """The decision for another fingerprint that stays in force while a new claim is undecided."""
 
+    @property
+    def is_found(self) -> bool:
+        """Whether queries find the document by this cell."""
+        return self.state in FOUND_STATES
 
-def in_force(state: DocumentState) -> DocumentState | None:
-    """Say what a document cell means to everyone but claims.
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether it was decided that the document duplicates another one."""
+        return self.state == "duplicate"
 
-    Examples
-    --------
-    >>> old = DocumentState("a", 1, "original", seen=5, stamp=5)
-    >>> in_force(DocumentState("a", 2, "pending", seen=9, stamp=9, previous=old)).simhash
-    1
-    """
-    if state.state not in UNDECIDED_STATES:
-        return state
-    # Stamps belong to the id: what comes back was written at most as late as the claim.
-    return state.previous and msgspec.structs.replace(state.previous, stamp=state.stamp)
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a claim of the document is under way; see `simhash_hbase.index.claim`."""
+        return self.state in UNDECIDED_STATES
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the cell only says that the document was removed, or that a claim of it was given up."""
+        return self.state in GONE_STATES
 
-def member_simhashes(state: DocumentState) -> set[int]:
-    """List the fingerprints under which a document may have members, by its cell."""
-    named = (state, state.previous) if state.previous else (state,)
-    return {each.simhash for each in named if each.state not in ("duplicate", "aborted", "removed")}
+    def in_force(self) -> "DocumentState | None":
+        """Give what the cell means to everyone but claims: the last decision, if there was one.
 
+        Examples
+        --------
+        >>> old = DocumentState("a", 1, "original", seen=5, stamp=5)
+        >>> DocumentState("a", 2, "pending", seen=9, stamp=9, previous=old).in_force().simhash
+        1
+        """
+        if not self.is_undecided:
+            return self
+        # Stamps belong to the id: what comes back was written at most as late as the claim.
+        return self.previous and msgspec.structs.replace(self.previous, stamp=self.stamp)
 
-def abandoned(state: DocumentState) -> DocumentState:
-    """Make the cell of a claim that was given up: the decision before it returns."""
-    return in_force(state) or msgspec.structs.replace(state, state="aborted")
+    def shown(self, since: int = 0) -> "DocumentState | None":
+        """Give the decision in force, unless the document is gone or was last seen before `since`, ms since 1970."""
+        decision = self.in_force()
+        return decision if decision and not decision.is_gone and decision.seen >= since else None
+
+    def found(self, since: int = 0) -> "DocumentState | None":
+        """Give the decision in force if queries find the document by it, and it was seen since then."""
+        decision = self.shown(since)
+        return decision if decision and decision.is_found else None
+
+    def found_under(self, simhash: int, since: int = 0) -> "DocumentState | None":
+        """Give the decision in force if queries find the document by it under this fingerprint."""
+        decision = self.found(since)
+        return decision if decision and decision.simhash == simhash else None
+
+    def member_simhashes(self) -> set[int]:
+        """List the fingerprints under which the document may have members."""
+        named = (self, self.previous) if self.previous else (self,)
+        return {each.simhash for each in named if not (each.is_duplicate or each.is_gone)}
+
+    def abandoned(self) -> "DocumentState":
+        """Make the cell of a claim that was given up: the decision before it returns."""
+        return self.in_force() or msgspec.structs.replace(self, state="aborted")
 
 
 _encoder = msgspec.msgpack.Encoder()

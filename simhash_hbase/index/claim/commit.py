@@ -6,12 +6,13 @@ from typing import TypeAlias
 import msgspec
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
+from simhash_hbase.index.answers import as_decision
 from simhash_hbase.index.changes import Change, drop_members, read_states, removal
 from simhash_hbase.index.claim.batch import Claim, Run, Step, SwappingStore
 from simhash_hbase.index.claim.place import can_be_placed, place
-from simhash_hbase.index.claim.states import as_decision, renewed
+from simhash_hbase.index.claim.states import renewed
 from simhash_hbase.index.write import refresh_within
-from simhash_hbase.rows.documents import FOUND_STATES, UNDECIDED_STATES, DocumentState, abandoned, encode, in_force
+from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import STATE_QUALIFIER
 from simhash_hbase.stores.base import Swap
@@ -54,8 +55,8 @@ def look_again(run: Run, claims: Sequence[Claim]) -> None:
         cell, value = held or (None, b"")
         # Another writer may have begun to move what was decided here.
         ours = [state for state in (cell, cell and cell.previous) if state is not None and state.token == claim.token]
-        decided = [state for state in ours if state.state not in UNDECIDED_STATES and state.state != "aborted"]
-        if decided or (cell is not None and cell in ours and cell.state in UNDECIDED_STATES):
+        decided = [state for state in ours if not state.is_undecided and state.state != "aborted"]
+        if decided or (cell is not None and cell in ours and cell.is_undecided):
             arrived.append((claim, *((decided[0], value) if decided else (ours[0], value))))
         else:
             run.start_over(claim)
@@ -67,7 +68,7 @@ def _arrive(run: Run, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> N
     changes = [Change(claim.at, claim.row, _left(claim), claim.value, new) for claim, new, _ in claims]
     for claim, new, value in claims:
         claim.state, claim.value, claim.written_s = new, value, run.timer.monotonic()
-        if new.state in UNDECIDED_STATES:
+        if new.is_undecided:
             claim.step = STEPS[new.state]
         else:
             run.tell(claim, as_decision(new))
@@ -79,8 +80,7 @@ def _left(claim: Claim) -> DocumentState | None:
 
     The member of a claim that ends as a duplicate is left to `vacuum`: that saves a call.
     """
-    before = claim.state and in_force(claim.state)
-    return before if before is not None and before.state in FOUND_STATES else None
+    return claim.state and claim.state.found()
 
 
 def renew(run: Run, claims: Iterable[Claim]) -> None:
@@ -98,7 +98,7 @@ def renew(run: Run, claims: Iterable[Claim]) -> None:
 def give_up(run: Run, cells: Iterable[tuple[DocumentState, bytes]]) -> None:
     """Put back the cells of crashed writers; whether it was done is seen by the next look."""
     swaps = [
-        Swap(document_row(id_digest(state.id)), STATE_QUALIFIER, value, encode(abandoned(state)))
+        Swap(document_row(id_digest(state.id)), STATE_QUALIFIER, value, encode(state.abandoned()))
         for state, value in {state.id: (state, value) for state, value in cells}.values()
     ]
     _swap(run, swaps)
@@ -135,7 +135,7 @@ def refresh(run: Run, originals: Iterable[str | None]) -> set[str]:
 
 def _burial(at: int, state: DocumentState, value: bytes) -> Change:
     gone = removal(at, state, value)
-    if state.state not in UNDECIDED_STATES:
+    if not state.is_undecided:
         return gone
     return gone._replace(new=msgspec.structs.replace(state, previous=None))
 

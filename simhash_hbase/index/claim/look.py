@@ -9,7 +9,7 @@ from simhash_hbase.index.claim.batch import Claim, Neighbour, Run, Step, key_of
 from simhash_hbase.index.claim.commit import bury, commit, give_up, refresh
 from simhash_hbase.index.claim.states import as_duplicate, as_original, as_pending_again, give_way
 from simhash_hbase.index.decide.greedy import rank_of
-from simhash_hbase.rows.documents import FOUND_STATES, UNDECIDED_STATES, DocumentState, in_force
+from simhash_hbase.rows.documents import DocumentState
 
 Held = tuple[DocumentState, bytes]
 
@@ -46,7 +46,7 @@ def _judge_pending(
     run: Run, claim: Claim, state: DocumentState, cells: dict[str, Held | None], verdicts: _Verdicts
 ) -> None:
     near = [(neighbour, held) for neighbour in claim.near if (held := cells[neighbour.id])]
-    originals = [(n, decision, held) for n, held in near if (decision := _original(n, held[0]))]
+    originals = [(n, decision, held) for n, held in near if (decision := held[0].found_under(n.simhash))]
     live = [(n, decision) for n, decision, _ in originals if decision.seen >= verdicts.oldest]
     pending = [(n, held) for n, held in near if held[0].state == "pending" and held[0].simhash == n.simhash]
     ahead = [(key_of(held[0]), n) for n, held in pending if key_of(held[0]) < claim.key]
@@ -71,8 +71,8 @@ def _judge_yielded(
 ) -> None:
     awaited = claim.awaited
     held = cells.get(awaited.id) if awaited else None
-    decision = _original(awaited, held[0]) if awaited and held else None
-    if awaited and decision and decision.seen >= verdicts.oldest:
+    decision = held[0].found_under(awaited.simhash, verdicts.oldest) if awaited and held else None
+    if awaited and decision:
         verdicts.own.append((claim, _duplicate(claim, [(awaited, decision)], verdicts.now)))
     elif awaited and held and _is_ahead(claim, awaited, held[0]):
         verdicts.overdue += [held] if run.watch.is_overdue(awaited.id, held[1]) else []
@@ -83,14 +83,7 @@ def _judge_yielded(
 
 def _is_ahead(claim: Claim, awaited: Neighbour, cell: DocumentState) -> bool:
     """Tell whether the one waited for is still under way; another attempt, with a larger order, is not waited for."""
-    return cell.state in UNDECIDED_STATES and cell.simhash == awaited.simhash and key_of(cell) < claim.key
-
-
-def _original(neighbour: Neighbour, cell: DocumentState) -> DocumentState | None:
-    """Read an original that is in force under this fingerprint out of a cell."""
-    decision = in_force(cell)
-    is_found = decision is not None and decision.state in FOUND_STATES
-    return decision if is_found and decision is not None and decision.simhash == neighbour.simhash else None
+    return cell.is_undecided and cell.simhash == awaited.simhash and key_of(cell) < claim.key
 
 
 def _duplicate(claim: Claim, originals: Sequence[tuple[Neighbour, DocumentState]], now: int) -> DocumentState:

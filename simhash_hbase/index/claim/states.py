@@ -4,16 +4,17 @@ import msgspec
 
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim.batch import Claim, Neighbour
-from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, State, in_force
+from simhash_hbase.rows.documents import DocumentState, State
 
 
 def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
     """Make the cell of a claim that begins; a decision for another fingerprint stays in force beside it."""
-    before = None if claim.state is None else in_force(claim.state)
-    is_decided = before is not None and before.state in (*FOUND_STATES, "duplicate")
-    moves = before is not None and is_decided and before.seen >= oldest and before.simhash != claim.simhash
-    # A text that is offered again, if only to be replaced, does not expire on the way.
-    previous = msgspec.structs.replace(before, seen=max(now, before.seen)) if moves and before is not None else None
+    previous = claim.state and claim.state.shown(oldest)
+    if previous and previous.simhash == claim.simhash:
+        previous = None
+    if previous:
+        # A text that is offered again, if only to be replaced, does not expire on the way.
+        previous = msgspec.structs.replace(previous, seen=max(now, previous.seen))
     return _begun(claim, "pending", now, previous)
 
 
@@ -57,13 +58,6 @@ def _anew(state: DocumentState, now: State) -> DocumentState:
 def renewed(state: DocumentState, *, now: int) -> DocumentState:
     """Change an undecided cell and nothing of what it means: its writer is alive."""
     return msgspec.structs.replace(state, seen=max(now, state.seen + 1))
-
-
-def as_decision(state: DocumentState) -> Decision:
-    """Read the answer out of a decided cell."""
-    if state.state in FOUND_STATES:
-        return Decision(state.id, True)
-    return Decision(state.id, False, state.of, state.distance, state.similarity)
 
 
 def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None) -> DocumentState:

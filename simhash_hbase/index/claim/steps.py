@@ -9,7 +9,7 @@ from simhash_hbase.index.claim.commit import commit, give_up, refresh
 from simhash_hbase.index.claim.states import as_duplicate, as_pending
 from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_original
 from simhash_hbase.index.search import Hit, find_nearest, found_since
-from simhash_hbase.rows.documents import UNDECIDED_STATES, DocumentState, in_force, member_simhashes
+from simhash_hbase.rows.documents import DocumentState
 
 
 def read_own(run: Run, claims: Sequence[Claim]) -> None:
@@ -18,7 +18,7 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
     oldest = run.profile.oldest(run.clock())
     for claim, held in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
         claim.state, claim.value = held or (None, None)
-        if held is not None and held[0].state in UNDECIDED_STATES:
+        if held is not None and held[0].is_undecided:
             if run.watch.is_overdue(claim.id, held[1]):
                 overdue.append(held)
         elif decision := recorded_decision(run.entries, claim.at, claim.state, oldest):
@@ -38,7 +38,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     """
     now = run.clock()
     oldest = run.profile.oldest(now)
-    before = [claim.state and in_force(claim.state) for claim in claims]
+    before = [claim.state and claim.state.in_force() for claim in claims]
     batch = Batch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
     find_nearest(run.store, run.profile, batch.entries, found_since(oldest), batch.offer)
     decisions = batch.decide()
@@ -118,14 +118,13 @@ def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
     if not repeated:
         return
     duplicates = [(claim, decision) for claim, decision in repeated if decision.of is not None]
-    counts = found_since(run.profile.oldest(run.clock()))
+    oldest = run.profile.oldest(run.clock())
     held = read_states(run.store, [str(decision.of) for _, decision in duplicates]) if duplicates else []
     for (claim, decision), cell in zip(duplicates, held, strict=True):
-        original = cell and in_force(cell[0])
-        stands = cell is not None and original is not None and counts(cell[0], original.simhash) is not None
-        claim.answer = with_original(decision, claim.simhash, original.simhash if stands and original else None)
+        original = cell and cell[0].found(oldest)
+        claim.answer = with_original(decision, claim.simhash, original.simhash if original else None)
     refresh(run, [name for claim, decision in repeated for name in (claim.id, decision.of)])
 
 
 def _named(cell: DocumentState, simhash: int) -> DocumentState | None:
-    return cell if simhash in member_simhashes(cell) else None
+    return cell if simhash in cell.member_simhashes() else None

@@ -17,7 +17,7 @@ from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_ori
 from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, in_force
+from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.stores.base import Store
 
 
@@ -136,7 +136,7 @@ class Deduplicator:
         states: list[DocumentState | None] = [None] * len(ids)
         for store in self._places:
             for at, held in enumerate(read_states(store, ids)):
-                states[at] = in_force(held[0]) if held is not None else states[at]
+                states[at] = held[0].in_force() if held is not None else states[at]
         return states
 
     def _mark_removed(
@@ -147,7 +147,8 @@ class Deduplicator:
         states = self._states([of for _, of in named])
         places = {decision.id: at for at, decision in decided.items()}
         for (at, of), state in zip(named, states, strict=True):
-            simhash = state.simhash if state and state.state in FOUND_STATES and state.seen >= oldest else None
+            original = state and state.found(oldest)
+            simhash = original.simhash if original else None
             if (place := places.get(of, at)) < at:
                 # It was decided anew before this document's turn.
                 simhash = int(entries.simhashes[place]) if decided[place].is_original else None

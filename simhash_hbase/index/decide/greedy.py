@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.entries import Entries
-from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.answers import Decision, as_decision
 from simhash_hbase.index.candidates import find_crowded
 from simhash_hbase.index.search import Hit
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.near import MatchRule, Sketches, distances, hamming, judge, known_similarity
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import FOUND_STATES, DocumentState
+from simhash_hbase.rows.documents import DocumentState
 
 
 class Rank(NamedTuple):
@@ -127,13 +127,8 @@ def rank_of(distance: int, similarity: float | None, order: tuple[int, int], nam
 
 def recorded_decision(entries: Entries, at: int, state: DocumentState | None, oldest: int) -> Decision | None:
     """Repeat what the index holds of an id with the same fingerprint; None when it must be decided."""
-    if state is None or state.simhash != int(entries.simhashes[at]) or state.seen < oldest:
-        return None
-    if state.state in FOUND_STATES:
-        return Decision(state.id, True)
-    if state.state == "duplicate":
-        return Decision(state.id, False, state.of, state.distance, state.similarity)
-    return None
+    decision = state and state.shown(oldest)
+    return as_decision(decision) if decision and decision.simhash == int(entries.simhashes[at]) else None
 
 
 def with_original(decision: Decision, simhash: int, original: int | None) -> Decision:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member, member_simhashes
+from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
 from simhash_hbase.rows.keys import document_row, member_rows, row_flag, row_simhash
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store, Transactional
@@ -35,10 +35,9 @@ def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
 
 def _may_name(cell: Cell, member: Cell) -> bool:
     try:
-        state = decode_document(cell.value)
+        return row_simhash(member.row) in decode_document(cell.value).member_simhashes()
     except CorruptIndex:
         return True
-    return row_simhash(member.row) in member_simhashes(state)
 
 
 def memberless(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:

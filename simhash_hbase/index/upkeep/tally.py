@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from simhash_hbase.index.upkeep.sampling import Slice
 from simhash_hbase.index.upkeep.walk import PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, decode_document, in_force
+from simhash_hbase.rows.documents import DocumentState, decode_document
 from simhash_hbase.rows.keys import row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS, PREFIX_BITS, PREFIX_BYTES
 from simhash_hbase.stores.base import Cell, Store
@@ -79,7 +79,7 @@ class Tally:
             if flag == FLAG_DOCUMENT:
                 state = decode_document(cell.value)
                 # Of a claim under way counts what stands until it is decided.
-                self._count_document(in_force(state) or state, part.weight)
+                self._count_document(state.in_force() or state, part.weight)
             elif flag == FLAG_MEMBERS:
                 row, members = cell.row, members + 1 if cell.row == row else 1
                 # Counted once, when it goes above what a query reads.
@@ -88,9 +88,9 @@ class Tally:
     def _count_document(self, state: DocumentState, weight: float) -> None:
         self.states[state.state] += weight
         day = state.order[0] // DAY_MS
-        if state.state in FOUND_STATES:
+        if state.is_found:
             self.added[day] += weight
-        elif state.state == "duplicate":
+        elif state.is_duplicate:
             self.duplicates[day] += weight
             if state.distance is not None:
                 self.distances[state.distance] += weight

@@ -10,7 +10,7 @@ from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale
 from simhash_hbase.index.upkeep.openload import read_open_load
 from simhash_hbase.index.upkeep.walk import ALL_PREFIXES, PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import UNDECIDED_STATES, DocumentState, abandoned, encode
+from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import BlockRows, member_row, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
@@ -76,13 +76,13 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
         (cell, state) for cell, state in decode_cells(cells)[0] if max(cell.timestamp or 0, state.stamp) <= cutoff
     ]
     # The timestamp of a claim's cell may be no time.
-    undecided = [(c, state) for c, state in documents if state.state in UNDECIDED_STATES and state.seen <= cutoff]
+    undecided = [(c, state) for c, state in documents if state.is_undecided and state.seen <= cutoff]
     result.abandoned = _give_up(store, undecided)
     for cell, state in documents:
-        if state.state in ("removed", "aborted"):
+        if state.is_gone:
             result.removed += 1
             doomed.append(cell)
-        elif state.state not in UNDECIDED_STATES and state.seen < profile.oldest(now):
+        elif not state.is_undecided and state.seen < profile.oldest(now):
             result.expired += 1
             doomed += [cell, Cell(member_row(state.simhash), row_digest(cell.row), b"", state.stamp)]
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
@@ -98,7 +98,7 @@ def _give_up(store: Store, claims: Sequence[tuple[Cell, DocumentState]]) -> int:
     """Put what crashed writers left undecided back to the decision before it; a live one starts again."""
     if not claims or not isinstance(store, CompareAndSet):
         return 0
-    swaps = [Swap(cell.row, cell.qualifier, cell.value, encode(abandoned(state))) for cell, state in claims]
+    swaps = [Swap(cell.row, cell.qualifier, cell.value, encode(state.abandoned())) for cell, state in claims]
     return sum(store.compare_and_set(swaps))
 
 

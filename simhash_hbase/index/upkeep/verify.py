@@ -14,15 +14,7 @@ from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale
 from simhash_hbase.index.upkeep.walk import ALL_PREFIXES, PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.documents import (
-    FOUND_STATES,
-    UNDECIDED_STATES,
-    DocumentState,
-    Member,
-    decode_document,
-    encode,
-    in_force,
-)
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
 from simhash_hbase.rows.keys import BlockRows, block_rows, document_row, id_digest, member_row, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
@@ -104,14 +96,14 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Wat
 
 def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], times: Times | None) -> None:
     documents, damaged = decode_cells(cells)
-    states = [state for _, cell in documents if (state := in_force(cell))]
-    result.undecided += sum(state.state in UNDECIDED_STATES for _, state in documents)
+    states = [state for _, cell in documents if (state := cell.in_force())]
+    result.undecided += sum(state.is_undecided for _, state in documents)
     result.undecodable += len(damaged)
     if times and damaged:
         result.tell(len(damaged), _delete_damaged(store, damaged, times))
-    found = [state for state in states if state.state in FOUND_STATES]
+    found = [state for state in states if state.is_found]
     result.documents += len(found)
-    result.duplicates += sum(state.state == "duplicate" for state in states)
+    result.duplicates += sum(state.is_duplicate for state in states)
     _check_members(store, result, found, times)
     _check_rows(store, profile, result, found, times)
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
@@ -134,7 +126,7 @@ def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
 def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
     """Leave out documents that a writer has changed since they were read."""
     again = store.get(FAMILY_DOCUMENTS, [(document_row(id_digest(state.id)), STATE_QUALIFIER) for state in states])
-    now = [cell and in_force(decode_document(cell.value)) for cell in again]
+    now = [cell and decode_document(cell.value).in_force() for cell in again]
     return [state for state, present in zip(states, now, strict=True) if state == present]
 
 

@@ -16,6 +16,8 @@ MAX_ID_BYTES = 64 << 10
 MAX_METADATA_BYTES = 1 << 10
 """Bytes of a document's metadata as JSON, at most."""
 
+SKETCH_VERSION = 1
+"""Changes whenever the same text would get another sketch."""
 SKETCH_WORDS = 8
 """A sketch is eight 64-bit words, 64 bytes."""
 

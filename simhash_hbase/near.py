@@ -95,17 +95,28 @@ class Sketches(NamedTuple):
         words = np.frombuffer(b"".join([sketch or NO_SKETCH for sketch in packed]), dtype=">u8").astype(np.uint64)
         return cls(words.reshape(-1, SKETCH_WORDS), np.array([bool(sketch) for sketch in packed], np.bool_))
 
+    def packed(self) -> list[bytes]:
+        """Write sketches as members hold them."""
+        octets = self.words.astype(">u8").tobytes()
+        each = (octets[at : at + SKETCH_BYTES] for at in range(0, len(octets), SKETCH_BYTES))
+        return [sketch if there else b"" for sketch, there in zip(each, self.present.tolist(), strict=True)]
+
     def at(self, rows: NDArray[np.intp]) -> "Sketches":
         """Select by position."""
         return Sketches(self.words[rows], self.present[rows])
+
+
+def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Estimate the Jaccard similarity of sketched texts: words of sketches, shape (…, 8), with numpy's broadcasting."""
+    differing = np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
+    return np.asarray(np.maximum(0.0, 1.0 - differing / SKETCH_SCALE), np.float64)
 
 
 def judge(
     rule: MatchRule, distances: NDArray[np.uint8], a: Sketches, b: Sketches
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Judge pairs."""
-    differing = np.bitwise_count(a.words ^ b.words).sum(axis=1, dtype=np.int64)
-    similarities = np.maximum(0.0, 1.0 - differing / SKETCH_SCALE)
+    similarities = similarity(a.words, b.words)
     both = a.present & b.present
     within = distances <= rule.distance
     if rule.match == "verified":

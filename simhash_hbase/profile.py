@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from simhash_hbase.entries import SKETCH_VERSION
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.near import MatchRule
 from simhash_hbase.rows.blocks import Scheme
@@ -84,7 +85,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Threshold of rule ``verified``."""
     fingerprints: int = 1
     """Fingerprints a document."""
-    sketch: int | None = 1
+    sketch: int | None = SKETCH_VERSION
     """Version of the sketch that is kept with a document; None: none is kept."""
     short: Annotated[int, msgspec.Meta(ge=0)] = 30
     """Below so many features an answer says that the text is short; 0: never."""
@@ -142,7 +143,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
         given.setdefault("match", "verified" if sketched else "distance")
-        return cls._convert({**given, "sketch": 1 if sketched else None})
+        return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
     def _convert(cls, fields: dict[str, object]) -> "Profile":
@@ -221,8 +222,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return f"format {self.format}: this version reads and writes format {FORMAT_VERSION}"
         if self.fingerprints != 1:
             return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
-        if self.sketch not in (None, 1):
-            return f"sketch version {self.sketch}: this version knows version 1"
+        if self.sketch not in (None, SKETCH_VERSION):
+            return f"sketch version {self.sketch}: this version knows version {SKETCH_VERSION}"
         return None
 
     def _analyzer_problem(self) -> str | None:

@@ -111,7 +111,8 @@ def test_the_index_s_own_rows_have_a_flag_of_their_own():
 
 
 def test_fingerprints_are_packed_big_endian():
-    assert rowkey.pack_simhashes(as_array([1, ALL_BITS])) == [bytes(7) + b"\1", b"\xff" * 8]
+    assert [rowkey.pack_simhash(simhash) for simhash in (1, ALL_BITS)] == [bytes(7) + b"\1", b"\xff" * 8]
+    assert rowkey.unpack_simhashes(bytes(7) + b"\1" + b"\xff" * 8).tolist() == [1, ALL_BITS]
 
 
 def test_no_rows_are_no_bytes():
@@ -119,3 +120,30 @@ def test_no_rows_are_no_bytes():
     assert len(rowkey.unpack_rows(b"").prefixes) == 0
     assert rowkey.pack_prefixes(as_array([])) == []
     assert len(rowkey.block_rows(DEFAULT, as_array([])).simhashes) == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "prefix"),
+    [(b"", 0), (b"\x80", 0x80 << 32), (b"\1\2\3\4\5", 0x0102030405), (b"\1\2\3\4\5\xff", 0x0102030405)],
+)
+def test_the_prefix_of_a_row_is_read_from_short_keys_too(row, prefix):
+    assert rowkey.row_prefix(row) == prefix
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "bounds"),
+    [
+        (0, 1, (bytes(5), b"\0\0\0\0\1")),
+        (0x0102030405, (1 << 40) - 1, (b"\1\2\3\4\5", b"\xff" * 5)),
+        (7, 1 << 40, (b"\0\0\0\0\7", None)),
+    ],
+)
+def test_the_rows_of_a_range_of_prefixes_lie_between_two_keys(start, stop, bounds):
+    assert rowkey.row_bounds(start, stop) == bounds
+
+
+def test_prefixes_are_read_as_they_are_packed():
+    prefixes = as_array([0, 1, 0x0102030405, (1 << 40) - 1])
+
+    assert rowkey.unpack_prefixes(b"".join(rowkey.pack_prefixes(prefixes))).tolist() == prefixes.tolist()
+    assert [rowkey.pack_prefix(prefix) for prefix in prefixes.tolist()] == rowkey.pack_prefixes(prefixes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import repeat
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.bulk.parts import Part
-from simhash_hbase.rows.documents import DocumentState, Member, encode
+from simhash_hbase.index.membercells import member_values
+from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, member_rows
 from simhash_hbase.rows.layout import (
     BLOCK_ROW_BYTES,
@@ -84,26 +86,8 @@ def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
     qualifiers = [digests[at : at + ID_DIGEST_BYTES] for at in range(0, len(digests), ID_DIGEST_BYTES)]
     members = [row + digest for row, digest in zip(member_rows(entries.simhashes), qualifiers, strict=True)]
     documents = [document_row(digest) + STATE_QUALIFIER for digest in qualifiers]
-    values = [*_members(part, stamp), *_states(part, stamp, first)]
+    values = [*member_values(entries, repeat(stamp, len(entries))), *_states(part, stamp, first)]
     return CellBlock(np.array(members + documents, dtype=KEY), values)
-
-
-def _members(part: Part, stamp: int) -> Iterator[bytes]:
-    entries = part.entries
-    width = entries.sketches.itemsize * entries.sketches.shape[1]
-    sketches = entries.sketches.astype(">u8").tobytes()
-    columns = zip(
-        entries.ids,
-        entries.lengths.tolist(),
-        entries.features.tolist(),
-        entries.digests,
-        entries.sketched.tolist(),
-        entries.metadata,
-        strict=True,
-    )
-    for at, (name, length, features, digest, sketched, metadata) in enumerate(columns):
-        sketch = sketches[at * width : (at + 1) * width] if sketched else b""
-        yield encode(Member(name, stamp, length, features, digest, sketch, dict(metadata) if metadata else None))
 
 
 def _states(part: Part, stamp: int, first: int) -> Iterator[bytes]:

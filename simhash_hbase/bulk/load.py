@@ -19,7 +19,7 @@ from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.index.upkeep.openload import begin_load, end_load
 from simhash_hbase.index.upkeep.walk import Walk, Watch
 from simhash_hbase.rows.documents import DocumentState
-from simhash_hbase.rows.keys import BlockRows, distinct
+from simhash_hbase.rows.keys import BlockRows, distinct, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 
 CELLS_A_RANGE = 1 << 18
@@ -113,7 +113,7 @@ class _Work:
         if not len(simhashes):
             return
         rows = sorted_block_rows(self._index.profile.blocks, simhashes)
-        cells = self._walk.pages(self._sorted_cells(bounds), _last_key)
+        cells = self._walk.pages(self._sorted_cells(bounds), _last_prefix)
         writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
 
     def _sorted_cells(self, bounds: NDArray[np.bytes_]) -> Iterator[CellBlock]:
@@ -158,8 +158,8 @@ class _Work:
         return state.stamp == self._stamp and state.order[0] == self._stamp
 
 
-def _last_key(block: CellBlock) -> tuple[int, bytes]:
-    return len(block.values), block.keys[-1:].tobytes()
+def _last_prefix(block: CellBlock) -> tuple[int, int]:
+    return len(block.values), row_prefix(block.keys[-1:].tobytes())
 
 
 def _check_empty(index: Index) -> None:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import BlockRows
-from simhash_hbase.rows.layout import PREFIX_BITS
+from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows
 
 U64 = np.uint64
 
@@ -44,7 +43,7 @@ def _bounds(scheme: Scheme, simhashes: NDArray[np.uint64], rows_a_pass: int) -> 
     sample = simhashes[:: max(1, len(simhashes) // SAMPLE)]
     prefixes = np.sort(scheme.prefixes(sample).reshape(-1))
     inner = {int(prefixes[len(prefixes) * number // passes]) for number in range(1, passes)}
-    return [0, *sorted(inner), 1 << PREFIX_BITS]
+    return [0, *sorted(inner), ALL_PREFIXES]
 
 
 def _one_pass(scheme: Scheme, simhashes: NDArray[np.uint64], start: int, stop: int) -> BlockRows:

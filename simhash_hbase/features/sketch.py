@@ -15,14 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.entries import SKETCH_WORDS
 from simhash_hbase.words.normal import normalize, point_pieces, to_text
 
-SKETCH_VERSION = 1
-"""Changes whenever the same text would get another sketch."""
-SKETCH_WORDS = 8
-"""64-bit words of a sketch."""
-
-_BINS = 512
+_BINS = 64 * SKETCH_WORDS
 _BIN_SHIFT = np.uint64(64 - 9)
 _SHINGLE = 5
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -167,19 +163,6 @@ def _digest(text: str) -> bytes:
     for piece in point_pieces(text):
         digest.update(to_text(piece).encode())
     return digest.digest()
-
-
-def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Estimate the Jaccard similarity of sketched texts.
-
-    Examples
-    --------
-    >>> one, other = sketch_many(["天地玄黄宇宙洪荒", "日月盈昃辰宿列张"])
-    >>> float(similarity(one, one))
-    1.0
-    """
-    differing = np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
-    return np.asarray(np.maximum(0.0, 1.0 - differing / (_BINS / 2)), np.float64)
 
 
 def jaccard(a: str, b: str, *, size: int = _SHINGLE) -> float:

@@ -10,9 +10,10 @@ import numpy as np
 
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.membercells import member_cells
 from simhash_hbase.index.placing import place
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
+from simhash_hbase.rows.documents import DocumentState, decode_document, encode
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional
@@ -71,16 +72,12 @@ def removal(at: int, old: DocumentState, value: bytes) -> Change:
     return Change(at, document_row(id_digest(old.id)), old, value, gone)
 
 
-def put_members(store: Store, entries: Entries, changes: Sequence[Change]) -> None:
-    """Write the member cells of documents."""
-    store.put(FAMILY_DOCUMENTS, [_member_cell(entries, change) for change in changes])
-
-
 def put_documents(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
     """Write what makes documents findable: members, then the block rows that are not there."""
     if not changes:
         return
-    put_members(store, entries, changes)
+    written = entries.take([change.at for change in changes])
+    store.put(FAMILY_DOCUMENTS, member_cells(written, [change.new for change in changes]))
     # Where HBase collects what is old, a refresh rewrites all cells of a document.
     again = profile.ttl_ms is not None
     fresh = [change for change in changes if again or not change.has_rows]
@@ -130,21 +127,6 @@ def _outdated(change: Change) -> Iterator[Cell]:
     named = {state.simhash for state in (old, old.previous) if state is not None}
     for simhash in sorted(named - change.new.member_simhashes()):
         yield Cell(member_row(simhash), row_digest(change.row), b"", old.stamp)
-
-
-def _member_cell(entries: Entries, change: Change) -> Cell:
-    at, new = change.at, change.new
-    metadata = entries.metadata[at]
-    member = Member(
-        id=new.id,
-        added=new.order[0],
-        length=int(entries.lengths[at]),
-        features=int(entries.features[at]),
-        digest=entries.digests[at],
-        sketch=entries.sketches[at].astype(">u8").tobytes() if entries.sketched[at] else b"",
-        metadata=dict(metadata) if metadata else None,
-    )
-    return Cell(member_row(new.simhash), row_digest(change.row), encode(member), new.stamp)
 
 
 def _own(name: str, cell: Cell) -> DocumentState:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata, check_storable
+from simhash_hbase.entries import Entries, Metadata, check_storable
 from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexExists, InvalidArgument, Unsupported
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.idf import IdfTable
@@ -19,6 +19,7 @@ from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim import Claimed, Timer, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.clocks import writing_time
 from simhash_hbase.index.decide.dedup import Deduplicator
+from simhash_hbase.index.membercells import bare_entries, member_entries
 from simhash_hbase.index.ownrows import read_idf, read_profile, write_own_rows
 from simhash_hbase.index.search import find_neighbours
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
@@ -438,9 +439,7 @@ class Index:
         if held is None:
             return None
         state, member = held
-        if member is None:
-            return Entries.of_fingerprints([state.id], np.array([state.simhash], dtype=np.uint64))
-        return _as_entries(state, member)
+        return bare_entries([state]) if member is None else member_entries([member], [state.simhash])
 
     def get(self, document_id: str) -> Stored | None:
         """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""
@@ -558,19 +557,3 @@ def _whole(analysed: Analysed, names: Sequence[str]) -> Entries:
     for at in analysed.refused:
         raise EmptyDocument(f"{names[at]} leaves no feature")
     return analysed.entries
-
-
-def _as_entries(state: DocumentState, member: Member) -> Entries:
-    """Make a query of a stored document."""
-    has = bool(member.sketch)
-    words = np.frombuffer(member.sketch, dtype=">u8") if has else np.zeros(SKETCH_WORDS)
-    return Entries(
-        ids=[state.id],
-        simhashes=np.array([state.simhash], dtype=np.uint64),
-        sketches=words.astype(np.uint64).reshape(1, SKETCH_WORDS),
-        sketched=np.array([has]),
-        features=np.array([member.features], dtype=np.int32),
-        lengths=np.array([member.length], dtype=np.int32),
-        digests=[member.digest],
-        metadata=[member.metadata],
-    )

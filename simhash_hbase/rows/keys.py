@@ -29,6 +29,8 @@ from simhash_hbase.rows.layout import (
 )
 
 U64 = np.uint64
+ALL_PREFIXES = 1 << PREFIX_BITS
+"""The end of the range of all prefixes."""
 OWNER_BITS = 64 - PREFIX_BITS
 # Up to so many, integers are faster than arrays: the prefixes of one query.
 FEW = 64
@@ -118,31 +120,59 @@ def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
     if not len(packed):
         return BlockRows.empty()
     keys = np.frombuffer(packed, dtype=np.uint8).reshape(-1, BLOCK_ROW_BYTES)
-    wide = np.zeros((len(keys), SIMHASH_BYTES), dtype=np.uint8)
-    wide[:, SIMHASH_BYTES - PREFIX_BYTES :] = keys[:, :PREFIX_BYTES]
-    return BlockRows(_integers(wide), _integers(np.ascontiguousarray(keys[:, PREFIX_BYTES:])))
+    return BlockRows(_widened(keys[:, :PREFIX_BYTES]), _integers(np.ascontiguousarray(keys[:, PREFIX_BYTES:])))
 
 
 def pack_prefixes(prefixes: NDArray[np.uint64]) -> list[bytes]:
     """Pack prefixes, 5 bytes each."""
     if len(prefixes) <= FEW:
-        return [prefix.to_bytes(PREFIX_BYTES, "big") for prefix in prefixes.tolist()]
+        return list(map(pack_prefix, prefixes.tolist()))
     packed = _big_endian(prefixes)[:, SIMHASH_BYTES - PREFIX_BYTES :].tobytes()
     return _cut(packed, PREFIX_BYTES)
 
 
-def pack_simhashes(simhashes: NDArray[np.uint64]) -> list[bytes]:
-    """Pack fingerprints, 8 bytes each."""
-    return _cut(_big_endian(simhashes).tobytes(), SIMHASH_BYTES)
+def pack_prefix(prefix: int) -> bytes:
+    """Pack one prefix."""
+    return prefix.to_bytes(PREFIX_BYTES, "big")
+
+
+def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
+    """Read prefixes that stand one behind the other."""
+    return _widened(np.frombuffer(packed, dtype=np.uint8).reshape(-1, PREFIX_BYTES))
+
+
+def row_prefix(row: bytes) -> int:
+    """Read the prefix that a row begins with; a shorter key, as regions have, is filled up with zero bytes."""
+    return int.from_bytes(row[:PREFIX_BYTES].ljust(PREFIX_BYTES, b"\0"), "big")
+
+
+def row_bounds(start: int, stop: int) -> tuple[bytes, bytes | None]:
+    """Make the keys that bound the rows of the prefixes from `start` to before `stop`; None: there is no later row."""
+    return pack_prefix(start), None if stop >= ALL_PREFIXES else pack_prefix(stop)
+
+
+def pack_simhash(simhash: int) -> bytes:
+    """Pack one fingerprint."""
+    return simhash.to_bytes(SIMHASH_BYTES, "big")
+
+
+def unpack_simhashes(packed: bytes) -> NDArray[np.uint64]:
+    """Read fingerprints that stand one behind the other."""
+    return np.frombuffer(packed, dtype=">u8").astype(U64)
+
+
+def last_row(prefix: bytes) -> bytes:
+    """Return the last key that a block row of one 5-byte prefix may have."""
+    return prefix + b"\xff" * SIMHASH_BYTES
 
 
 def prefix_stop(prefix: bytes) -> bytes:
     """Return the exclusive end of a scan over one 5-byte prefix.
 
-    The last possible key is the prefix and eight ``FF``; the end is one byte longer, so that key is inside, and
-    start and stop still share the five bytes that a ROWPREFIX_FIXED_LENGTH bloom filter needs to be asked.
+    It is one byte longer than the last possible key, so that key is inside, and start and stop still share the five
+    bytes that a ROWPREFIX_FIXED_LENGTH bloom filter needs to be asked.
     """
-    return prefix + b"\xff" * SIMHASH_BYTES + b"\x00"
+    return last_row(prefix) + b"\0"
 
 
 def id_digest(document_id: str) -> bytes:
@@ -166,7 +196,7 @@ def document_rows(ids: Sequence[str]) -> list[bytes]:
 
 def member_row(simhash: int) -> bytes:
     """Make the row key under which all documents with this fingerprint are."""
-    packed = simhash.to_bytes(SIMHASH_BYTES, "big")
+    packed = pack_simhash(simhash)
     return packed[:SEGMENT_BYTES] + bytes([FLAG_MEMBERS]) + packed
 
 
@@ -198,6 +228,12 @@ def row_digest(row: bytes) -> bytes:
 
 def _big_endian(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
     return values.astype(">u8").view(np.uint8).reshape(-1, SIMHASH_BYTES)
+
+
+def _widened(prefixes: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    wide = np.zeros((len(prefixes), SIMHASH_BYTES), dtype=np.uint8)
+    wide[:, SIMHASH_BYTES - PREFIX_BYTES :] = prefixes
+    return _integers(wide)
 
 
 def _integers(octets: NDArray[np.uint8]) -> NDArray[np.uint64]:

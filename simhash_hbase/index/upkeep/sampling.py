@@ -2,9 +2,10 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from simhash_hbase.rows.layout import PREFIX_BITS, PREFIX_BYTES
+from simhash_hbase.rows.keys import ALL_PREFIXES, row_prefix
 
 # A sample reads one part in so many, of this many stretches or more.
 ONE_IN = 64
@@ -32,8 +33,8 @@ def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
     >>> region_bounds([b"", b"\x80"]) == [(0, 1 << 39), (1 << 39, 1 << 40)]
     True
     """
-    edges = [int.from_bytes(start[:PREFIX_BYTES].ljust(PREFIX_BYTES, b"\0"), "big") for start in starts]
-    return list(zip(edges, [*edges[1:], 1 << PREFIX_BITS], strict=True))
+    edges = [*map(row_prefix, starts), ALL_PREFIXES]
+    return list(pairwise(edges))
 
 
 def whole_slices(bounds: Sequence[Bounds]) -> list[Slice]:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 from simhash_hbase.index.upkeep.sampling import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.index.upkeep.tally import DAY_MS, Tally
-from simhash_hbase.index.upkeep.walk import ALL_PREFIXES, PAGE, Watch
+from simhash_hbase.index.upkeep.walk import PAGE, Watch
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.keys import ALL_PREFIXES
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
 from simhash_hbase.stores.base import CellCounts, Regional, RegionPlace, Store, StoreSize
 

@@ -10,8 +10,8 @@ from simhash_hbase.index.upkeep.sampling import Slice
 from simhash_hbase.index.upkeep.walk import PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document
-from simhash_hbase.rows.keys import row_flag
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS, PREFIX_BITS, PREFIX_BYTES
+from simhash_hbase.rows.keys import row_bounds, row_flag
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, Store
 
 DAY_MS = 86_400_000
@@ -109,7 +109,6 @@ def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.ui
 
 
 def _cells(store: Store, part: Slice, walk: Walk) -> Iterable[Cell]:
-    first = part.start.to_bytes(PREFIX_BYTES, "big")
-    last = None if part.stop >> PREFIX_BITS else part.stop.to_bytes(PREFIX_BYTES, "big")
-    for page in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, first, last, page=PAGE), before=1):
+    bounds = row_bounds(part.start, part.stop)
+    for page in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, *bounds, page=PAGE), before=1):
         yield from page

@@ -8,10 +8,10 @@ from simhash_hbase.index.clocks import cleaning_time, writing_time
 from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
 from simhash_hbase.index.upkeep.openload import read_open_load
-from simhash_hbase.index.upkeep.walk import ALL_PREFIXES, PAGE, Walk, Watch
+from simhash_hbase.index.upkeep.walk import PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, encode
-from simhash_hbase.rows.keys import BlockRows, member_row, row_digest, row_flag
+from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, member_row, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.index.clocks import cleaning_time, writing_time
+from simhash_hbase.index.membercells import bare_entries, member_cells
 from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
-from simhash_hbase.index.upkeep.walk import ALL_PREFIXES, PAGE, Walk, Watch
+from simhash_hbase.index.upkeep.walk import PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
-from simhash_hbase.rows.keys import BlockRows, block_rows, document_row, id_digest, member_row, row_flag
+from simhash_hbase.rows.documents import DocumentState, decode_document, encode
+from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, block_rows, document_row, id_digest, member_row, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
 
@@ -142,7 +143,7 @@ def _check_members(store: Store, result: Verified, found: Sequence[DocumentState
 def _make_members(store: Store, states: Sequence[DocumentState], times: Times) -> int:
     """Write members, and the time of those that can be read back into the document cells; count these."""
     again = [msgspec.structs.replace(state, stamp=max(times.writing, state.stamp + 1)) for state in states]
-    made = [_bare_member(state) for state in again]
+    made = member_cells(bare_entries(again), again)
     store.put(FAMILY_DOCUMENTS, made)
     held = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
     if not isinstance(store, CompareAndSet):
@@ -150,11 +151,6 @@ def _make_members(store: Store, states: Sequence[DocumentState], times: Times) -
     pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
     swaps = [Swap(document_row(id_digest(old.id)), STATE_QUALIFIER, encode(old), encode(new)) for old, new in pairs]
     return sum(store.compare_and_set(swaps))
-
-
-def _bare_member(state: DocumentState) -> Cell:
-    member = Member(state.id, state.order[0], 0, 0, b"", b"")
-    return Cell(member_row(state.simhash), id_digest(state.id), encode(member), state.stamp)
 
 
 def _check_rows(

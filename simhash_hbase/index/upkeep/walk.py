@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from simhash_hbase.rows.keys import BlockRows
-from simhash_hbase.rows.layout import FLAG_BITS, PREFIX_BITS, SEGMENT_BITS, SEGMENT_BYTES
+from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, row_prefix
 from simhash_hbase.stores.base import Cell
 
 PAGE = 10_000
 """Cells or rows that are read at a time."""
-ALL_PREFIXES = 1 << PREFIX_BITS
 
 T = TypeVar("T")
 
@@ -27,22 +25,17 @@ class Walk:
 
     def cells(self, pages: Iterable[list[Cell]], *, before: int = 0) -> Iterator[list[Cell]]:
         """Hand on pages of cells; so many passes were made before."""
-        return self.pages(pages, lambda page: (len(page), page[-1].row), before=before)
+        return self.pages(pages, lambda page: (len(page), row_prefix(page[-1].row)), before=before)
 
     def rows(self, pages: Iterable[BlockRows], *, before: int = 0) -> Iterator[BlockRows]:
         """Hand on pages of block rows; so many passes were made before."""
-        return self.pages(pages, _last_row, before=before)
+        return self.pages(pages, lambda page: (len(page.prefixes), int(page.prefixes[-1])), before=before)
 
-    def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, bytes]], *, before: int = 0) -> Iterator[T]:
-        """Hand on pages in the order of their keys."""
+    def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, int]], *, before: int = 0) -> Iterator[T]:
+        """Hand on pages in the order of their keys; `last` gives a page's size and the prefix of its last row."""
         for page in pages:
             yield page
-            count, key = last(page)
+            count, prefix = last(page)
             self._count += count
             if self._watch is not None:
-                passed = int.from_bytes(key[:SEGMENT_BYTES], "big") / (1 << SEGMENT_BITS)
-                self._watch(self._count, (before + passed) / self._passes)
-
-
-def _last_row(page: BlockRows) -> tuple[int, bytes]:
-    return len(page.prefixes), (int(page.prefixes[-1]) >> FLAG_BITS).to_bytes(SEGMENT_BYTES, "big")
+                self._watch(self._count, (before + prefix / ALL_PREFIXES) / self._passes)

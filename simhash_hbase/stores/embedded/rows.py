@@ -8,8 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.keys import BlockRows, pack_prefixes, pack_rows, pack_simhashes, unpack_rows
-from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BITS, PREFIX_BYTES, SIMHASH_BYTES
+from simhash_hbase.rows.keys import (
+    ALL_PREFIXES,
+    BlockRows,
+    pack_prefix,
+    pack_prefixes,
+    pack_rows,
+    pack_simhash,
+    unpack_prefixes,
+    unpack_rows,
+    unpack_simhashes,
+)
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
 from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
@@ -114,12 +124,10 @@ def _cut(rows: BlockRows, limit: int) -> PrefixScan:
 
 
 def _scan_hot(cursor: Transaction, prefix: int, limit: int) -> PrefixScan:
-    [key] = pack_prefixes(np.array([prefix], dtype=U64))
-    if not cursor.set_key(key):
+    if not cursor.set_key(pack_prefix(prefix)):
         return PrefixScan(BlockRows.empty(), _NONE)
     truncated = np.array([prefix] if cursor.count() > limit else [], dtype=U64)
-    packed = b"".join(islice(cursor.iternext_dup(), limit))
-    simhashes = np.frombuffer(packed, dtype=">u8").astype(U64)
+    simhashes = unpack_simhashes(b"".join(islice(cursor.iternext_dup(), limit)))
     return PrefixScan(BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated)
 
 
@@ -159,19 +167,15 @@ def _newly_hot(cursor: Transaction, rows: BlockRows) -> Iterator[bytes]:
 
 
 def _hot_among(cursor: Transaction, prefixes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    packed = b"".join(cursor.iternext(values=False))
-    wide = np.zeros((len(packed) // PREFIX_BYTES, SIMHASH_BYTES), dtype=np.uint8)
-    wide[:, SIMHASH_BYTES - PREFIX_BYTES :] = np.frombuffer(packed, dtype=np.uint8).reshape(-1, PREFIX_BYTES)
-    return np.isin(prefixes, wide.reshape(-1).view(">u8").astype(U64))
+    return np.isin(prefixes, unpack_prefixes(b"".join(cursor.iternext(values=False))))
 
 
 def _seek(cursor: Transaction, prefix: int, simhash: int) -> bool:
     """Go to the first row at or behind a place."""
-    if prefix >> PREFIX_BITS:
+    if prefix >= ALL_PREFIXES:
         return False
-    [key] = pack_prefixes(np.array([prefix], dtype=U64))
-    [value] = pack_simhashes(np.array([simhash], dtype=U64))
-    if cursor.set_range_dup(key, value):
+    key = pack_prefix(prefix)
+    if cursor.set_range_dup(key, pack_simhash(simhash)):
         return True
     found = cursor.set_range(key)
     return bool(found and (cursor.key() != key or cursor.next_nodup()))

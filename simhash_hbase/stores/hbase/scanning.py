@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.rows.keys import BlockRows, distinct, pack_prefixes, prefix_stop, unpack_rows
+from simhash_hbase.rows.keys import BlockRows, distinct, last_row, pack_prefixes, prefix_stop, row_prefix, unpack_rows
 from simhash_hbase.rows.layout import PREFIX_BYTES
 from simhash_hbase.stores.base import PrefixScan
 from simhash_hbase.stores.hbase.regions import Regions
@@ -28,7 +28,6 @@ FAN_OUT_SOCKETS = 5
 BATCH_SOCKETS = 4
 # A request is about 150 bytes.
 WINDOW = 32
-LAST_SIMHASH = b"\xff" * 8
 
 
 class _Page(NamedTuple):
@@ -94,9 +93,9 @@ class _Job:
             self._go_on_at(page.prefixes)
             return not len(self._prefixes)
         last = page.keys[-1][:PREFIX_BYTES]
-        at = int(np.searchsorted(self._prefixes, U64(int.from_bytes(last, "big"))))
+        at = int(np.searchsorted(self._prefixes, U64(row_prefix(last))))
         seen = len(page.keys) - bisect_left(page.keys, last) + (self._seen if at == 0 else 0)
-        if seen > self._limit or page.keys[-1] == last + LAST_SIMHASH:
+        if seen > self._limit or page.keys[-1] == last_row(last):
             # What else this prefix holds is not wanted: a hot prefix must not be read to its end. After its last key
             # there is nothing, and HBase refuses a filter with a range of nothing.
             self._go_on_at(at + 1)
@@ -113,8 +112,7 @@ class _Job:
 
 def _by_region(prefixes: NDArray[np.uint64], region_starts: Sequence[bytes], most: int) -> Iterator[NDArray[np.uint64]]:
     """Split prefixes where regions begin, and what is left into equal parts."""
-    starts = [int.from_bytes(start[:PREFIX_BYTES].ljust(PREFIX_BYTES, b"\0"), "big") for start in region_starts]
-    edges = np.searchsorted(prefixes, np.array(starts, dtype=U64))
+    edges = np.searchsorted(prefixes, np.array(list(map(row_prefix, region_starts)), dtype=U64))
     for group in np.split(prefixes, edges):
         yield from np.array_split(group, -(-len(group) // most) or 1)
 

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from bruteforce import entries
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.index.membercells import bare_entries, member_cells, member_entries, member_values
+from simhash_hbase.rows.documents import DocumentState, decode_member
+from simhash_hbase.rows.keys import id_digest, member_row
+
+
+def columns(documents):
+    """Return all columns of entries as plain values."""
+    return [
+        np.asarray(getattr(documents, name)).tolist()
+        for name in ("ids", "simhashes", "sketches", "sketched", "features", "lengths", "digests", "metadata")
+    ]
+
+
+@pytest.fixture
+def mixed():
+    """Return documents with and without a sketch, a text and metadata."""
+    return Entries(
+        ids=["a", "b", "c"],
+        simhashes=np.array([1, 2**64 - 1, 7], np.uint64),
+        sketches=np.array([[2**63 + n for n in range(8)], [0] * 8, [3] * 8], np.uint64),
+        sketched=np.array([True, False, True]),
+        features=np.array([4, 0, 5], np.int32),
+        lengths=np.array([100, 0, 7], np.int32),
+        digests=[b"d" * 16, b"", b"e" * 16],
+        metadata=[{"source": "x"}, None, None],
+    )
+
+
+def test_documents_read_back_from_their_member_cells_are_as_they_were_written(mixed):
+    members = [decode_member(value) for value in member_values(mixed, [10, 20, 30])]
+
+    assert [member.added for member in members] == [10, 20, 30]
+    assert columns(member_entries(members, mixed.simhashes.tolist())) == columns(mixed)
+
+
+def test_a_member_without_a_sketch_holds_no_bytes_of_one(mixed):
+    sketches = [decode_member(value).sketch for value in member_values(mixed, [1, 2, 3])]
+
+    assert sketches == [b"".join((2**63 + n).to_bytes(8, "big") for n in range(8)), b"", (bytes(7) + b"\3") * 8]
+
+
+def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_document_cell():
+    states = [DocumentState("a", 5, "added", seen=9, stamp=11, order=(8, 0)), DocumentState("b", 6, "added", 9, 12)]
+
+    cells = member_cells(entries({"a": 5, "b": 6}), states)
+
+    assert [cell[:2] for cell in cells] == [(member_row(5), id_digest("a")), (member_row(6), id_digest("b"))]
+    assert [cell.timestamp for cell in cells] == [11, 12]
+    assert [decode_member(cell.value).added for cell in cells] == [8, 0]
+
+
+def test_a_document_of_which_only_its_cell_is_left_is_a_bare_fingerprint():
+    bare = bare_entries([DocumentState("a", 5, "duplicate", 9, 9), DocumentState("b", 2**64 - 1, "added", 9, 9)])
+
+    assert columns(bare) == columns(Entries.of_fingerprints(["a", "b"], np.array([5, 2**64 - 1], np.uint64)))

@@ -13,7 +13,7 @@
         ├── InvalidArgument       a value that the caller passed is out of range
         ├── InvalidProfile        a combination of index options that cannot be
         ├── InvalidInput          a file or a line of it cannot be read as documents
-        ├── EmptyDocument         a text leaves no feature, so it has no fingerprint
+        ├── EmptyDocument         a text has no usable words, so it has no fingerprint
         ├── DocumentMissing       the index does not hold a document of this id
         ├── IndexMissing          there is no index at this address
         ├── IndexExists           there is one already
@@ -114,7 +114,12 @@ class InvalidInput(Permanent, ValueError):
 
 
 class EmptyDocument(Permanent, ValueError):
-    """A text that leaves no feature: it is refused, never given the fingerprint 0."""
+    """A text without usable words: it is refused, never given the fingerprint 0."""
+
+
+def no_words(name: str | None = None) -> str:
+    """Say why a text has no fingerprint."""
+    return f"the text{f' of {name!r}' if name else ''} has no usable words, so it has no fingerprint"
 
 
 class DocumentMissing(Permanent, LookupError):

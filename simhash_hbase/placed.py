@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 if TYPE_CHECKING:
@@ -69,6 +70,19 @@ def open_temporary() -> BinaryIO:
     with tempfile.TemporaryFile() as made:
         raw = _Placed(os.dup(made.fileno()), "r+", tempfile.gettempdir())
     return cast("BinaryIO", io.BufferedRandom(raw))
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Write a file anew: after an error or a crash the old one or the new one is there, whole."""
+    partial = Path(f"{os.fspath(path)}.partial")
+    try:
+        with open_placed(partial, "wb") as file:
+            yield file
+            to_disk(file, partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:

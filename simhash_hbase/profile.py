@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.entries import SKETCH_VERSION
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.near import MatchRule
@@ -16,12 +17,14 @@ SEGMENTING = ("jieba", "learned")
 """Analyzers that cut words."""
 DEFAULT_TOP = 200
 DEFAULT_SHINGLE = 4
-MS_A_DAY = 86_400_000
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")
 """Fields that an index made by an earlier version does not have."""
 NEVER_COMPARED = ("versions", "extractor")
 """Fields that decide no fingerprint by themselves."""
+
+HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
+"""How a feature becomes 64 bits; see `simhash_hbase.features.hashes.HASHES`."""
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -71,7 +74,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What was installed where the probe was made: an error names it where the probe differs."""
     extractor: dict[str, str] | None = None
     """What was installed there for the main texts of pages: a warning names it where another one reads pages."""
-    hash: Literal["murmur3", "times33", "jenkins", "md5", "none"] = "murmur3"
+    hash: HashName = "murmur3"
     """How a feature becomes 64 bits."""
     seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
     """Seed of the hash, where it takes one."""

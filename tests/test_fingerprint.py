@@ -146,7 +146,7 @@ def test_weights_that_add_up_to_too_much_are_refused():
 
 
 def test_no_feature_is_an_empty_document():
-    with pytest.raises(EmptyDocument, match="no feature"):
+    with pytest.raises(EmptyDocument, match="no usable words"):
         fingerprint([])
 
 
@@ -219,7 +219,7 @@ def test_a_text_without_features_is_an_empty_document(text):
     fingerprinter = Fingerprinter(JiebaAnalyzer())
 
     assert fast(fingerprinter, [text]) == ([0], [0])
-    with pytest.raises(EmptyDocument, match="no feature"):
+    with pytest.raises(EmptyDocument, match="no usable words"):
         fingerprinter.fingerprint(text)
 
 

@@ -1,6 +1,5 @@
 """A stretch of analysed documents in one file, in columns."""
 
-import os
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -14,6 +13,7 @@ from simhash_hbase.bulk.seen import DIGEST
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.inputs import Place, Reject
+from simhash_hbase.placed import replacing
 
 CHECKSUM_BYTES = 16
 
@@ -95,12 +95,8 @@ def read_part(path: Path, checksum: str) -> Part:
 
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file; after a crash the old one or the new one is there."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
+    with replacing(path) as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def _checksum(encoded: bytes) -> str:

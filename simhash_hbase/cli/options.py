@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -11,6 +11,7 @@ from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.cli.state import State
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS
+from simhash_hbase.profile import HashName
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.table import COMPRESSIONS
 
@@ -115,7 +116,7 @@ def profile_options(function: F) -> F:
         _profile("--binary", is_flag=True, default=None, help="Shingles weigh 1, however often they occur."),
         _profile("--segmenter", type=click.Choice(["fast", "jieba"]), show_default="fast where installed",
                  help="What cuts words."),
-        _profile("--hash", "hash_", type=click.Choice(["murmur3", "times33", "jenkins", "md5", "none"]),
+        _profile("--hash", "hash_", type=click.Choice(get_args(HashName)),
                  show_default="murmur3", help="Hash of a feature."),
         _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default="0", help="Seed of the hash."),
     )(function)  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.entries import Entries
-from simhash_hbase.errors import EmptyDocument
+from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import hash_signs
 from simhash_hbase.features.weights import cosine
@@ -35,7 +35,7 @@ class Side:
         """Analyse a text."""
         analysed = analysis.texts([name], [text])
         if analysed.refused:
-            raise EmptyDocument(f"{name} leaves no feature, so it has no fingerprint")
+            raise EmptyDocument(no_words(name))
         return cls(name, analysed.entries, analysis.analyzer.features(text))
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
-from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch, no_words
 from simhash_hbase.features.analyzers import (
     Analyzer,
     JiebaAnalyzer,
@@ -29,8 +29,6 @@ from simhash_hbase.words.segment import WORDS
 
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (README, Choosing)."""
-
-NO_FEATURE = "the document leaves no feature, so it has no fingerprint"
 
 Features = Sequence[tuple[str | int, float]]
 
@@ -126,7 +124,7 @@ class Analysis:
                 metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
             ),
             kept,
-            dict.fromkeys(np.flatnonzero(features == 0).tolist(), NO_FEATURE),
+            dict.fromkeys(np.flatnonzero(features == 0).tolist(), no_words()),
         )
 
     def _sketched(self, texts: Sequence[str]) -> Sketched:

@@ -11,7 +11,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, no_words
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.hashes import check_hash, hash_features
 from simhash_hbase.features.weights import MAX_TOTAL, Feature, count_features, integer_weights
@@ -34,7 +34,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
     names, weights = integer_weights(features)
     if not names:
         check_hash(hash, seed)
-        raise EmptyDocument("The text leaves no feature, so it has no fingerprint.")
+        raise EmptyDocument(no_words())
     if sum(map(abs, weights)) >= MAX_TOTAL:
         raise InvalidArgument("The weights of one document add up to more than 64 bits hold.")
     sums: NDArray[np.int64] = np.array(weights, np.int64) @ hash_signs(names, hash=hash, seed=seed)
@@ -144,11 +144,11 @@ class Fingerprinter:
         Raises
         ------
         EmptyDocument
-            The text leaves no feature.
+            The text has no usable words.
         """
         simhashes, counts = self.fingerprint_many([text])
         if not counts[0]:
-            raise EmptyDocument("The text leaves no feature, so it has no fingerprint.")
+            raise EmptyDocument(no_words())
         return int(simhashes[0])
 
     def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:

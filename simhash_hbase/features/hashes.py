@@ -6,12 +6,14 @@ Every hash takes the UTF-8 bytes of a string and gives the same number on every 
 import warnings
 from collections.abc import Callable, Sequence
 from hashlib import md5
+from typing import get_args
 
 import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
+from simhash_hbase.profile import HashName
 
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
@@ -81,7 +83,7 @@ _BYTE_HASHES: dict[str, Callable[[bytes, int], int]] = {
     "times33": _times33,
 }
 
-HASHES: tuple[str, ...] = ("jenkins", "md5", "murmur3", "none", "times33")
+HASHES: tuple[HashName, ...] = get_args(HashName)
 """The names that `hash_features` knows.
 
 ``murmur3``

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from simhash_hbase.clock import rfc3339
 from simhash_hbase.entries import Entries, Metadata
 from simhash_hbase.index.search import Hit, Neighbours
 from simhash_hbase.near import MatchRule
@@ -54,18 +54,6 @@ class Stored:
     of: str | None = None
     distance: int | None = None
     similarity: float | None = None
-
-
-def rfc3339(ms: int) -> str:
-    """Write milliseconds since 1970 as RFC 3339 in UTC.
-
-    Examples
-    --------
-    >>> rfc3339(1_700_000_000_123)
-    '2023-11-14T22:13:20.123Z'
-    """
-    moment = datetime.fromtimestamp(ms // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
 
 
 def make_answers(

@@ -1,6 +1,5 @@
 """The index: documents in, near-duplicates out, over any store."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -10,8 +9,9 @@ from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from simhash_hbase.clock import now_ms
 from simhash_hbase.entries import Entries, Metadata, check_storable
-from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexExists, InvalidArgument, Unsupported
+from simhash_hbase.errors import ClaimContended, EmptyDocument, IndexExists, InvalidArgument, Unsupported, no_words
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.answers import Answer, Decision, Stored, make_answers, stored_document
@@ -38,11 +38,6 @@ T = TypeVar("T")
 
 BATCH_DOCUMENTS = 2_000
 """Documents that the methods with ``_many`` in their name take at a time: one commit each."""
-
-
-def clock_ms() -> int:
-    """Read the wall clock, milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 class Searched(NamedTuple):
@@ -82,7 +77,7 @@ class Index:
     where texts are analysed.
     """
 
-    def __init__(self, store: Store, *, clock: Callable[[], int] = clock_ms, timer: Timer | None = None) -> None:
+    def __init__(self, store: Store, *, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
         self.store = store
         self.profile: Profile = read_profile(store)
         self.on_search: Callable[[Searched], None] | None = None
@@ -94,7 +89,7 @@ class Index:
 
     @classmethod
     def create(
-        cls, store: Store, profile: Profile, *, idf: IdfTable | None = None, clock: Callable[[], int] = clock_ms
+        cls, store: Store, profile: Profile, *, idf: IdfTable | None = None, clock: Callable[[], int] = now_ms
     ) -> Self:
         """Make an index in an empty store.
 
@@ -155,7 +150,7 @@ class Index:
         Raises
         ------
         EmptyDocument
-            When the text leaves no feature.
+            When the text has no usable words.
         InvalidArgument
             When the id is empty or above 64 KB, or the metadata is above 1 KB or cannot be stored.
         """
@@ -174,8 +169,8 @@ class Index:
         Yields
         ------
         (id, fingerprint)
-            In the order of the input, when the document is durable; the fingerprint is None for a text that
-            leaves no feature.
+            In the order of the input, when the document is durable; the fingerprint is None for a text
+            without usable words.
         """
         for chunk in _chunks(documents):
             analysed = self._analyse(chunk)
@@ -237,7 +232,7 @@ class Index:
         ClaimContended
             When other writers kept winning; nothing was decided, claim again.
         EmptyDocument
-            When the text leaves no feature.
+            When the text has no usable words.
         """
         entries = _whole(self.analysis.texts([document_id], [text], [metadata]), [document_id])
         [claimed] = self.claim_entries(entries, deadline_s=deadline_s)
@@ -260,8 +255,8 @@ class Index:
         Yields
         ------
         (id, Decision)
-            In the order of the input, when the decision is durable. In its place None for a text that leaves no
-            feature, and the error `ClaimContended`, not raised, for a document that other writers kept winning.
+            In the order of the input, when the decision is durable. In its place None for a text without usable
+            words, and the error `ClaimContended`, not raised, for a document that other writers kept winning.
         """
         for chunk in _chunks(documents):
             analysed = self._analyse(chunk)
@@ -374,9 +369,9 @@ class Index:
         Raises
         ------
         EmptyDocument
-            When the text leaves no feature.
+            When the text has no usable words.
         """
-        entries = _whole(self.analysis.texts([""], [text]), ["the text"])
+        entries = _whole(self.analysis.texts([""], [text]), [None])
         return self.query_entries(entries, rule=rule, limit=limit)[0]
 
     def query_many(
@@ -394,7 +389,7 @@ class Index:
         Yields
         ------
         (id, Answer)
-            In the order of the input; None for a text that leaves no feature.
+            In the order of the input; None for a text without usable words.
         """
         for chunk in _chunks(documents):
             analysed = self._analyse(chunk)
@@ -553,7 +548,7 @@ def _rounds(ids: Sequence[str]) -> Iterator[list[int]]:
         yield list(run.values())
 
 
-def _whole(analysed: Analysed, names: Sequence[str]) -> Entries:
+def _whole(analysed: Analysed, names: Sequence[str | None]) -> Entries:
     for at in analysed.refused:
-        raise EmptyDocument(f"{names[at]} leaves no feature")
+        raise EmptyDocument(no_words(names[at]))
     return analysed.entries

@@ -7,6 +7,7 @@ that shell and as calls of Thrift 2; a test compares the three.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.layout import (
     FAMILY_BLOCKS,
@@ -20,7 +21,6 @@ from simhash_hbase.rows.layout import (
 COMPRESSIONS = ("NONE", "SNAPPY", "LZ4", "ZSTD", "GZ")
 FOREVER_S = 2**31 - 1
 MOST_REGIONS = 10_000
-DAY_MS = 86_400_000
 _PREFIX_LENGTH = "RowPrefixBloomFilter.prefix_length"
 
 TABLE_ATTRIBUTES: Mapping[str, str] = {
@@ -98,7 +98,7 @@ class TableSchema:
         """
         if self.ttl_ms is None:
             return FOREVER_S
-        return min(FOREVER_S - 1, -(-(self.ttl_ms + max(DAY_MS, self.ttl_ms // 10)) // 1000))
+        return min(FOREVER_S - 1, -(-(self.ttl_ms + max(MS_A_DAY, self.ttl_ms // 10)) // 1000))
 
     def _family(self, name: str, ttl_s: int, bloom: str, configuration: Mapping[str, str]) -> FamilySchema:
         settings = {

@@ -1,6 +1,5 @@
 """A store in memory: the model that every other store is tested against, and an index for one process's lifetime."""
 
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
@@ -37,7 +37,7 @@ class MemoryStore:
     """
 
     def __init__(self, *, clock: Callable[[], int] | None = None) -> None:
-        self._clock = clock or _milliseconds
+        self._clock = clock or now_ms
         self._lock = RLock()
         self._blocks: dict[int, set[int]] = {}
         self._cells: dict[str, Family] = {family: {} for family in CELL_FAMILIES}
@@ -228,10 +228,6 @@ class MemoryStore:
     def _remember(self, take_back: Callable[[], None]) -> None:
         if self._undo is not None:
             self._undo.append(take_back)
-
-
-def _milliseconds() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _stamp(cell: Cell | None) -> int:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from claim_search.faults import FaultyStore, FaultyTransactions, Trouble
 from claim_search.mutations import take_out
 from claim_search.plan import Document, as_entries
+from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import Retryable
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.index import Index, clock_ms
+from simhash_hbase.index.index import Index
 from simhash_hbase.stores.base import Store, Transactional
 
 TRIES = 20
@@ -82,7 +83,7 @@ def _open(writer: Writer) -> Index:
     chosen = Random(writer.seed)
     for _ in range(TRIES):
         try:
-            return Index(_faulty(writer, chosen), clock=lambda: clock_ms() + writer.ahead_ms)
+            return Index(_faulty(writer, chosen), clock=lambda: now_ms() + writer.ahead_ms)
         except Retryable:
             time.sleep(PAUSE_S)
     raise AssertionError("the index cannot be opened")

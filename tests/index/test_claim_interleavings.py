@@ -10,7 +10,7 @@ from swapping import SwappingOnly
 from simhash_hbase import ClaimContended, Index, Profile
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim.states import renewed
-from simhash_hbase.rows.documents import DocumentState, decode_document, encode
+from simhash_hbase.rows.documents import FOUND_STATES, DocumentState, decode_document, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Swap
@@ -50,7 +50,7 @@ def check(stage, ids):
     """Check what is stored: originals out of each other's reach, duplicates within reach of theirs."""
     index = stage.index(SwappingOnly(stage.store))
     held = {stored.id: stored for stored in index.export()}
-    originals = {name: stored.simhash for name, stored in held.items() if stored.is_found}
+    originals = {name: stored.simhash for name, stored in held.items() if stored.state in FOUND_STATES}
     assert set(held) == set(ids)
     for name, stored in held.items():
         near = [other for other, s in originals.items() if (s ^ stored.simhash).bit_count() <= 3]
@@ -136,7 +136,7 @@ def test_a_claim_s_first_write_may_arrive_at_any_time(stage, at, text):
     assert {str(*told(slow.result)), str(*told(near.result))} in ({"True", "a"}, {"True", "b"}) or text == FAR
     assert told(same.result) == (told(slow.result) if text == BASE else [True])
     held = {stored.id: stored for stored in stage.index(SwappingOnly(stage.store)).export()}
-    originals = [stored.simhash for stored in held.values() if stored.is_found]
+    originals = [stored.simhash for stored in held.values() if stored.state in FOUND_STATES]
     assert set(originals) in ({BASE}, {BASE ^ 1}, {FAR}, {FAR, BASE ^ 1})
 
 

@@ -41,7 +41,7 @@ def test_a_comparison_is_the_library_s(client, url, a, b):
         (b'{"a":"x"}', 422, "'b' is missing"),
         (b'{"a":"x","b":5}', 422, "'b' is not a string"),
         (b'{"a":" ","b":"x"}', 422, "empty"),
-        (b'{"a":"x","b":"..."}', 422, "leaves no feature"),
+        (b'{"a":"x","b":"..."}', 422, "the text of 'b' has no usable words"),
         (b'{"a":"x","b":"a\\u0000b"}', 422, "NUL"),
         (json.dumps({"a": "x", "b": "y" * (LONGEST_COMPARED + 1)}).encode(), 422, "200001 characters"),
         (b"[]", 422, "JSON object"),

@@ -16,7 +16,7 @@ from simhash_hbase.cli.options import (
     profile_options,
 )
 from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.errors import EmptyDocument, InvalidArgument
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.results import hex_simhash
 from simhash_hbase.opening import open_index, resolve_profile
@@ -54,7 +54,7 @@ def command(files: tuple[str, ...], texts: tuple[str, ...], explain: bool, **opt
 def _of_text(analysis: Analysis, text: str, *, explain: bool) -> dict[str, object]:
     analysed = analysis.texts(["text"], [text])
     if analysed.refused:
-        raise EmptyDocument("the text leaves no feature, so it has no fingerprint")
+        raise EmptyDocument(no_words())
     return _record(analysis, "text", int(analysed.entries.simhashes[0]), text if explain else None)
 
 

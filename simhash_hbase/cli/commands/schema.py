@@ -6,10 +6,9 @@ import click
 
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import debug_option, quiet_option, store_fields, store_options, ttl_option, url_argument
+from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.opening import table_of
 from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
-
-MS_A_DAY = 86_400_000
 
 
 @click.command(

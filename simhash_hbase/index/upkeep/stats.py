@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.index.upkeep.sampling import region_bounds, sampled_slices, whole_slices
-from simhash_hbase.index.upkeep.tally import DAY_MS, Tally
+from simhash_hbase.index.upkeep.tally import Tally
 from simhash_hbase.index.upkeep.walk import PAGE, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import ALL_PREFIXES
@@ -173,7 +174,7 @@ def _shares(tally: Tally, places: Sequence[RegionPlace]) -> list[RegionShare]:
 
 
 def _date(day: int) -> str:
-    return datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
+    return datetime.fromtimestamp(day * MS_A_DAY / 1000, UTC).date().isoformat()
 
 
 def _histogram(counts: Mapping[int, float]) -> dict[str, float]:

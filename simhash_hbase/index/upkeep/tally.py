@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.index.upkeep.sampling import Slice
 from simhash_hbase.index.upkeep.walk import PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
@@ -14,7 +15,6 @@ from simhash_hbase.rows.keys import row_bounds, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, Store
 
-DAY_MS = 86_400_000
 HOTTEST = 10
 
 Counts = defaultdict[int, float]
@@ -87,7 +87,7 @@ class Tally:
 
     def _count_document(self, state: DocumentState, weight: float) -> None:
         self.states[state.state] += weight
-        day = state.order[0] // DAY_MS
+        day = state.order[0] // MS_A_DAY
         if state.is_found:
             self.added[day] += weight
         elif state.is_duplicate:

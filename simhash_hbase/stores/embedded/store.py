@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
@@ -10,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreUnavailable
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
@@ -58,7 +58,7 @@ class EmbeddedStore:
         self._path = path
         self._options = environment.options
         self._readonly = readonly
-        self._clock = clock or _milliseconds
+        self._clock = clock or now_ms
 
     @classmethod
     def create(
@@ -255,7 +255,3 @@ class EmbeddedStore:
         if behind <= place:
             raise CorruptIndex(f"{self._path}: rows are out of order, so a page is damaged")
         return behind
-
-
-def _milliseconds() -> int:
-    return time.time_ns() // 1_000_000

@@ -10,7 +10,7 @@ from simhash_hbase.features.analysis import Analysis, learn_idf
 from simhash_hbase.features.hashes import warn_of_weak_hash
 from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.ownrows import read_profile
+from simhash_hbase.index.profilerows import read_profile
 from simhash_hbase.profile import SEGMENTING, Profile
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Store

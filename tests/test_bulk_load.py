@@ -8,7 +8,7 @@ from simhash_hbase.bulk import spool as spool_module
 from simhash_hbase.bulk.manifest import read_manifest
 from simhash_hbase.errors import InvalidArgument, InvalidInput, StoreBusy
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.upkeep.openload import begin_load, read_open_load
+from simhash_hbase.index.loadmark import begin_load, read_open_load
 from simhash_hbase.inputs import Document, Place, Reject
 from simhash_hbase.pipeline.chunks import Chunk
 

@@ -3,7 +3,9 @@
 import pytest
 from swapping import SwappingOnly
 
+from simhash_hbase.errors import StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.index import servertime
+from simhash_hbase.index.firstcells import decision_time
 from simhash_hbase.index.servertime import MARGIN_MS, server_time, time_below
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -82,3 +84,40 @@ def test_after_a_sleep_it_is_right_again(store, clocks):
     clocks.pass_by(7200, awake=False)
 
     assert time_below(store) == clocks.server_ms - MARGIN_MS
+
+
+class Unanswered(SwappingOnly):
+    """A store that does not answer some of the first puts."""
+
+    def __init__(self, inner, errors):
+        super().__init__(inner)
+        self.errors = errors
+
+    def put(self, family, cells):
+        if self.errors:
+            raise self.errors.pop()
+        super().put(family, cells)
+
+
+@pytest.mark.parametrize("error", [StoreTimeout, StoreUnavailable])
+@pytest.mark.parametrize("choose", [time_below, lambda store: decision_time(store, 2)])
+def test_a_store_that_does_not_answer_is_asked_for_its_time_again(clocks, choose, error):
+    store = Unanswered(MemoryStore(clock=clocks.read), [error("no answer")] * 2)
+
+    assert choose(store) == BEGIN_MS - MARGIN_MS
+
+
+def test_a_store_that_never_answers_is_asked_three_times(clocks):
+    store = Unanswered(MemoryStore(clock=clocks.read), [StoreTimeout("no answer") for _ in range(4)])
+
+    with pytest.raises(StoreTimeout):
+        time_below(store)
+    assert len(store.errors) == 1
+
+
+def test_a_refusal_is_not_asked_again(clocks):
+    store = Unanswered(MemoryStore(clock=clocks.read), [StoreRefused("no"), StoreRefused("no")])
+
+    with pytest.raises(StoreRefused):
+        time_below(store)
+    assert len(store.errors) == 1

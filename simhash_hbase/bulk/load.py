@@ -15,9 +15,9 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.index.loadmark import begin_load, end_load
 from simhash_hbase.index.servertime import MARGIN_MS
-from simhash_hbase.index.upkeep.openload import begin_load, end_load
-from simhash_hbase.index.upkeep.walk import Walk, Watch
+from simhash_hbase.index.upkeep.progress import Progress, Watch
 from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.keys import BlockRows, distinct, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
@@ -90,7 +90,7 @@ class _Work:
         self._index = index
         self._spool = spool
         self._stamp = stamp
-        self._walk = Walk(watch)
+        self._walk = Progress(watch)
         # For each part with known ids the places of all others; most parts have none.
         self._fresh: dict[int, NDArray[np.intp]] = {}
 

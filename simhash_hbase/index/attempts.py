@@ -1,4 +1,4 @@
-"""TODO."""
+"""Retries of a read and the write that rests on it, until the write counts."""
 
 import random
 import time
@@ -10,22 +10,17 @@ from simhash_hbase.stores.base import Store, Transactional
 
 # A refused compare-and-set means that another writer changed the same document in the same moment.
 ATTEMPTS = 8
-
-
 FIRST_PAUSE_S = 0.01
-
-
-# Writes that are not answered are looked for, and made again, so long at most.
+# How long writes that time out are looked for and retried.
 LOOK_S = 20.0
 
 
 def attempts(store: Store) -> Iterator[AbstractContextManager[Callable[[], None]]]:
-    """Make a read and the write that rests on it again until the write counts.
+    """Retry a read and the write that rests on it until the write counts.
 
-    The store repeats by itself what may be repeated, for as long as its own patience lasts. A write that it gives up
-    may have taken effect, so only a look helps: the next attempt makes it. Where the look is not answered either, the
-    store is gone, and its error is raised; so it is where reads are answered and writes are not, after `LOOK_S`. A
-    transaction that had no effect, since the store had to grow for it, is made again.
+    A timed-out write may have been applied, so each attempt first reads the cells again. If that read fails too, or
+    writes keep failing for `LOOK_S`, the store's error is raised. A transaction that had no effect, because the store
+    had to grow for it, is retried.
     """
     until = time.monotonic() + LOOK_S
     for attempt in range(ATTEMPTS):

@@ -10,8 +10,8 @@ import numpy as np
 
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.firstcells import put_first
 from simhash_hbase.index.membercells import member_cells
-from simhash_hbase.index.placing import place
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row, row_digest
@@ -97,7 +97,7 @@ def commit(store: Store, changes: Sequence[Change], *, below: int | None = None)
         return _compare_and_set(store, [change for change in changes if change.old is not None])
     if below is None:
         return _compare_and_set(store, changes)
-    stand = place(store, [Cell(change.row, STATE_QUALIFIER, encode(change.new), below) for change in first])
+    stand = put_first(store, [Cell(change.row, STATE_QUALIFIER, encode(change.new), below) for change in first])
     refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
     return refused + _compare_and_set(store, [change for change in changes if change.old is not None])
 

@@ -17,15 +17,15 @@ from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.answers import Answer, Decision, Stored, make_answers, stored_document
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim import Claimed, Timer, claim_by_protocol, claim_in_transaction
-from simhash_hbase.index.clocks import writing_time
 from simhash_hbase.index.decide.dedup import Deduplicator
 from simhash_hbase.index.membercells import bare_entries, member_entries
-from simhash_hbase.index.ownrows import read_idf, read_profile, write_own_rows
+from simhash_hbase.index.profilerows import read_idf, read_profile, write_own_rows
 from simhash_hbase.index.search import find_neighbours
+from simhash_hbase.index.servertime import writing_time
+from simhash_hbase.index.upkeep.progress import Watch
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, vacuum
 from simhash_hbase.index.upkeep.verify import Verified, scan_documents, verify
-from simhash_hbase.index.upkeep.walk import Watch
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.near import MatchRule
 from simhash_hbase.profile import Profile

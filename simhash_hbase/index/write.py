@@ -15,8 +15,8 @@ from simhash_hbase.entries import Entries, check_storable
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.attempts import attempts
 from simhash_hbase.index.changes import Change, commit, drop_members, put_documents, read_states, removal
-from simhash_hbase.index.clocks import writing_time
-from simhash_hbase.index.placing import time_to_place
+from simhash_hbase.index.firstcells import decision_time
+from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, State
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
@@ -58,7 +58,7 @@ def write_documents(
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
-    below = time_to_place(store, len(entries))
+    below = decision_time(store, len(entries))
     for attempt in attempts(store):
         with attempt as answered, atomically(store):
             changes = _plan(store, entries, wanted, pending, now, profile.oldest(now))

@@ -5,7 +5,7 @@ import msgspec
 from simhash_hbase.compare.differences import word_differences
 from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.results import plain
+from simhash_hbase.index.jsonforms import plain
 
 
 def side_by_side(analysis: Analysis, a: str, b: str) -> bytes:

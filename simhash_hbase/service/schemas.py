@@ -1,4 +1,4 @@
-"""The JSON forms as the OpenAPI description has them; what is sent is made by `simhash_hbase.index.results`.
+"""The JSON forms as the OpenAPI description has them; what is sent is made by `simhash_hbase.index.jsonforms`.
 
 By hand, not from models of pydantic or msgspec: a document holds exactly one of three contents and any other fields
 beside them, which neither can say; the records that are sent are those of the commands, so that both are equal; and the

@@ -7,8 +7,8 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim import atomic, look, protocol
 from simhash_hbase.index.claim import commit as commits
-from simhash_hbase.index.claim.batch import Claim, Run, Step
-from simhash_hbase.index.claim.states import as_duplicate
+from simhash_hbase.index.claim.cells import as_duplicate
+from simhash_hbase.index.claim.machine import Claim, Run, Step
 
 
 def take_out(name: str) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.cli.screen.progress import LINE_EVERY_S, WINDOW_S, Lines, Pace
-from simhash_hbase.index.upkeep.walk import Walk
+from simhash_hbase.index.upkeep.progress import Progress
 
 
 class Clock:
@@ -133,4 +133,4 @@ def test_a_walk_through_an_index_tells_how_far_it_is(make_memory_index, operatio
 
 
 def test_a_walk_that_nobody_watches_hands_on_its_pages():
-    assert list(Walk(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]
+    assert list(Progress(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]

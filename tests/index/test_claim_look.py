@@ -6,8 +6,8 @@ from swapping import SwappingOnly
 
 from simhash_hbase import Profile
 from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.claim.batch import Claim, Neighbour, Run, Step, Timer, Watch
 from simhash_hbase.index.claim.look import look
+from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, Timer
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -33,7 +33,7 @@ class Scene:
         self.claim = Claim(0, "me", OWN, ORDER, token=b"own", step=Step.LOOK, state=own, value=encode(own))
         timer = Timer(lambda: self.seconds, None)
         batch = entries({"me": OWN})
-        self.run = Run(self.store, profile, batch, lambda: NOW, timer, Watch(30.0, timer), [self.claim])
+        self.run = Run(self.store, profile, batch, lambda: NOW, timer, Leases(30.0, timer), [self.claim])
 
     def write(self, state):
         self.store.put(FAMILY_DOCUMENTS, [Cell(document_row(id_digest(state.id)), STATE_QUALIFIER, encode(state))])

@@ -15,7 +15,7 @@ from duplex import Duplex
 from serving import JSON, NDJSON, lines, serving
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.index.results import answer_record, decision_record
+from simhash_hbase.index.jsonforms import answer_record, decision_record
 from simhash_hbase.service.core import CONNECTIONS
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.schemas import LONGEST_COMPARED

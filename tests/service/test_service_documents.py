@@ -6,7 +6,7 @@ from corpus import near_copies
 from serving import JSON, NDJSON, lines, ndjson
 
 from simhash_hbase import open_index
-from simhash_hbase.index.results import answer_record, hex_simhash, stored_record
+from simhash_hbase.index.jsonforms import answer_record, hex_simhash, stored_record
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER

@@ -8,7 +8,7 @@ from simhash_hbase.cli.corpus.documents import Documents, take_input
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.index.results import hex_simhash
+from simhash_hbase.index.jsonforms import hex_simhash
 from simhash_hbase.opening import open_index
 
 

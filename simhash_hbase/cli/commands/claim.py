@@ -9,7 +9,7 @@ from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import ClaimContended
-from simhash_hbase.index.results import decision_record
+from simhash_hbase.index.jsonforms import decision_record
 from simhash_hbase.inputs import Reject
 from simhash_hbase.opening import open_index
 

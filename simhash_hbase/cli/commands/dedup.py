@@ -44,7 +44,7 @@ from simhash_hbase.errors import IndexMissing, InvalidArgument
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.decide.dedup import Deduplicator
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.results import decision_record
+from simhash_hbase.index.jsonforms import decision_record
 from simhash_hbase.inputs import Document, Place, Reject, repeated_id
 from simhash_hbase.opening import create_index, create_store, open_index
 from simhash_hbase.pipeline.chunks import Chunk

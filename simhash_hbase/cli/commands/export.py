@@ -7,7 +7,7 @@ import click
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.index.results import stored_record
+from simhash_hbase.index.jsonforms import stored_record
 from simhash_hbase.opening import open_index
 
 

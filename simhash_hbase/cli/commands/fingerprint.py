@@ -18,7 +18,7 @@ from simhash_hbase.cli.options import (
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.results import hex_simhash
+from simhash_hbase.index.jsonforms import hex_simhash
 from simhash_hbase.opening import open_index, resolve_profile
 
 

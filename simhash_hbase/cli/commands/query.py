@@ -18,7 +18,7 @@ from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import DocumentMissing, InvalidArgument
 from simhash_hbase.index.answers import Answer
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.results import answer_record, hex_simhash
+from simhash_hbase.index.jsonforms import answer_record, hex_simhash
 from simhash_hbase.inputs import parse_simhash
 from simhash_hbase.near import MatchRule
 from simhash_hbase.opening import open_index

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from itertools import groupby
 
-from simhash_hbase.index.results import json_line
+from simhash_hbase.index.jsonforms import json_line
 from simhash_hbase.placed import open_placed
 from simhash_hbase.report import duplicate_table
 

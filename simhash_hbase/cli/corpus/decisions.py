@@ -10,7 +10,7 @@ import msgspec
 
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.index.results import json_line
+from simhash_hbase.index.jsonforms import json_line
 from simhash_hbase.inputs import source_files
 from simhash_hbase.placed import open_placed, open_temporary, to_disk
 

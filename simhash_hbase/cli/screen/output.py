@@ -15,7 +15,7 @@ from simhash_hbase.cli.screen.interrupts import whole
 from simhash_hbase.cli.screen.plurals import counted
 from simhash_hbase.cli.screen.progress import Lines, Meter, Pace, Silent, live_bar
 from simhash_hbase.cli.screen.tables import print_wide, record_table, rows_table, summary_table
-from simhash_hbase.index.results import plain
+from simhash_hbase.index.jsonforms import plain
 
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000

@@ -5,7 +5,7 @@ small state machine over its own document cell, which changes by compare-and-set
 """
 
 from simhash_hbase.index.claim.atomic import claim_in_transaction
-from simhash_hbase.index.claim.batch import Claimed, Timer
+from simhash_hbase.index.claim.machine import Claimed, Timer
 from simhash_hbase.index.claim.protocol import claim_by_protocol
 
 __all__ = ["Claimed", "Timer", "claim_by_protocol", "claim_in_transaction"]

@@ -8,14 +8,14 @@ import msgspec
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.index.answers import as_decision
 from simhash_hbase.index.changes import Change, drop_members, read_states, removal
-from simhash_hbase.index.claim.batch import Claim, Run, Step, SwappingStore
-from simhash_hbase.index.claim.place import can_be_placed, place
-from simhash_hbase.index.claim.states import renewed
+from simhash_hbase.index.claim.cells import renewed
+from simhash_hbase.index.claim.machine import Claim, Run, Step, SwappingStore
+from simhash_hbase.index.firstcells import claim_time, put_first
 from simhash_hbase.index.write import refresh_within
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import STATE_QUALIFIER
-from simhash_hbase.stores.base import Swap
+from simhash_hbase.stores.base import Cell, Swap
 
 UNANSWERED = (StoreTimeout, StoreUnavailable)
 Wanted: TypeAlias = Sequence[tuple[Claim, DocumentState]]
@@ -26,9 +26,9 @@ def commit(run: Run, wanted: Wanted) -> None:
     """Change the own cells of claims, all in one round of calls."""
     for claim, new in wanted:
         claim.stamp = max(claim.stamp, new.stamp)
-    placed = [can_be_placed(run, *each) for each in wanted]
-    _write(run, place, [each for each, low in zip(wanted, placed, strict=True) if low])
-    _write(run, _compare_and_set, [each for each, low in zip(wanted, placed, strict=True) if not low])
+    first = [_may_be_put(run, *each) for each in wanted]
+    _write(run, _put_pending, [each for each, is_first in zip(wanted, first, strict=True) if is_first])
+    _write(run, _compare_and_set, [each for each, is_first in zip(wanted, first, strict=True) if not is_first])
 
 
 def _write(run: Run, write: Callable[[SwappingStore, Wanted], list[bool]], wanted: Wanted) -> None:
@@ -40,6 +40,25 @@ def _write(run: Run, write: Callable[[SwappingStore, Wanted], list[bool]], wante
         taken = [False] * len(wanted)
     _arrive(run, [(claim, new, encode(new)) for (claim, new), done in zip(wanted, taken, strict=True) if done])
     look_again(run, [claim for (claim, _), done in zip(wanted, taken, strict=True) if not done])
+
+
+def _may_be_put(run: Run, claim: Claim, new: DocumentState) -> bool:
+    """Tell whether a pending cell may be written by a put, which is cheaper than a compare-and-set.
+
+    A family with a time to live takes so old a cell for expired. A delete that `vacuum` made hides it: then the second
+    attempt compares and sets.
+    """
+    return new.state == "pending" and claim.value is None and not claim.failed and run.profile.ttl_ms is None
+
+
+def _put_pending(store: SwappingStore, wanted: Wanted) -> list[bool]:
+    """Write pending cells into empty ones and read them back; tell whether each one stands.
+
+    A later compare-and-set that finds the value there proves that everybody saw it in between.
+    """
+    return put_first(
+        store, [Cell(claim.row, STATE_QUALIFIER, encode(new), claim_time(new.token)) for claim, new in wanted]
+    )
 
 
 def _compare_and_set(store: SwappingStore, wanted: Wanted) -> list[bool]:

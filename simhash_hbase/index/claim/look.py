@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.claim.batch import Claim, Neighbour, Run, Step, key_of
+from simhash_hbase.index.claim.cells import as_duplicate, as_original, as_pending_again, give_way
 from simhash_hbase.index.claim.commit import bury, commit, give_up, refresh
-from simhash_hbase.index.claim.states import as_duplicate, as_original, as_pending_again, give_way
+from simhash_hbase.index.claim.machine import Claim, Neighbour, Run, Step, key_of
 from simhash_hbase.index.decide.greedy import rank_of
 from simhash_hbase.rows.documents import DocumentState
 
@@ -59,7 +59,7 @@ def _judge_pending(
         verdicts.own.append((claim, give_way(claim, state, min(ahead)[1])))
     elif pending:
         # Each of them sees this claim and gives way, or is decided before it could.
-        verdicts.overdue += [held for n, held in pending if run.watch.is_overdue(n.id, held[1])]
+        verdicts.overdue += [held for n, held in pending if run.leases.has_expired(n.id, held[1])]
     elif originals:
         verdicts.expired += [held for _, _, held in originals]
     else:
@@ -75,7 +75,7 @@ def _judge_yielded(
     if awaited and decision:
         verdicts.own.append((claim, _duplicate(claim, [(awaited, decision)], verdicts.now)))
     elif awaited and held and _is_ahead(claim, awaited, held[0]):
-        verdicts.overdue += [held] if run.watch.is_overdue(awaited.id, held[1]) else []
+        verdicts.overdue += [held] if run.leases.has_expired(awaited.id, held[1]) else []
     else:
         # Others may have passed by meanwhile: it stands again, and queries again.
         verdicts.own.append((claim, as_pending_again(state)))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import ClaimContended
-from simhash_hbase.index.claim.batch import Claim, Claimed, Run, Step, SwappingStore, Timer, Watch
 from simhash_hbase.index.claim.commit import give_up, renew
 from simhash_hbase.index.claim.look import look
+from simhash_hbase.index.claim.machine import Claim, Claimed, Leases, Run, Step, SwappingStore, Timer
 from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
 from simhash_hbase.profile import Profile
 
@@ -41,7 +41,7 @@ def claim_by_protocol(
     ]
     for claim in claims:
         claim.begin()
-    run = Run(store, profile, entries, clock, timer, Watch(profile.lease_s, timer), claims)
+    run = Run(store, profile, entries, clock, timer, Leases(profile.lease_s, timer), claims)
     end = None if deadline_s is None else timer.monotonic() + deadline_s
     idle = 0
     while waiting := _open(run):

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import Change, put_documents, read_states
-from simhash_hbase.index.claim.batch import Claim, Neighbour, Run, Step
+from simhash_hbase.index.claim.cells import as_duplicate, as_pending
 from simhash_hbase.index.claim.commit import commit, give_up, refresh
-from simhash_hbase.index.claim.states import as_duplicate, as_pending
+from simhash_hbase.index.claim.machine import Claim, Neighbour, Run, Step
 from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_original
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.rows.documents import DocumentState
@@ -19,7 +19,7 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
     for claim, held in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
         claim.state, claim.value = held or (None, None)
         if held is not None and held[0].is_undecided:
-            if run.watch.is_overdue(claim.id, held[1]):
+            if run.leases.has_expired(claim.id, held[1]):
                 overdue.append(held)
         elif decision := recorded_decision(run.entries, claim.at, claim.state, oldest):
             claim.is_recorded = True
@@ -32,9 +32,9 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
 def first_query(run: Run, claims: Sequence[Claim]) -> None:
     """Decide as if nobody else wrote; what would be an original becomes pending.
 
-    A document that duplicates an earlier one of its own batch is held until that one is decided, and so is one whose
-    neighbour an earlier one of its batch is about to leave; so, too, is one that is about to leave an earlier one that
-    is held. Nobody else can see what is held, so nobody waits for it.
+    Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
+    away from, and a document that is moving away from a text near a held one. Other writers cannot see what is held, so
+    nobody waits for it.
     """
     now = run.clock()
     oldest = run.profile.oldest(now)

@@ -12,9 +12,9 @@ from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.clocks import writing_time
 from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_original, with_short
 from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
+from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState

@@ -44,9 +44,9 @@ class Batch:
         self.mates: list[int | None] = []
         """For a duplicate of a document that was kept before in this batch: its position."""
         self.leaving: list[set[int]] = [set() for _ in entries.ids]
-        """Documents before it in this batch whose earlier text, within its reach, they are about to leave."""
+        """For each document: earlier ones of the batch whose old text is within its reach and is about to be replaced."""
         self.left_by: list[set[int]] = [set() for _ in entries.ids]
-        """The same of documents behind it: their earlier text stands until its turn has come."""
+        """The same for later documents; their old text still counts."""
         self._now = now
         self._rule: MatchRule = profile.rule
         self._sketches = Sketches.of_entries(entries)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.clock import MS_A_DAY
+from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.index.upkeep.sampling import Slice
-from simhash_hbase.index.upkeep.walk import PAGE, Walk, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document
 from simhash_hbase.rows.keys import row_bounds, row_flag
@@ -25,7 +25,7 @@ class Tally:
 
     def __init__(self, profile: Profile, watch: Watch | None = None) -> None:
         self._profile = profile
-        self._walk = Walk(watch)
+        self._walk = Progress(watch)
         self.rows_in: Counts = defaultdict(float)
         """Block rows by region."""
         self.cells_in: Counts = defaultdict(float)
@@ -96,7 +96,7 @@ class Tally:
                 self.distances[state.distance] += weight
 
 
-def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
+def _runs(store: Store, part: Slice, walk: Progress) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
     """Count rows a prefix; a prefix that a page cuts is carried over to the next."""
     carried, carry = np.empty(0, np.uint64), 0
     for page in walk.rows(store.scan_range(part.start, part.stop, page=PAGE)):
@@ -108,7 +108,7 @@ def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.ui
         yield carried, np.array([carry])
 
 
-def _cells(store: Store, part: Slice, walk: Walk) -> Iterable[Cell]:
+def _cells(store: Store, part: Slice, walk: Progress) -> Iterable[Cell]:
     bounds = row_bounds(part.start, part.stop)
     for page in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, *bounds, page=PAGE), before=1):
         yield from page

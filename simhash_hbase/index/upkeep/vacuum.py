@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from simhash_hbase.errors import StoreBusy
-from simhash_hbase.index.clocks import cleaning_time, writing_time
-from simhash_hbase.index.servertime import MARGIN_MS
+from simhash_hbase.index.loadmark import read_open_load
+from simhash_hbase.index.servertime import MARGIN_MS, cleaning_time, writing_time
 from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
-from simhash_hbase.index.upkeep.openload import read_open_load
-from simhash_hbase.index.upkeep.walk import PAGE, Walk, Watch
+from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, member_row, row_digest, row_flag
@@ -51,7 +50,7 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = No
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
     now = cleaning_time(store, now)
     result = Vacuumed()
-    walk = Walk(watch)
+    walk = Progress(watch)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store):
             result += _vacuum_cells(store, profile, up_to_date(store, cells), now)

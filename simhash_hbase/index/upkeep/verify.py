@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.index.clocks import cleaning_time, writing_time
 from simhash_hbase.index.membercells import bare_entries, member_cells
+from simhash_hbase.index.servertime import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
-from simhash_hbase.index.upkeep.walk import PAGE, Walk, Watch
+from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
@@ -73,7 +73,7 @@ class Times(NamedTuple):
 
 def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[DocumentState]]:
     """Read all document cells, a page at a time, in the order of the ids' digests."""
-    walk = Walk(watch, passes=1)
+    walk = Progress(watch, passes=1)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
             yield states
@@ -85,7 +85,7 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Wat
     Memory is bounded by a page. While others write, what they are in the middle of may be counted.
     """
     result = Verified()
-    walk = Walk(watch)
+    walk = Progress(watch)
     times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store) if repair else nullcontext():

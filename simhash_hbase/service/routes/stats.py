@@ -3,7 +3,7 @@
 import msgspec
 from fastapi import APIRouter, Request, Response
 
-from simhash_hbase.index.results import plain
+from simhash_hbase.index.jsonforms import plain
 from simhash_hbase.service.access import Reading
 from simhash_hbase.service.core import JSON
 from simhash_hbase.service.schemas import problems

@@ -7,7 +7,7 @@ covers what a compare-and-set wrote, however late or often it arrives. Of severa
 timestamp stands, in whatever order they arrive: what was covered once does not come back. A writer counts its cell as
 written once it has read it back; every other change of a document cell is a compare-and-set.
 
-A claim's first cell decides nothing yet, so its timestamp is below those of all decisions, `of_token`. That of a
+A claim's first cell decides nothing yet, so its timestamp is below those of all decisions, `claim_time`. That of a
 decision, `time_below`, is above what `vacuum` has deleted.
 """
 
@@ -24,7 +24,7 @@ ABOVE_TOKENS = 1 + 256**TOKEN_BYTES
 FEW = 1
 
 
-def place(store: Store, cells: Sequence[Cell]) -> list[bool]:
+def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
     """Write cells into empty ones and read them back."""
     if not cells:
         return []
@@ -33,12 +33,12 @@ def place(store: Store, cells: Sequence[Cell]) -> list[bool]:
     return [held is not None and held.value == cell.value for held, cell in zip(found, cells, strict=True)]
 
 
-def of_token(token: bytes) -> int:
+def claim_time(token: bytes) -> int:
     """Choose the timestamp of a claim's first cell: below all decisions, and another one for every attempt."""
     return 1 + int.from_bytes(token[:TOKEN_BYTES], "big")
 
 
-def time_to_place(store: Store, count: int) -> int | None:
+def decision_time(store: Store, count: int) -> int | None:
     """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
     if count <= FEW or isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
         return None

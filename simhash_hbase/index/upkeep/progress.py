@@ -15,7 +15,7 @@ Watch = Callable[[int, float], None]
 """Called with the number of cells and rows that are done with, and with the share of the work that is, 0 to 1."""
 
 
-class Walk:
+class Progress:
     """Tells a watcher how far it is after every page."""
 
     def __init__(self, watch: Watch | None, *, passes: int = 2) -> None:

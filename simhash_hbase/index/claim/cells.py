@@ -3,7 +3,7 @@
 import msgspec
 
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.claim.batch import Claim, Neighbour
+from simhash_hbase.index.claim.machine import Claim, Neighbour
 from simhash_hbase.rows.documents import DocumentState, State
 
 

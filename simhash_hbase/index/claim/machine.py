@@ -1,4 +1,4 @@
-"""What a batch of claims knows while it is under way."""
+"""The state machine of a claim: its steps, and what a claim and its batch know while they are under way."""
 
 import secrets
 import time
@@ -36,20 +36,24 @@ class Timer(NamedTuple):
 
 
 class Step(Enum):
-    """What a claim does next; the numbers of DESIGN's steps in brackets."""
+    """What a claim does next.
+
+    A new document goes from `READ_OWN` through `QUERY`, `WRITE` and `QUERY_AGAIN` to `LOOK`, where it is decided or
+    waits. A refused compare-and-set sends a claim back to `READ_OWN`.
+    """
 
     READ_OWN = auto()
-    """Read its own document cell [0]."""
+    """Read its own document cell."""
     QUERY = auto()
-    """Look for originals; make its cell pending, or a duplicate [1, 2]."""
+    """Look for originals; make its cell pending, or a duplicate."""
     HELD = auto()
-    """Wait for earlier documents of its own batch; its cell is not touched."""
+    """Wait for earlier documents of its own batch; its cell is not written."""
     WRITE = auto()
-    """It is pending: write its member and its block rows [2]."""
+    """It is pending: write its member and its block rows."""
     QUERY_AGAIN = auto()
-    """Look for everything within reach, claims under way too [3]."""
+    """Look for everything within reach, claims under way too."""
     LOOK = auto()
-    """Read its neighbours' document cells; decide, give way, or wait [3, 4]."""
+    """Read its neighbours' document cells; decide, give way, or wait."""
 
 
 class Neighbour(NamedTuple):
@@ -88,7 +92,7 @@ class Claim:
     is_partial: bool = False
     """Whether an original in force was found among these, so that no others were looked for."""
     awaited: Neighbour | None = None
-    """Whom it gave way to."""
+    """The claim that it gave way to."""
     mates: list["Claim"] = field(default_factory=list)
     """Earlier documents of its batch that it is held for."""
     planned: Decision | None = None
@@ -128,7 +132,7 @@ def key_of(state: DocumentState) -> tuple[tuple[int, int], bytes]:
     return state.order, id_digest(state.id)
 
 
-class Watch:
+class Leases:
     """Since when other writers' cells are as they are, by this process's own clock."""
 
     def __init__(self, lease_s: float, timer: Timer) -> None:
@@ -136,7 +140,7 @@ class Watch:
         self._timer = timer
         self._seen: dict[str, tuple[bytes, float]] = {}
 
-    def is_overdue(self, name: str, value: bytes) -> bool:
+    def has_expired(self, name: str, value: bytes) -> bool:
         """Note what a cell holds now; tell whether it has held that for a lease."""
         now = self._timer.monotonic()
         held, since = self._seen.get(name, (None, now))
@@ -156,7 +160,7 @@ class Run:
     clock: Callable[[], int]
     """Milliseconds since 1970; may be wrong."""
     timer: Timer
-    watch: Watch
+    leases: Leases
     claims: list[Claim]
 
     def tell(self, claim: Claim, decision: Decision) -> None:

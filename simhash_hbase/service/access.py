@@ -8,13 +8,16 @@ from typing import Annotated
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from simhash_hbase.inputs.fields import listed
 from simhash_hbase.service.core import Service
+from simhash_hbase.service.http.keys import Keyring
 from simhash_hbase.service.http.middleware import VOUCH
 from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.http.trail import Trail
 
 UNAUTHORIZED = 401
 FORBIDDEN = 403
+UNPROCESSABLE = 422
 BUSY = 503
 
 _bearer = HTTPBearer(
@@ -38,28 +41,44 @@ def _needs(scope: str) -> Callable[[Request, HTTPAuthorizationCredentials | None
 
     async def allowed(request: Request, given: _Given) -> Service:
         service: Service = request.app.state.service
-        trail: Trail = request.state.trail
         if service.keys is None:
             _vouch(request, is_known=True)
-            _take_place(request, service, scope)
-            return service
-        key = service.keys.find(given.credentials) if given is not None else None
-        _vouch(request, is_known=key is not None)
-        if key is None:
-            raise Problem(
-                UNAUTHORIZED,
-                "unauthorized",
-                "a key is needed: Authorization: Bearer KEY" if given is None else "this key is not known",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
-        trail.key = key.name
-        if scope not in key.scopes:
-            raise Problem(FORBIDDEN, "forbidden", f"this key has not the scope {scope}")
-        trail.is_allowed = partial(service.keys.holds, key, scope)
+        else:
+            _check_key(request, service.keys, given, scope)
+        _check_parameters(request)
         _take_place(request, service, scope)
         return service
 
     return allowed
+
+
+def _check_key(request: Request, keys: Keyring, given: HTTPAuthorizationCredentials | None, scope: str) -> None:
+    trail: Trail = request.state.trail
+    key = keys.find(given.credentials) if given is not None else None
+    _vouch(request, is_known=key is not None)
+    if key is None:
+        raise Problem(
+            UNAUTHORIZED,
+            "unauthorized",
+            "a key is needed: Authorization: Bearer KEY" if given is None else "this key is not known",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    trail.key = key.name
+    if scope not in key.scopes:
+        raise Problem(FORBIDDEN, "forbidden", f"this key does not have the scope {scope}")
+    trail.is_allowed = partial(keys.holds, key, scope)
+
+
+def _check_parameters(request: Request) -> None:
+    """Refuse query parameters that the route does not read."""
+    if not request.query_params:
+        return
+    route = request.app.openapi()["paths"][request.scope["path"]].get(request.method.lower(), {})
+    known = [parameter["name"] for parameter in route.get("parameters", ()) if parameter["in"] == "query"]
+    unknown = sorted(request.query_params.keys() - set(known))
+    if unknown:
+        names = f"the parameters are {', '.join(known)}" if known else "this route has no parameters"
+        raise Problem(UNPROCESSABLE, "invalid_argument", f"unknown parameter {listed(unknown)}: {names}")
 
 
 def _vouch(request: Request, *, is_known: bool) -> None:

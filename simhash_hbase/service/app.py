@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
@@ -92,11 +93,15 @@ async def _tell_http(request: Request, error: Exception) -> Response:
         raise error
     code = _CODES.get(error.status_code, "http_error")
     headers = dict(error.headers or {})
-    routes = request.app.openapi()["paths"].get(request.scope["path"])
-    if "Allow" in headers and routes:
-        # The framework names those of the first route that has the path.
-        headers["Allow"] = ", ".join(sorted(map(str.upper, routes)))
+    if "Allow" in headers:
+        # The framework lists the methods of the first route with this path only.
+        headers["Allow"] = ", ".join(sorted(_methods(request.scope["path"]))) or headers["Allow"]
     return Problem(error.status_code, code, str(error.detail), headers=headers).response(request.state.trail.request_id)
+
+
+def _methods(path: str) -> set[str]:
+    routes = (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
+    return {method for route in routes if route.path == path for method in route.methods}
 
 
 async def _tell_invalid(request: Request, error: Exception) -> Response:

@@ -1,12 +1,13 @@
 """From the JSON of a request, or of a line of a stream, to a document or an id."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import msgspec
 
 from simhash_hbase.entries import metadata_problem
 from simhash_hbase.inputs import Document, InputOptions, Place
-from simhash_hbase.inputs.fields import Builder
+from simhash_hbase.inputs.fields import Builder, listed
 from simhash_hbase.service.http.problems import Problem
 
 Item = Document | str
@@ -21,6 +22,7 @@ _BUILDERS = {
     "features": Builder(InputOptions(features_field="features")),
 }
 _CONTENTS = ", ".join(_BUILDERS)
+_DOCUMENT_FIELDS = ("id", *_BUILDERS, "metadata")
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -40,6 +42,7 @@ def decode(raw: bytes) -> dict[str, object]:
 
 def document_or_id(value: dict[str, object], documents: bool, ids: bool, needs_id: bool) -> Item:
     """Make what is worked on."""
+    check_fields(value, _DOCUMENT_FIELDS if documents else ("id",))
     contents = [name for name in _BUILDERS if name in value] if documents else []
     if len(contents) > 1:
         raise _invalid(f"of {_CONTENTS} one is wanted, not {' and '.join(contents)}")
@@ -50,6 +53,13 @@ def document_or_id(value: dict[str, object], documents: bool, ids: bool, needs_i
         contents, value = ["simhash"], {**value, "simhash": 0}
         return _built(value, contents[0], needs_id=True).id
     return _built(value, contents[0], needs_id=needs_id)
+
+
+def check_fields(value: dict[str, object], known: Collection[str]) -> None:
+    """Refuse fields that nothing reads: a name that was mistyped, or belongs elsewhere, would be lost silently."""
+    unknown = value.keys() - known
+    if unknown:
+        raise _invalid(f"unknown field {listed(sorted(unknown))}: the fields are {', '.join(known)}")
 
 
 def _built(value: dict[str, object], content: str, *, needs_id: bool) -> Document:

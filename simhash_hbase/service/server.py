@@ -17,6 +17,11 @@ from simhash_hbase.service.http.logs import logger
 from simhash_hbase.service.http.protocol import GuardedProtocol
 
 HEADER_BYTES = 64 << 10
+QUEUED = 1024
+"""Connections that the system keeps until they are accepted."""
+# asyncio accepts as many of them in one step as it takes the queue to be long; 1,024 take 60 ms, in which nobody else
+# is served.
+ACCEPTED_AT_ONCE = 32
 KEEP_ALIVE_S = 30
 SWITCH_S = 0.001
 
@@ -27,7 +32,7 @@ def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
         raise InvalidArgument(f"without keys the service is for this machine alone: --host 127.0.0.1, not {host}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        created = socket.create_server((host, port), family=family, backlog=1024)
+        created = socket.create_server((host, port), family=family, backlog=QUEUED)
     except OSError as error:
         raise InvalidArgument(f"cannot listen on {host}:{port}: {error.strerror}") from error
     # Opened by its number a socket knows its protocol, and so do those that it accepts. Else asyncio leaves Nagle's
@@ -49,6 +54,7 @@ def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=round(grace_s),
         h11_max_incomplete_event_size=HEADER_BYTES,
@@ -69,6 +75,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listener in sockets or []:
+            listener.listen(QUEUED)
             host, port = listener.getsockname()[:2]
             logger.info("listening", extra={"fields": {"host": host, "port": port}})
 

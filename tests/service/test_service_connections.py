@@ -1,7 +1,9 @@
 """Connections: who is told to go on, and whether another request may follow an answer that came early."""
 
 import asyncio
+import signal
 import socket
+from contextlib import ExitStack
 
 import pytest
 from serving import NDJSON
@@ -11,6 +13,7 @@ from simhash_hbase.service.http.metrics import Metrics
 from simhash_hbase.service.http.middleware import HANG_UP, Surround
 from simhash_hbase.service.server import listen
 from simhash_hbase.stores.memory import MemoryStore
+from tests.patience import END_S
 
 SIZED = [(b"content-length", b"2")]
 UNSIZED = []
@@ -137,3 +140,16 @@ def test_the_end_of_an_answer_does_not_wait_until_its_beginning_is_acknowledged(
         with accepted:
             # By this asyncio knows that it is to turn Nagle's algorithm off.
             assert accepted.proto == socket.IPPROTO_TCP
+
+
+def test_hundreds_of_connections_queue_while_the_service_is_busy(server):
+    """The queue stays long although few connections are accepted in one step."""
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        with ExitStack() as waiting:
+            for _ in range(700):
+                waiting.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=END_S))
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    with server.client() as client:
+        assert client.get("/healthz").text == "alive\n"

@@ -114,6 +114,39 @@ def test_a_body_of_another_type_is_refused(client, headers):
     assert told(answer) == (415, "unsupported_media_type")
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("queries", b'{"simhash":"0","limit":5}', "unknown field limit: the fields are id, text, simhash, features"),
+        ("documents", b'{"id":"a","simhash":"0","metdata":{"m":1}}', "unknown field metdata: the fields are id, "),
+        ("claims", b'{"id":"a","simhash":"0","TEXT":"b"}', "unknown field TEXT: "),
+        ("comparisons", b'{"a":"some text","b":"some text","c":1,"d":2}', "unknown field c, d: the fields are a, b"),
+    ],
+)
+def test_a_field_that_nothing_reads_is_refused_by_its_name(client, path, body, expected):
+    answer = client.post(f"/v1/{path}", content=body, headers=JSON)
+
+    assert told(answer) == (422, "invalid_document")
+    assert answer.json()["detail"].startswith(expected)
+
+
+@pytest.mark.parametrize("path", ["documents", "claims", "queries", "lookups", "removals"])
+def test_a_field_that_nothing_reads_is_refused_in_its_line(client, path):
+    answer, end = lines(client.post(f"/v1/{path}", content=b'{"id":"a","txet":"b"}', headers=NDJSON))
+
+    assert answer["error"]["code"] == "invalid_document"
+    assert answer["error"]["detail"].startswith("unknown field txet: the fields are id")
+    assert end["summary"]["complete"]
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
+def test_a_parameter_that_nothing_reads_is_refused_by_its_name(client, method, path, scope):
+    answer = client.request(method, f"{path}{'&' if '?' in path else '?'}limitt=5&limitt=6")
+
+    assert told(answer) == (422, "invalid_argument")
+    assert answer.json()["detail"].startswith("unknown parameter limitt: th")
+
+
 def test_lines_alone_are_taken_where_there_are_many_ids(client):
     assert told(client.post("/v1/lookups", json={"id": "a"})) == (415, "unsupported_media_type")
 
@@ -211,7 +244,7 @@ def test_a_path_that_is_no_route_is_not_found(server, path):
     assert b"root:" not in answer
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/"])
 def test_a_probe_may_ask_for_the_header_alone(client, path):
     answer, whole = client.head(path), client.get(path)
 
@@ -219,11 +252,20 @@ def test_a_probe_may_ask_for_the_header_alone(client, path):
     assert answer.headers["content-length"] == whole.headers["content-length"]
 
 
+def test_the_metrics_header_may_be_asked_for_alone(client):
+    answer, whole = client.head("/metrics"), client.get("/metrics")
+
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-type"] == whole.headers["content-type"]
+    assert int(answer.headers["content-length"]) > 0
+
+
 def test_a_method_that_a_route_has_not_is_refused_with_those_that_it_has(client):
     answer = client.put("/v1/documents")
 
     assert told(answer) == (405, "method_not_allowed")
     assert answer.headers["allow"] == "DELETE, GET, POST"
+    assert client.post("/metrics").headers["allow"] == "GET, HEAD"
 
 
 @pytest.mark.parametrize(

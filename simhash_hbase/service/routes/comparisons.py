@@ -9,7 +9,7 @@ from simhash_hbase.service.access import Reading
 from simhash_hbase.service.comparison import side_by_side
 from simhash_hbase.service.core import JSON
 from simhash_hbase.service.http.problems import Problem
-from simhash_hbase.service.items import decode
+from simhash_hbase.service.items import check_fields, decode
 from simhash_hbase.service.limits import is_large
 from simhash_hbase.service.schemas import LONGEST_COMPARED, body, found, problems
 
@@ -45,6 +45,7 @@ def _compare(analysis: Analysis, body: bytes) -> bytes:
 
 def _texts(body: bytes) -> tuple[str, str]:
     pair = decode(body)
+    check_fields(pair, ("a", "b"))
     return _text(pair, "a"), _text(pair, "b")
 
 

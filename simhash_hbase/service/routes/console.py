@@ -24,6 +24,7 @@ _PAGE = (files("simhash_hbase.service") / "page.html").read_bytes()
 _PAGES = {True: _PAGE, False: _PAGE.replace(b'data-keys="wanted"', b'data-keys="none"')}
 
 
+@router.head("/")
 @router.get("/")
 async def page(request: Request) -> Response:
     """Send the page; it holds nothing that a key would be needed for."""

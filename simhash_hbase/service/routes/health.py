@@ -43,6 +43,7 @@ async def ready(request: Request) -> Response:
     return Response("ready\n", media_type=PLAIN)
 
 
+@router.head("/metrics", include_in_schema=False)
 @router.get(
     "/metrics",
     summary="Metrics for Prometheus",

@@ -247,6 +247,25 @@ def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
     assert record.reason == "the page is nested more than 2,000 levels deep"
 
 
+@pytest.mark.parametrize(("count", "reason"), [(1_000, None), (1_001, True), (300_000, True)])
+def test_a_page_with_a_tag_of_too_many_attributes_is_refused(tmp_path, count, reason):
+    # In quotes, or a comment, a bracket ends no tag; the parser itself would take minutes for the longest of these.
+    attributes = " ".join(f"a{number}='>'" for number in range(count))
+
+    record = read_page(tmp_path, f"<html><body><!--><p>{CHINESE}</p><div {attributes}><p>{CHINESE}</p>".encode())
+
+    expected = "a tag of the page has more than 1,000 attributes" if reason else None
+    assert getattr(record, "reason", None) == expected
+
+
+@pytest.mark.parametrize("start", [b"<", b"<script ", b"<style ", b"<style></script><"])
+def test_the_encoding_of_a_page_with_unended_markup_is_found_in_linear_time(tmp_path, start):
+    # With the square of their number this takes hours.
+    content = CHINESE.encode("gb18030") * 20 + start * (2_000_000 // len(start))
+
+    assert isinstance(read_page(tmp_path, content), Document | Reject)
+
+
 def test_the_tables_to_be_opened_are_those_of_the_definition():
     definition = XPath("//table[.//td//p or .//td//h1 or .//td//h2 or .//td//table]")
     tags = ["table", "/table", "tr", "/tr", "td", "/td", "th", "/th", "p", "h1", "div", "/div"]

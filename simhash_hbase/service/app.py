@@ -101,7 +101,7 @@ async def _tell_http(request: Request, error: Exception) -> Response:
 
 def _methods(path: str) -> set[str]:
     routes = (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
-    return {method for route in routes if route.path == path for method in route.methods}
+    return {method for route in routes if route.path == path for method in route.methods or ()}
 
 
 async def _tell_invalid(request: Request, error: Exception) -> Response:

@@ -18,8 +18,12 @@ _REPLACEMENT = "\ufffd"
 _FAULT_SHARE = 0.02
 _NUL_SHARE = 0.05
 _SAMPLE_BYTES = 64 << 10
-# In none of the encodings is a bracket part of another character, so what is left can still be decoded.
-_MARKUP = re.compile(rb"<(script|style)\b.*?</\1|<[^>]*>", re.DOTALL | re.IGNORECASE)
+# No encoding has a bracket inside another character, so the bytes left without markup can still be decoded.
+_MARKUP = [
+    (re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script", re.IGNORECASE)),
+    (re.compile(rb"<style\b", re.IGNORECASE), re.compile(rb"</style", re.IGNORECASE)),
+    (re.compile(rb"<"), re.compile(rb">")),
+]
 
 
 def decode_page(content: bytes, content_type: str | None, encoding: str, *, html: bool = True) -> str:
@@ -44,7 +48,7 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
         if _plausible(text):
             break
     else:
-        text = to_unicode(content, detect(_MARKUP.sub(b" ", content)[:_SAMPLE_BYTES]))
+        text = to_unicode(content, detect(_without_markup(content)[:_SAMPLE_BYTES]))
     return text.replace("\0", _REPLACEMENT)
 
 
@@ -61,6 +65,17 @@ def _codecs(*labels: str | None) -> Iterator[str]:
         except InvalidArgument:
             # Python has codecs for other things than text under names that a page may well declare.
             continue
+
+
+def _without_markup(content: bytes) -> bytes:
+    for start, stop in _MARKUP:
+        kept, at = [], 0
+        # Ends at the first start without a stop: to look on from each of many would take time with their square.
+        while (begin := start.search(content, at)) and (end := stop.search(content, begin.end())):
+            kept.append(content[at : begin.start()])
+            at = end.end()
+        content = b" ".join([*kept, content[at:]])
+    return content
 
 
 def _plausible(text: str) -> bool:

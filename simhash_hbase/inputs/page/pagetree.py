@@ -1,12 +1,13 @@
 """The tree of an HTML page, whole or not at all, and what of it is opened before the main text is looked for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidInput, MissingExtra
 
 try:
-    from lxml.etree import ParserError, XPath, iterwalk
+    from lxml.etree import ParseError, ParserError, XPath, iterwalk
     from lxml.html import HtmlElement, HTMLParser, fromstring
     from trafilatura.utils import is_dubious_html, repair_faulty_html
 except ImportError as error:
@@ -15,6 +16,8 @@ except ImportError as error:
 
 _MAX_DEPTH = 2_000
 """libxml2 itself stops at 2,048, in some versions nowhere."""
+_MAX_ATTRIBUTES = 1_000
+"""Of one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000."""
 _BEGINNING = 50
 _LIMITS = ("ERR_RESOURCE_LIMIT", "ERR_INTERNAL_ERROR")
 """How versions of libxml2 call the fault of a page that is nested too deeply."""
@@ -39,6 +42,7 @@ def page_tree(html: str) -> PageTree | None:
     """
     beginning = html[:_BEGINNING].lower()
     content = repair_faulty_html(html, beginning).encode("utf-8", "surrogatepass")
+    _check_attributes(content)
     try:
         root, whole = _parsed(content, huge=False)
     except ParserError:
@@ -53,16 +57,30 @@ def page_tree(html: str) -> PageTree | None:
     return PageTree(root, is_deep)
 
 
+def _check_attributes(content: bytes) -> None:
+    """Refuse a page with a tag that takes too long, by the parser itself without its tree, in linear time."""
+    parser = HTMLParser(encoding="utf-8", huge_tree=True, target=_AttributeCount())
+    parser.feed(content)
+    # An empty page is refused where its tree is wanted.
+    with suppress(ParseError):
+        parser.close()
+
+
+class _AttributeCount:
+    """Gets the events of a parser."""
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if len(attributes) > _MAX_ATTRIBUTES:
+            raise InvalidInput(f"a tag of the page has more than {_MAX_ATTRIBUTES:,} attributes")
+
+    def close(self) -> None:
+        pass
+
+
 def _parsed(content: bytes, *, huge: bool) -> tuple[HtmlElement, bool]:
     """Parse a page; return also whether the parser came to its end."""
-    parser = HTMLParser(
-        collect_ids=False,
-        default_doctype=False,
-        encoding="utf-8",
-        huge_tree=huge,
-        remove_comments=True,
-        remove_pis=True,
-    )
+    options = {"collect_ids": False, "default_doctype": False, "remove_comments": True, "remove_pis": True}
+    parser = HTMLParser(encoding="utf-8", huge_tree=huge, **options)
     root = fromstring(content, parser=parser)
     faults = parser.error_log.filter_from_fatals()
     return root, not any(fault.type_name in _LIMITS for fault in faults)

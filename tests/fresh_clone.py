@@ -12,7 +12,7 @@ from pathlib import Path
 from gates import MUST_RUN
 from packaging.requirements import Requirement
 
-__all__ = ["blocks", "clone", "provide", "run"]
+__all__ = ["blocks", "clone", "pages", "provide", "run"]
 
 ROOT = Path(__file__).parents[1]
 PROJECT = "simhash-hbase"
@@ -24,20 +24,36 @@ if __name__ == "__main__":
 """
 
 
-def blocks():
-    """Return the blocks of commands of README by their names."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return dict(re.findall(r"<!-- (\w+) -->\n```console\n(.*?)```", text, re.DOTALL))
+def tracked(*patterns):
+    """List the files that git has or would take, below the project."""
+    words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    names = subprocess.run(words, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    return [Path(name) for name in names if name and (ROOT / name).is_file()]
+
+
+def pages():
+    """Return the texts of all README pages by their paths below the project."""
+    return {path: (ROOT / path).read_text(encoding="utf-8") for path in tracked("*README.md")}
+
+
+def blocks(language="console"):
+    """Return the named blocks of all pages, the commands or those of another language."""
+    found = [
+        block
+        for text in pages().values()
+        for block in re.findall(rf"<!-- (\w+) -->\n```{language}\n(.*?)```", text, re.DOTALL)
+    ]
+    named = dict(found)
+    assert len(named) == len(found), f"two blocks have one name: {[name for name, _ in found]}"
+    return named
 
 
 def clone(folder):
     """Copy what git has or would take."""
-    words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    for name in subprocess.run(words, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0"):
-        if name and (ROOT / name).is_file():
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target)
+    for name in tracked():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, target)
     return folder
 
 

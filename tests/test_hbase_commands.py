@@ -5,12 +5,13 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import happybase
 import numpy as np
 import pytest
 from corpora import corpus_path
+from fresh_clone import blocks, clone, provide
+from fresh_clone import run as run_script
 
 from simhash_hbase import Index, Scheme, row_keys
 from simhash_hbase.opening import open_index
@@ -18,7 +19,6 @@ from tests.stores.hbase_server import address, tables
 
 pytestmark = pytest.mark.hbase
 
-README = Path(__file__).parents[1] / "README.md"
 # Times differ from one run to the next.
 TIMES = re.compile(rb'"(added|seen)":"[^"]*"')
 
@@ -89,6 +89,22 @@ def test_what_thrift_1_could_not_make_is_said(tmp_path, command):
     assert "warning" not in told[2]
 
 
+def test_the_commands_for_hbase_are_carried_out_as_they_are_printed(tmp_path):
+    folder = clone(tmp_path / "clone")
+    provide(folder, "")
+    printed = blocks()["hbase"]
+    status = "$(./scripts/hbase status | tail -n 1)/news "
+    assert status in printed
+    script = printed.replace(status, f"{address(2)}/{tables().name()} ")
+
+    done = run_script(folder, "\n".join(line.removeprefix("$ ") for line in script.splitlines()))
+
+    assert done.returncode == 0, done.stderr
+    first = (folder / "corpus.jsonl").open(encoding="utf-8").readline()
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert json.loads(first)["id"] in [match["id"] for match in answer["matches"]]
+
+
 @pytest.mark.slow
 def test_every_command_prints_the_same_lines_of_a_shared_corpus(tmp_path):
     corpus = tmp_path / "corpus.jsonl"
@@ -133,7 +149,7 @@ def test_the_table_has_exactly_ten_rows_of_each_fingerprint(filled):
 
 def test_the_recipe_of_the_readme_finds_the_same_neighbours(filled):
     index, table, simhashes = filled
-    [recipe] = re.findall(r"<!-- recipe -->\n```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    recipe = blocks("python")["recipe"]
     names: dict = {}
     exec(recipe, names)
 

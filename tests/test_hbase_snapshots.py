@@ -1,13 +1,12 @@
-"""The backup that README describes for HBase: a snapshot of a table in use is an index again, whole after a repair."""
+"""The backup for HBase in docker/README.md: a snapshot of a table in use is an index, whole after a repair."""
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 from threading import Event, Thread
 
 import numpy as np
 import pytest
+from fresh_clone import blocks
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.rows.table import TableSchema
@@ -20,7 +19,6 @@ from tests.stores.hbase_server import address, hbase_options, tables
 
 pytestmark = pytest.mark.hbase
 
-ROOT = Path(__file__).parents[1]
 SIMHASHES = np.random.default_rng(21).integers(0, 2**64, 1_500, dtype=np.uint64).tolist()
 
 
@@ -32,9 +30,8 @@ def shell(tmp_path_factory):
 
 
 def readme_lines(names):
-    """Return the shell's and the command line's lines of README's recipe, with names of our own."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"<!-- snapshot -->\n```console\n(.*?)```", readme, re.DOTALL)
+    """Return the lines of the recipe for the HBase shell and for the command line, with names of our own."""
+    block = blocks()["snapshot"]
     for known, own in names.items():
         assert known in block
         block = block.replace(known, own)

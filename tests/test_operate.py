@@ -1,23 +1,21 @@
-"""The recipe of README for another profile, side by side, carried out as it stands there."""
+"""The recipe for another profile, side by side, runs as docker/README.md prints it."""
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 from corpus import near_copies, write_jsonl
+from fresh_clone import blocks
 
 from simhash_hbase import open_index
 
-README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = Path(sys.executable).parent
 
 
 def recipe():
-    [block] = re.findall(r"<!-- reindex -->\n```console\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    return "\n".join(line.removeprefix("$ ") for line in block.splitlines())
+    return "\n".join(line.removeprefix("$ ") for line in blocks()["reindex"].splitlines())
 
 
 def run(folder, script):

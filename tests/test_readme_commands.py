@@ -1,4 +1,4 @@
-"""README's commands as they are printed, in a fresh clone with nothing installed but what they install themselves."""
+"""The commands of all README pages as they are printed, in a fresh clone with only what they install themselves."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from fresh_clone import blocks, clone, provide, run
+from fresh_clone import blocks, clone, pages, provide, run
 
 from simhash_hbase.cli.app import COMMANDS
 
@@ -98,6 +98,17 @@ def assert_kept_what_was_decided(folder):
     assert set(again) == {"duplicate"}
 
 
+def test_the_example_of_the_library_prints_what_it_is_shown_to_print(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    example = blocks("python")["library"]
+    [shown] = re.findall(r"print\(.*\)  # (.*)", example)
+
+    exec(example, {})
+
+    assert capsys.readouterr().out == f"{shown}\n"
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return str(listener.getsockname()[1])
@@ -117,7 +128,7 @@ def test_the_commands_of_the_service_print_what_they_are_shown_to_print(fresh):
 
 
 def test_what_the_table_of_commands_has_is_all_there_is():
-    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    text = pages()[Path("simhash_hbase/cli/README.md")]
     [table] = re.findall(r"\| command \| does \|\n\|---\|---\|\n(.*?)\n\n", text, re.DOTALL)
     named = {word for row in table.splitlines() for word in re.findall(r"`(\w+)[ `]", row.split(" | ")[0])}
 

@@ -98,7 +98,7 @@ def test_panels_have_numbers_places_and_sentences_of_their_own():
 
 
 def test_the_alerts_of_the_readme_are_those_of_the_rules():
-    readme = (DOCKER.parent / "README.md").read_text(encoding="utf-8")
+    readme = (DOCKER / "README.md").read_text(encoding="utf-8")
 
     assert set(re.findall(r"^\| `(Simhash\w+)` \|", readme, re.MULTILINE)) == set(ALERTS)
 

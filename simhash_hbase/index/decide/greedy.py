@@ -44,7 +44,7 @@ class Batch:
         self.mates: list[int | None] = []
         """For a duplicate of a document that was kept before in this batch: its position."""
         self.leaving: list[set[int]] = [set() for _ in entries.ids]
-        """For each document: earlier ones of the batch whose old text is within its reach and is about to be replaced."""
+        """For each document: earlier ones whose old text is within its reach and is about to be replaced."""
         self.left_by: list[set[int]] = [set() for _ in entries.ids]
         """The same for later documents; their old text still counts."""
         self._now = now

@@ -14,8 +14,9 @@ from simhash_hbase.bulk.spool import Spool
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.index.index import Index
 from simhash_hbase.index.loadmark import begin_load, end_load
+from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.index.upkeep.progress import Progress, Watch
 from simhash_hbase.rows.documents import DocumentState

@@ -20,7 +20,8 @@ from simhash_hbase.bulk.manifest import PartNote
 from simhash_hbase.bulk.parts import Part, write_part
 from simhash_hbase.bulk.rows import sorted_block_rows
 from simhash_hbase.bulk.seen import DIGEST
-from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.rows.keys import BlockRows, block_rows, distinct, id_digest, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.stores.hbase import HBaseStore

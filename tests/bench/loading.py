@@ -10,7 +10,8 @@ from bench.machine import anonymous_bytes
 from bench.made import made_entries
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
-from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows

@@ -15,7 +15,8 @@ from bench.sentences import Sentences
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
 from simhash_hbase.entries import Entries
-from simhash_hbase.index.index import BATCH_DOCUMENTS, Index
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.opening import create_index
 from simhash_hbase.words.normal import normalize
 

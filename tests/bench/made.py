@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.entries import SKETCH_WORDS, Entries
-from simhash_hbase.index.index import BATCH_DOCUMENTS
+from simhash_hbase.index.opened import BATCH_DOCUMENTS
 
 __all__ = ["document_id", "made_entries"]
 

@@ -11,7 +11,7 @@ from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.cli.shell import complete_file
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.index.index import BATCH_DOCUMENTS
+from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.inputs import Progress, total_bytes
 from simhash_hbase.opening import open_index
 

@@ -1,0 +1,193 @@
+"""What reads an index: queries, and documents by their ids."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from simhash_hbase.clock import now_ms
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
+from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.claim import Timer
+from simhash_hbase.index.membercells import bare_entries, member_entries
+from simhash_hbase.index.opened import Document, OpenedIndex
+from simhash_hbase.index.search import find_neighbours
+from simhash_hbase.index.upkeep.progress import Watch
+from simhash_hbase.index.upkeep.verify import scan_documents
+from simhash_hbase.near import MatchRule
+from simhash_hbase.rows.documents import DocumentState, Member, decode_member
+from simhash_hbase.rows.keys import id_digest, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
+from simhash_hbase.stores.base import Store
+
+
+class Searched(NamedTuple):
+    """What one search cost and found, over all its queries."""
+
+    queries: int
+    rows: int
+    """Block rows that were read."""
+    candidates: int
+    """Pairs of a query and a stored fingerprint within reach."""
+    matches: int
+    """Documents that the rule accepted, and that the answers name."""
+    truncated: int
+    """Answers that a limit cut."""
+
+
+class ReadableIndex(OpenedIndex):
+    """The reading half of `Index`."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
+        super().__init__(store, clock=clock, timer=timer)
+        self.on_search: Callable[[Searched], None] | None = None
+        """Called after each search of a query, in the thread that made it."""
+
+    def rule(
+        self, *, match: str | None = None, distance: int | None = None, similarity: float | None = None
+    ) -> MatchRule:
+        """Make the rule of a query: that of the index, changed as the caller asks.
+
+        A distance by itself means rule ``distance``: everything within it. With rule ``verified`` it is the radius
+        within which sketches are compared, where that is larger than the index's.
+
+        Raises
+        ------
+        InvalidArgument
+            When a value is out of range, or ``verified`` is asked of an index without sketches.
+        """
+        own = self.profile.rule
+        if match not in (None, "distance", "verified"):
+            raise InvalidArgument(f"match {match!r}: wanted distance or verified")
+        if match == "verified" and self.profile.sketch is None:
+            raise InvalidArgument("the index keeps no sketches, so it can match by distance only")
+        within = own.distance if distance is None else distance
+        least = own.similarity if similarity is None else similarity
+        if similarity is not None and match == "distance":
+            raise InvalidArgument("a similarity goes with rule verified, not with distance")
+        if not 0 <= within <= 64:  # noqa: PLR2004
+            raise InvalidArgument(f"distance {within}: wanted 0 to 64")
+        if not 0 <= least <= 1:
+            raise InvalidArgument(f"similarity {least}: wanted 0 to 1")
+        plain = distance is not None and similarity is None
+        chosen = match or ("distance" if plain else own.match)
+        return MatchRule(
+            match="verified" if chosen == "verified" else "distance",
+            distance=within,
+            similarity=least,
+            radius=max(own.radius, within),
+        )
+
+    def query(self, text: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
+        """Find the near-duplicates of a text.
+
+        Parameters
+        ----------
+        text : str
+            A document, in the index or not.
+        rule : MatchRule, optional
+            Another rule than the index's; see `Index.rule`.
+        limit : int, optional
+            Most matches, 1 or more; an answer that it cuts is marked ``truncated``.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        EmptyDocument
+            When the text has no usable words.
+        """
+        return self.query_entries(self._analysed("", text), rule=rule, limit=limit)[0]
+
+    def query_many(
+        self, documents: Iterable[Document], *, rule: MatchRule | None = None, limit: int | None = None
+    ) -> Iterator[tuple[str, Answer | None]]:
+        """Find the near-duplicates of many documents, a batch at a time.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text)
+            A document does not match itself by id.
+        rule, limit
+            As for `query`.
+
+        Yields
+        ------
+        (id, Answer)
+            In the order of the input; None for a text without usable words.
+        """
+        return self._in_batches(documents, lambda entries: self.query_entries(entries, rule=rule, limit=limit))
+
+    def query_entries(
+        self, entries: Entries, *, rule: MatchRule | None = None, limit: int | None = None
+    ) -> list[Answer]:
+        """Find the near-duplicates of analysed documents; see `query_many`."""
+        if limit is not None and limit < 1:
+            raise InvalidArgument(f"limit {limit}: wanted at least 1")
+        asked = rule or self.profile.rule
+        found = find_neighbours(self.store, self.profile, entries, rule=asked, now=self._clock())
+        answers = make_answers(found, entries, self.profile, asked, limit=limit)
+        if self.on_search is not None:
+            matches, cut = sum(len(answer.matches) for answer in answers), sum(answer.truncated for answer in answers)
+            self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
+        return answers
+
+    def query_simhash(self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
+        """Find the documents near a ready fingerprint, by distance: it has no sketch."""
+        entries = Entries.of_fingerprints([""], np.array([simhash], dtype=np.uint64))
+        return self.query_entries(entries, rule=rule, limit=limit)[0]
+
+    def query_id(self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer | None:
+        """Find the near-duplicates of a stored document; None when the index does not hold the id."""
+        entries = self.entries_of(document_id)
+        return None if entries is None else self.query_entries(entries, rule=rule, limit=limit)[0]
+
+    def entries_of(self, document_id: str) -> Entries | None:
+        """Read a document back as analysis made it; of a duplicate only the fingerprint is left.
+
+        Returns
+        -------
+        Entries or None
+            None when the index does not hold the id.
+        """
+        [held] = self._read([document_id])
+        if held is None:
+            return None
+        state, member = held
+        return bare_entries([state]) if member is None else member_entries([member], [state.simhash])
+
+    def get(self, document_id: str) -> Stored | None:
+        """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""
+        return self.get_many([document_id])[0]
+
+    def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
+        """Read what the index holds of ids, in their order."""
+        self._check_whole("get")
+        return [None if held is None else stored_document(*held) for held in self._read(ids)]
+
+    def export(self, *, watch: Watch | None = None) -> Iterator[Stored]:
+        """Read all documents in the order of their ids' digests, a page at a time."""
+        self._check_whole("export")
+        for states in scan_documents(self.store, watch):
+            oldest = self._oldest()
+            live = [shown for state in states if (shown := state.shown(oldest))]
+            yield from map(stored_document, live, self._members(live))
+
+    def _read(self, ids: Sequence[str]) -> list[tuple[DocumentState, Member | None] | None]:
+        oldest = self._oldest()
+        states = [held and held[0].shown(oldest) for held in read_states(self.store, ids)]
+        members = iter(self._members([state for state in states if state is not None]))
+        return [None if state is None else (state, next(members)) for state in states]
+
+    def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
+        """Read the members of documents; None for a duplicate, which has none."""
+        keys = [(member_row(state.simhash), id_digest(state.id)) for state in states]
+        cells = self.store.get(FAMILY_DOCUMENTS, keys)
+        return [
+            decode_member(cell.value) if cell is not None and state.is_found else None
+            for state, cell in zip(states, cells, strict=True)
+        ]

@@ -1,0 +1,235 @@
+"""What changes an index: adding, removing, claiming and de-duplicating documents."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from simhash_hbase.entries import Entries, Metadata, check_storable
+from simhash_hbase.errors import ClaimContended, Unsupported
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
+from simhash_hbase.index.decide.dedup import Deduplicator
+from simhash_hbase.index.opened import BATCH_DOCUMENTS, Document, OpenedIndex, batches, runs_of_ids
+from simhash_hbase.index.servertime import writing_time
+from simhash_hbase.index.write import Written, remove_documents, write_documents
+from simhash_hbase.stores.base import CompareAndSet, Store, Transactional
+
+
+class WritableIndex(OpenedIndex):
+    """The writing half of `Index`."""
+
+    def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
+        """Add a document; a known id gets this text from now on.
+
+        Parameters
+        ----------
+        document_id : str
+            The caller's id.
+        text : str
+            The document.
+        metadata : mapping, optional
+            Kept with it; at most 1 KB as JSON.
+
+        Returns
+        -------
+        int
+            The fingerprint.
+
+        Raises
+        ------
+        EmptyDocument
+            When the text has no usable words.
+        InvalidArgument
+            When the id is empty or above 64 KB, or the metadata is above 1 KB or cannot be stored.
+        """
+        entries = self._analysed(document_id, text, metadata)
+        self.add_entries(entries)
+        return int(entries.simhashes[0])
+
+    def add_many(self, documents: Iterable[Document]) -> Iterator[tuple[str, int | None]]:
+        """Add documents, a batch at a time.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text) or (id, text, metadata)
+            Of an id that comes twice, the last text stays.
+
+        Yields
+        ------
+        (id, fingerprint)
+            In the order of the input, when the document is durable; the fingerprint is None for a text without usable
+            words.
+        """
+
+        def add(entries: Entries) -> list[int]:
+            self.add_entries(entries)
+            return [int(simhash) for simhash in entries.simhashes]
+
+        return self._in_batches(documents, add)
+
+    def add_entries(self, entries: Entries) -> Written:
+        """Add analysed documents; of an id that comes twice, the last one stays.
+
+        Returns
+        -------
+        Written
+            Which ids were known, and which had another fingerprint.
+        """
+        written = Written([], [])
+        for run in runs_of_ids(entries):
+            done = write_documents(self.store, self.profile, run, None, now=self._now())
+            written = Written(written.known + done.known, written.moved + done.moved)
+        return written
+
+    def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
+        """Remove documents.
+
+        Yields
+        ------
+        (id, removed)
+            Whether it was there.
+        """
+        oldest = self._oldest()
+        for batch in batches(ids):
+            yield from zip(batch, remove_documents(self.store, batch, oldest=oldest), strict=True)
+
+    def claim(
+        self, document_id: str, text: str, *, metadata: Metadata | None = None, deadline_s: float | None = None
+    ) -> Decision:
+        """Decide whether a document is an original, safely while other writers claim near copies of it.
+
+        Parameters
+        ----------
+        document_id : str
+            The caller's id. Claimed again with the same text it gets the same answer, for every writer.
+        text : str
+            The document.
+        metadata : mapping, optional
+            Kept with an original; at most 1 KB as JSON.
+        deadline_s : float, optional
+            Most seconds to wait for other writers; without it, as long as they are alive.
+
+        Returns
+        -------
+        Decision
+            Durable. Of near copies claimed at the same time exactly one is the original, and every duplicate names an
+            original within its reach.
+
+        Raises
+        ------
+        ClaimContended
+            When the document stayed contested; nothing was decided for it, so claim it again.
+        EmptyDocument
+            When the text has no usable words.
+        """
+        [claimed] = self.claim_entries(self._analysed(document_id, text, metadata), deadline_s=deadline_s)
+        if isinstance(claimed, ClaimContended):
+            raise claimed
+        return claimed
+
+    def claim_many(
+        self, documents: Iterable[Document], *, deadline_s: float | None = None
+    ) -> Iterator[tuple[str, Claimed | None]]:
+        """Claim documents, a batch at a time; of near copies in the input the first one is claimed first.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text) or (id, text, metadata)
+            An id that comes twice gets one answer if the text is the same.
+        deadline_s : float, optional
+            For each batch, as for `claim`.
+
+        Yields
+        ------
+        (id, Decision)
+            In the order of the input, when the decision is durable. In its place None for a text without usable words,
+            and the error `ClaimContended`, not raised, for a document that stayed contested.
+        """
+        return self._in_batches(documents, lambda entries: self.claim_entries(entries, deadline_s=deadline_s))
+
+    def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
+        """Claim analysed documents; see `claim_many`.
+
+        Returns
+        -------
+        list of Decision or ClaimContended
+            One a document.
+
+        Raises
+        ------
+        StoreTimeout, StoreUnavailable
+            When the store did not answer for longer than its calls are retried. Part of the documents may have been
+            decided by then. Claim them again: that part gets its answers, the rest is decided, where the first try
+            was under way after the index's lease at the latest.
+        """
+        self._check_whole("claim")
+        check_storable(entries)
+        claimed: list[Claimed] = []
+        for run in runs_of_ids(entries):
+            for at in range(0, len(run), BATCH_DOCUMENTS):
+                claimed += self._claim(run.take(range(len(run))[at : at + BATCH_DOCUMENTS]), deadline_s)
+        return claimed
+
+    def _claim(self, entries: Entries, deadline_s: float | None) -> Sequence[Claimed]:
+        store, now = self.store, self._now()
+        if isinstance(store, Transactional):
+            return claim_in_transaction(store, self.profile, entries, now=now)
+        if not isinstance(store, CompareAndSet):
+            raise Unsupported(f"claim needs compare-and-set, which {store.url} does not have")
+        behind = writing_time(store, now) - now
+        return claim_by_protocol(
+            store, self.profile, entries, clock=lambda: self._now() + behind, timer=self._timer, deadline_s=deadline_s
+        )
+
+    def dedup_many(
+        self, documents: Iterable[Document], *, deduplicator: Deduplicator | None = None
+    ) -> Iterator[tuple[str, Decision | None]]:
+        """De-duplicate a corpus greedily, in the order of the input, a batch at a time.
+
+        Each document is compared with the originals that the index holds and with those kept before it. It becomes an
+        original itself, or a duplicate of the nearest one.
+
+        Parameters
+        ----------
+        documents : iterable of (id, text) or (id, text, metadata)
+            An id that comes twice, or that the index holds, gets its recorded decision if the text is the same.
+        deduplicator : Deduplicator, optional
+            One of `deduplicator`, such as one that writes to a scratch store for a dry run.
+
+        Yields
+        ------
+        (id, Decision)
+            In the order of the input, when the decision is durable; None for a text without usable words.
+
+        Raises
+        ------
+        Unsupported
+            When the store has no ranges.
+
+        Notes
+        -----
+        Decisions do not depend on how the input is cut into batches. Memory is bounded by a batch of 2,000 documents.
+        Use `claim_many` where other writers add documents at the same time.
+
+        Examples
+        --------
+        >>> from simhash_hbase import create_index
+        >>> with create_index("memory:", analyzer="shingle") as index:
+        ...     texts = [("a", "The quick brown fox jumps over the lazy dog."), ("b", "…!")]
+        ...     decided = dict(index.dedup_many([*texts, ("c", texts[0][1].upper())]))
+        >>> decided["a"].is_original, decided["b"], decided["c"].of
+        (True, None, 'a')
+        """
+        chosen = self.deduplicator() if deduplicator is None else deduplicator
+
+        def decide(entries: Entries) -> list[Decision]:
+            return [decision for run in runs_of_ids(entries) for decision in self.dedup_entries(run, chosen)]
+
+        return self._in_batches(documents, decide)
+
+    def deduplicator(self, *, scratch: Store | None = None) -> Deduplicator:
+        """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
+        self._check_whole("dedup")
+        return Deduplicator(self.store, self.profile, scratch=scratch)
+
+    def dedup_entries(self, entries: Entries, deduplicator: Deduplicator) -> list[Decision]:
+        """Decide the next documents of a corpus; no id may come twice in one call."""
+        return deduplicator.decide(entries, now=self._now())

@@ -1,0 +1,126 @@
+"""De-duplicating a stream of texts by the library's own method."""
+
+import random
+
+import pytest
+
+from simhash_hbase.errors import InvalidArgument, Unsupported
+from simhash_hbase.index import opened
+from simhash_hbase.stores.memory import MemoryStore
+
+LETTERS = random.Random(0)
+WORDS = ["".join(LETTERS.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(2_000)]
+
+
+def corpus(documents, *, seed=1):
+    """Make texts of which every third is a near copy of an earlier one."""
+    chance = random.Random(seed)
+    made = []
+    for number in range(documents):
+        words = made[chance.randrange(number)][1].split() if number and number % 3 == 0 else chance.sample(WORDS, 80)
+        words[chance.randrange(len(words))] = f"edit{number}"
+        made.append((f"document-{number}", " ".join(words)))
+    return made
+
+
+def by_hand(index, documents):
+    """Decide each document in a batch of its own."""
+    deduplicator = index.deduplicator()
+    analyse = index.analysis.texts
+    return [(name, index.dedup_entries(analyse([name], [text]).entries, deduplicator)[0]) for name, text in documents]
+
+
+@pytest.mark.parametrize("batch", [1, 7, 2_000])
+def test_decisions_come_in_order_and_do_not_depend_on_the_batch(make_index, monkeypatch, batch):
+    monkeypatch.setattr(opened, "BATCH_DOCUMENTS", batch)
+    documents = corpus(60)
+    decided = list(make_index(analyzer="shingle").dedup_many(documents))
+
+    assert decided == by_hand(make_index(analyzer="shingle"), documents)
+    assert 10 < sum(not decision.is_original for _, decision in decided) < 30
+
+
+def test_a_text_without_words_has_no_decision_and_disturbs_none(make_index):
+    [first, second] = corpus(2)
+    decided = list(make_index(analyzer="shingle").dedup_many([first, ("empty", "……！？"), second, ("blank", "")]))
+
+    assert [name for name, _ in decided] == [first[0], "empty", second[0], "blank"]
+    assert [decision and decision.is_original for _, decision in decided] == [True, None, True, None]
+
+
+def test_nothing_but_texts_without_words_is_no_decision_at_all(make_index):
+    assert list(make_index(analyzer="shingle").dedup_many([("a", ""), ("b", "!")])) == [("a", None), ("b", None)]
+
+
+def test_no_documents_are_no_decisions(make_index):
+    assert list(make_index(analyzer="shingle").dedup_many([])) == []
+
+
+def test_an_id_that_comes_twice_repeats_its_decision_unless_its_text_is_another_one(make_index):
+    index = make_index(analyzer="shingle")
+    [(_, text), (_, other)] = corpus(2)
+    decided = [
+        decision
+        for _, decision in index.dedup_many([("a", text), ("a", text), ("b", text), ("b", other), ("c", other)])
+    ]
+
+    assert [(decision.id, decision.is_original, decision.of) for decision in decided] == [
+        ("a", True, None),
+        ("a", True, None),
+        ("b", False, "a"),
+        ("b", True, None),
+        ("c", False, "b"),
+    ]
+
+
+def test_what_the_index_holds_already_comes_first(make_index):
+    index = make_index(analyzer="shingle")
+    [(_, text)] = corpus(1)
+    index.add("held", text)
+
+    assert [decision.of for _, decision in index.dedup_many([("new", text)])] == ["held"]
+
+
+def test_documents_are_read_a_batch_at_a_time(make_index, monkeypatch):
+    monkeypatch.setattr(opened, "BATCH_DOCUMENTS", 3)
+    read = []
+    decided = make_index(analyzer="shingle").dedup_many(read.append(document) or document for document in corpus(9))
+
+    assert read == []
+    next(decided)
+    assert len(read) == 3
+    assert len([next(decided), next(decided), next(decided)]) == 3
+    assert len(read) == 6
+
+
+@pytest.mark.parametrize("method", ["dedup_many", "add_many", "claim_many"])
+def test_metadata_is_kept_with_a_document_of_many(make_index, method):
+    index = make_index(analyzer="shingle")
+    [(a, text), (b, other)] = corpus(2)
+    assert [name for name, _ in getattr(index, method)([(a, text, {"source": "x"}), (b, other)])] == [a, b]
+
+    assert [stored.metadata for stored in index.get_many([a, b])] == [{"source": "x"}, None]
+
+
+def test_metadata_that_cannot_be_kept_is_refused(make_index):
+    [(name, text)] = corpus(1)
+
+    with pytest.raises(InvalidArgument, match="metadata"):
+        list(make_index(analyzer="shingle").dedup_many([(name, text, {"long": "x" * 2_000})]))
+
+
+def test_a_dry_run_decides_alike_and_leaves_the_index_as_it_is(make_index):
+    documents = corpus(30)
+    index = make_index(analyzer="shingle")
+    dry = list(index.dedup_many(documents, deduplicator=index.deduplicator(scratch=MemoryStore())))
+
+    assert index.get_many([name for name, _ in documents]) == [None] * 30
+    assert dry == list(index.dedup_many(documents))
+
+
+def test_a_store_without_ranges_is_refused_before_a_document_is_read(make_index, monkeypatch):
+    index = make_index(analyzer="shingle")
+    monkeypatch.setattr(opened, "CellCounts", object)
+
+    with pytest.raises(Unsupported, match="dedup needs a file: or hbase:// index"):
+        index.dedup_many(corpus(1))

@@ -215,7 +215,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         mine, theirs = msgspec.structs.asdict(self), msgspec.structs.asdict(wanted)
         known = [name for name in mine if name not in TAKEN_FROM_MACHINE or None not in (mine[name], theirs[name])]
         differing = [name for name in known if mine[name] != theirs[name] and name not in NEVER_COMPARED]
+        if differing == ["probe"]:
+            raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
         if differing:
+            # Other options make other fingerprints of the probe, too.
+            differing = [name for name in differing if name != "probe"]
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
@@ -239,6 +243,22 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.hash == "none" and self.analyzer != "weighted":
             return "hash none takes ready hashes as features, so it goes with analyzer weighted"
         return None
+
+
+def other_fingerprints(made_with: dict[str, str], here: dict[str, str]) -> str:
+    """Say which libraries differ where a machine makes other fingerprints than an index holds."""
+    differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
+    if not differing:
+        return (
+            "this machine makes other fingerprints than the index holds, with the same versions of all libraries: "
+            "install simhash-hbase and its dependencies anew"
+        )
+    before = ", ".join(f"{name} {made_with[name]}" for name in differing)
+    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
+    return (
+        f"this machine makes other fingerprints than the index holds: it was made with {before}, here is {now}; "
+        "install those versions, or make the index anew"
+    )
 
 
 def _too_far(profile: Profile, scheme: Scheme) -> str:

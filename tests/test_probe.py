@@ -109,6 +109,28 @@ def test_an_index_that_is_there_is_taken_with_other_versions_of_the_same_effect(
     create_index(url, analyzer="jieba", if_not_exists=True).close()
 
 
+def test_creating_what_is_there_names_the_versions_that_make_other_fingerprints(tmp_path, request):
+    url = f"file:{tmp_path / 'a.index'}"
+    with create_index(url, analyzer="jieba") as index:
+        made_with = index.profile.versions["rjieba"]
+    request.getfixturevalue("changed_rjieba")
+
+    with pytest.raises(ProfileMismatch) as raised:
+        create_index(url, analyzer="jieba", if_not_exists=True)
+    assert f"it was made with rjieba {made_with}" in str(raised.value)
+    assert "here is rjieba 9.9" in str(raised.value)
+    assert "probe" not in str(raised.value)
+
+
+def test_creating_what_is_there_names_the_options_that_differ_and_not_what_follows_from_them(tmp_path):
+    url = f"file:{tmp_path / 'a.index'}"
+    create_index(url, analyzer="shingle").close()
+
+    with pytest.raises(ProfileMismatch) as raised:
+        create_index(url, analyzer="shingle", hash="md5", if_not_exists=True)
+    assert str(raised.value) == "the index was made with hash='murmur3'; asked for was hash='md5'"
+
+
 def test_another_idf_of_jieba_is_refused_when_the_index_is_opened(tmp_path, monkeypatch):
     url = f"file:{tmp_path / 'a.index'}"
     create_index(url, analyzer="jieba").close()

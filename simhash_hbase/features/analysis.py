@@ -24,7 +24,7 @@ from simhash_hbase.features.idf import IdfTable, Reservoir
 from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
 from simhash_hbase.features.sketch import Sketched, sketches_and_digests, text_digests
 from simhash_hbase.features.weights import count_features
-from simhash_hbase.profile import Profile
+from simhash_hbase.profile import Profile, other_fingerprints
 from simhash_hbase.words.segment import WORDS
 
 LEARN_FROM = 3_000
@@ -98,7 +98,7 @@ class Analysis:
         if self._probed:
             return
         if probe_digest(self._fingerprinter) != self.profile.probe:
-            raise ProfileMismatch(_told_versions(self.profile.versions or {}, self._versions()))
+            raise ProfileMismatch(other_fingerprints(self.profile.versions or {}, self._versions()))
         self._probed = True
 
     def texts(
@@ -157,18 +157,3 @@ class Analysis:
         bare = Entries.of_fingerprints(ids, np.array(simhashes, dtype=np.uint64))
         entries = bare if metadata is None else replace(bare, metadata=metadata)
         return Analysed(entries, list(range(len(ids))), {})
-
-
-def _told_versions(made_with: dict[str, str], here: dict[str, str]) -> str:
-    differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
-    if not differing:
-        return (
-            "this machine makes other fingerprints than the index holds, with the same versions of all libraries: "
-            "install simhash-hbase and its dependencies anew"
-        )
-    before = ", ".join(f"{name} {made_with[name]}" for name in differing)
-    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
-    return (
-        f"this machine makes other fingerprints than the index holds: it was made with {before}, here is {now}; "
-        "install those versions, or make the index anew"
-    )

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
 
-from simhash_hbase.bulk import tools as java
+from simhash_hbase.bulk.tools import JVM_OPTIONS
+from simhash_hbase.launcher import Downloads, cache_folder
 
 __all__ = ["shell_lines"]
 
@@ -18,11 +19,11 @@ SOURCE = Path(__file__).parent / "java" / "ShellLines.java"
 def shell_lines(status: Mapping[str, str], folder: Path) -> Iterator[Callable[[str], None]]:
     """Give what carries one line of the shell out on the server of this status."""
     jars, classes = Path(status["jars"]), folder / "classes"
-    python = java._python(jars, os.environ)
-    found = java._provision(python, SOURCE, classes, jars, os.environ)
+    downloads = Downloads(cache_folder())
+    downloads.compile(SOURCE, classes, jars)
     path = os.pathsep.join([status["conf"], f"{jars}/*", str(classes)])
 
-    command = [found.java, *java.JVM_OPTIONS, "-cp", path, "ShellLines"]
+    command = [str(downloads.java()), *JVM_OPTIONS, "-cp", path, "ShellLines"]
     log = (folder / "log").open("w+")
     with log, subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, bufsize=1) as process:
 

@@ -1,6 +1,5 @@
 """Bulk load into a real HBase: files of all families, taken over by the region servers."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -37,7 +36,7 @@ def status():
 
 @pytest.fixture(scope="module")
 def tools(status, tmp_path_factory):
-    return find_tools(jars=Path(status["jars"]), cache=tmp_path_factory.mktemp("cache"), environment=os.environ)
+    return find_tools(jars=Path(status["jars"]), cache=tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture

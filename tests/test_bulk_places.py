@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -98,7 +100,10 @@ def test_an_engine_that_does_not_answer_is_worth_another_try(docker, tmp_path):
 
 
 def test_what_the_launcher_cannot_do_is_said_in_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.executable", "/bin/false")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("SIMHASH_HBASE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("simhash_hbase.launcher.downloads.maven.__file__", str(tmp_path / "nothing.py"))
+    monkeypatch.setattr("simhash_hbase.launcher.downloads.Downloads._python", lambda _: Path(sys.executable))
 
-    with pytest.raises(StoreRefused, match="cannot be had"):
-        find_tools(jars=None, cache=tmp_path, environment={})
+    with pytest.raises(StoreRefused, match=r"^cannot prepare the HFile loader: HBase's jars cannot be .*nothing"):
+        find_tools(jars=None, cache=tmp_path)

@@ -17,7 +17,7 @@ CELLS_A_BLOCK = 1 << 14
 
 
 def pack_stream(cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> Iterator[bytes]:
-    """Make the program's input; its form is described in ``docker/hbase/java/HFileLoader.java``."""
+    """Make the program's input; its form is described in ``hfile_loader/HFileLoader.java``."""
     yield MAGIC + timestamp.to_bytes(8, "big")
     yield from chain.from_iterable(map(_cells, cells))
     yield from chain.from_iterable(map(_rows, rows))

@@ -42,6 +42,7 @@ COMMANDS = {
     "export": "Print all documents; no text is kept.",
     "fingerprint": "Print ids and fingerprints, without an index.",
     "get": "Print stored documents.",
+    "hbase": "Run an HBase on this machine: up, down, status.",
     "key": "Make a key for the service.",
     "load": "Write a corpus at once: the fastest way into an empty index.",
     "plan": "Compare schemes for a number of documents.",

@@ -102,7 +102,7 @@ def _instance(status: Mapping[str, Any]) -> Instance:
         thrift1=status["thrift1"],
         thrift2=status["thrift2"],
         conf=Path(status["conf"]),
-        tools=find_tools(jars=Path(status["jars"]), cache=CACHE / "classes", environment=os.environ),
+        tools=find_tools(jars=Path(status["jars"]), cache=CACHE / "classes"),
         pids=status["pids"],
         made=[],
     )

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.hbase_instance import CACHE, Instance
-from simhash_hbase.bulk.tools import TREE
 from simhash_hbase.errors import StoreRefused
+from simhash_hbase.launcher import Downloads, cache_folder
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import pack_prefixes
 
@@ -23,17 +22,6 @@ __all__ = ["AsyncPeer", "async_peer", "rewrite"]
 SOURCE = Path(__file__).parent / "java" / "AsyncPeer.java"
 HEAP = "-Xmx1g"
 KEY_BYTES = 8
-
-# The programs behind scripts/hbase have an environment of their own: the first line finds it, the others run in it.
-ENVIRONMENT = "from provision.environment import environment; print(environment())"
-COMPILE = """
-import sys
-from pathlib import Path
-from provision.environment import cache_folder
-from provision.java import compile_java
-source, classes, jars = map(Path, sys.argv[1:])
-compile_java([source], classes, jars, cache_folder() / "jars")
-"""
 
 U32 = np.dtype(">u4")
 U64 = np.dtype(">u8")
@@ -169,17 +157,8 @@ def _classes(instance: Instance) -> Path:
     key = blake2b(SOURCE.read_bytes() + str(instance.tools.jars).encode(), digest_size=KEY_BYTES).hexdigest()
     classes = CACHE / "classes" / f"AsyncPeer-{key}"
     if not (classes / "AsyncPeer.class").exists():
-        python = _python(sys.executable, "-c", ENVIRONMENT)
-        _python(python, "-c", COMPILE, str(SOURCE), str(classes), str(instance.tools.jars))
+        Downloads(cache_folder()).compile(SOURCE, classes, instance.tools.jars)
     return classes
-
-
-def _python(*words: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(TREE)}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise StoreRefused(f"{SOURCE.name} cannot be compiled: {done.stderr.strip()}")
-    return done.stdout.strip()
 
 
 def _quiet() -> dict[str, str]:

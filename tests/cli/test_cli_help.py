@@ -27,9 +27,11 @@ EXAMPLES = [example for command in (cli, *HELD.values()) for example in command.
 SERVED = [example for example in EXAMPLES if " serve " in example]
 # The script for an operator is written without a look at the table.
 IN_HBASE = [example for example in EXAMPLES if TABLE in example and " schema " not in example]
+# One that needs a server of its own is tested with the installed package.
+LAUNCHED = [example for example in EXAMPLES if " hbase " in example]
 # For the shell that one types in: tested there.
 TYPED = [example for example in EXAMPLES if example.startswith("source ")]
-RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *TYPED)]
+RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *LAUNCHED, *TYPED)]
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from provision.gateways import parse_gateways
-
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
@@ -30,8 +28,9 @@ AT_ONCE = 8
 def addresses():
     """Return the gateways' addresses by Thrift version; empty when no server answers."""
     if ":" in CHOSEN:
-        given = parse_gateways(CHOSEN)
-        return {version: there for version in (1, 2) if (there := getattr(given, f"thrift{version}"))}
+        # host:port of Thrift 2, thrift1=host:port, or both with a comma between.
+        given = [part.rpartition("=") for part in CHOSEN.split(",")]
+        return {{"": 2, "thrift2": 2, "thrift1": 1}[name]: there for name, _, there in given}
     asked = subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT)
     status = json.loads(asked.stdout) if asked.stdout else {}
     return {version: status[f"thrift{version}"] for version in (1, 2) if status.get(f"thrift{version}")}

@@ -11,7 +11,7 @@ import click
 
 from simhash_hbase.bulk import HFileWriter, Loaded, Spool, StoreWriter, Writer, begin, load
 from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, local_configuration, staging_folder
-from simhash_hbase.bulk.tools import TREE, Tools, find_tools
+from simhash_hbase.bulk.tools import Tools, find_tools
 from simhash_hbase.cli.corpus.destinations import check_destinations
 from simhash_hbase.cli.corpus.documents import input_settings, take_input, tell_passed_over
 from simhash_hbase.cli.help import Command, option
@@ -21,6 +21,7 @@ from simhash_hbase.cli.screen.refusals import Refusals
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, scan, total_bytes, write_rejects
+from simhash_hbase.launcher import home_folder
 from simhash_hbase.opening import open_index
 from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
 from simhash_hbase.pipeline.workers import processors
@@ -179,11 +180,9 @@ def _writer(url: str, index: Index, spool: Spool, options: dict[str, Any], outpu
 
 def _tools(options: dict[str, Any]) -> Tools:
     jars = Path(options["jars"]) if options["jars"] else None
-    return find_tools(jars=jars, cache=_cache(), environment=os.environ)
+    return find_tools(jars=jars, cache=_cache())
 
 
 def _local(where: HBaseOptions) -> Path | None:
     """Find the server that ``scripts/hbase up`` started, if the address is its."""
-    cache = Path(os.environ.get("SIMHASH_HBASE_CACHE") or TREE.parents[1] / ".cache" / "hbase")
-    home = Path(os.environ.get("SIMHASH_HBASE_HOME") or cache / "server")
-    return local_configuration(home, where.gateways)
+    return local_configuration(home_folder(), where.gateways)

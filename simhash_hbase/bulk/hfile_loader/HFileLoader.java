@@ -2,9 +2,7 @@ import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -35,16 +33,15 @@ import org.apache.hadoop.hbase.util.CommonFSUtils;
  * Makes HFiles of sorted cells and has the region servers take them over.
  *
  * <pre>
- * HFileLoader regions TABLE          prints the first keys of the regions
- * HFileLoader load TABLE STAGING     reads cells from standard input, writes files below STAGING, loads them
+ * HFileLoader TABLE STAGING     reads cells from standard input, writes files below STAGING, loads them
  * </pre>
  *
- * <p>Both print one line, "HFileLoader: " and JSON; what HBase logs may stand around it. The input, all integers big-endian: "SHB1", the timestamp of all cells (8 bytes), then
- * blocks. A block is the family (one letter), the bytes a key (4), the number of cells (4), whether cells have values
- * (1), the keys; where they have values also the bytes of each that are the row (1 each), the bytes of row and qualifier
- * together (1 each), the length of each value (4 each) and the values. A key without value is all row. Cells of a family
- * ascend over all its blocks, families follow one another and are loaded in that order. A zero byte ends the input;
- * when it is missing nothing is loaded.
+ * <p>It prints one line, "HFileLoader: " and JSON; HBase may log other lines. The input, all integers big-endian: "SHB1",
+ * the timestamp of all cells (8 bytes), then blocks. A block is the family (one letter), the bytes a key (4), the number
+ * of cells (4), whether cells have values (1), the keys; where they have values also the bytes of each that are the row
+ * (1 each), the bytes of row and qualifier together (1 each), the length of each value (4 each) and the values. A key
+ * without value is all row. Cells of a family ascend over all its blocks; families follow one another and are loaded in
+ * that order. A zero byte ends the input; when it is missing nothing is loaded.
  */
 public final class HFileLoader {
   private static final String MARK = "HFileLoader: ";
@@ -77,22 +74,10 @@ public final class HFileLoader {
 
   public static void main(String[] arguments) throws Exception {
     Configuration conf = HBaseConfiguration.create();
-    TableName name = TableName.valueOf(arguments[1]);
+    TableName name = TableName.valueOf(arguments[0]);
     try (Connection connection = ConnectionFactory.createConnection(conf)) {
-      System.out.println(
-          MARK
-              + (arguments[0].equals("regions")
-                  ? regions(connection, name)
-                  : new HFileLoader(connection, name, arguments[2]).load()));
+      System.out.println(MARK + new HFileLoader(connection, name, arguments[1]).load());
     }
-  }
-
-  private static String regions(Connection connection, TableName name) throws IOException {
-    List<String> keys = new ArrayList<>();
-    for (byte[] start : connection.getRegionLocator(name).getStartKeys()) {
-      keys.add("\"" + Bytes.toHex(start) + "\"");
-    }
-    return "{\"starts\": [" + String.join(", ", keys) + "]}";
   }
 
   private static TableDescriptor describe(Connection connection, TableName name) throws IOException {
@@ -102,15 +87,13 @@ public final class HFileLoader {
   }
 
   private String load() throws IOException {
-    long started = System.nanoTime();
     try {
       read();
-      long written = System.nanoTime();
       for (FamilyWriter family : families.values()) {
         BulkLoadHFiles.create(conf).bulkLoad(table.getTableName(), family.folder);
       }
       removeEarlier();
-      return summary((written - started) / 1e9, (System.nanoTime() - written) / 1e9);
+      return summary();
     } finally {
       files.delete(staging, true);
       if (files.exists(attempts) && files.listStatus(attempts).length == 0) {
@@ -131,9 +114,8 @@ public final class HFileLoader {
     }
   }
 
-  private String summary(double writing, double loading) {
-    String counts = families.values().stream().map(FamilyWriter::counts).collect(Collectors.joining(", "));
-    return String.format(Locale.ROOT, "{\"families\": {%s}, \"write_s\": %.3f, \"load_s\": %.3f}", counts, writing, loading);
+  private String summary() {
+    return "{" + families.values().stream().map(FamilyWriter::counts).collect(Collectors.joining(", ")) + "}";
   }
 
   private void read() throws IOException {

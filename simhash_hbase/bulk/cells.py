@@ -1,8 +1,8 @@
-"""All cells of family ``d`` of a corpus in byte order: sorted by way of files, one range of keys at a time."""
+"""All cells of family ``d`` of a corpus in byte order: sorted through files, one range of keys at a time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import repeat
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -25,43 +25,39 @@ from simhash_hbase.stores.base import Cell
 
 KEY_BYTES = BLOCK_ROW_BYTES + ID_DIGEST_BYTES
 KEY = np.dtype(f"S{KEY_BYTES}")
-"""Row and qualifier behind one another. Both kinds of rows differ within their first five bytes, so these sort as the
-cells do; numpy fills up with zero bytes."""
+"""Row, then qualifier. Both kinds of rows differ within their first five bytes, so keys sort as the cells do; numpy
+pads them with zero bytes."""
 
-_MEMBER_ROW, _MEMBER_KEY = BLOCK_ROW_BYTES, KEY_BYTES
-_DOCUMENT_ROW, _DOCUMENT_KEY = DOCUMENT_ROW_BYTES, DOCUMENT_ROW_BYTES + len(STATE_QUALIFIER)
+DOCUMENT_KEY_BYTES = DOCUMENT_ROW_BYTES + len(STATE_QUALIFIER)
 _LENGTH = np.dtype(">u4")
 
 
 class CellBlock(NamedTuple):
-    """Cells of family ``d`` in columns."""
+    """Cells of family ``d`` in columns; a key is a `KEY`."""
 
     keys: NDArray[np.bytes_]
-    """Row and qualifier of each, `KEY`."""
     values: list[bytes]
-    """What each holds."""
 
     def take(self, order: NDArray[np.intp]) -> "CellBlock":
         """Select cells by position."""
         return CellBlock(self.keys[order], [self.values[at] for at in order.tolist()])
 
     def ends(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Tell where in each key its row ends, and where its qualifier."""
+        """Return the positions in each key at which its row and its qualifier end."""
         members = self.keys.view(np.uint8).reshape(-1, KEY_BYTES)[:, SEGMENT_BYTES] == FLAG_MEMBERS
-        rows = np.where(members, np.uint8(_MEMBER_ROW), np.uint8(_DOCUMENT_ROW))
-        return rows, np.where(members, np.uint8(_MEMBER_KEY), np.uint8(_DOCUMENT_KEY))
+        rows = np.where(members, np.uint8(BLOCK_ROW_BYTES), np.uint8(DOCUMENT_ROW_BYTES))
+        return rows, np.where(members, np.uint8(KEY_BYTES), np.uint8(DOCUMENT_KEY_BYTES))
 
     def cells(self, timestamp: int) -> Iterator[Cell]:
-        """Take the cells one by one."""
+        """Yield the cells one by one."""
         packed = self.keys.tobytes()
         rows, ends = (column.tolist() for column in self.ends())
-        for at, value in enumerate(self.values):
-            start = at * KEY_BYTES
-            row_end = start + rows[at]
-            yield Cell(packed[start:row_end], packed[row_end : start + ends[at]], value, timestamp)
+        for at, (value, row, end) in enumerate(zip(self.values, rows, ends, strict=True)):
+            key = packed[at * KEY_BYTES : at * KEY_BYTES + end]
+            yield Cell(key[:row], key[row:], value, timestamp)
 
     def pack(self) -> list[bytes]:
-        """Make the bytes that `unpack` reads, in pieces: count, keys, lengths, values."""
+        """Return the bytes that `unpack` reads, in pieces: count, keys, lengths, values."""
         lengths = np.fromiter(map(len, self.values), _LENGTH, len(self.values))
         return [len(self.values).to_bytes(4, "big"), self.keys.tobytes(), lengths.tobytes(), *self.values]
 
@@ -74,13 +70,12 @@ class CellBlock(NamedTuple):
         keys = np.frombuffer(file.read(count * KEY_BYTES), KEY)
         lengths = np.frombuffer(file.read(count * _LENGTH.itemsize), _LENGTH)
         values = file.read(int(lengths.sum(dtype=np.int64)))
-        stops = np.cumsum(lengths, dtype=np.int64).tolist()
-        starts = [0, *stops[:-1]] if stops else []
-        return cls(keys, [values[start:stop] for start, stop in zip(starts, stops, strict=True)])
+        bounds = [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
+        return cls(keys, [values[start:stop] for start, stop in pairwise(bounds)])
 
 
 def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
-    """Make the member and the document cell of every document."""
+    """Make the member cell and the document cell of every document."""
     entries = part.entries
     digests = part.digests.tobytes()
     qualifiers = [digests[at : at + ID_DIGEST_BYTES] for at in range(0, len(digests), ID_DIGEST_BYTES)]

@@ -30,7 +30,6 @@ class HFileWriter:
     """Writes a load as HFiles that the region servers take over."""
 
     way = "HFiles"
-    """Name for the summary."""
 
     def __init__(self, program: Sequence[str], table: str, staging: str) -> None:
         self._command = [*program, table, staging]

@@ -1,4 +1,4 @@
-"""The load itself: an index's own time, the documents it knows already, then everything else in order."""
+"""The load itself: known documents go through the index, all others straight into the store, sorted."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ SAMPLE_A_PART = 64
 
 
 class Writer(Protocol):
-    """A way into a store for what is sorted."""
+    """Writes sorted cells and rows into a store."""
 
     way: str
-    """A name for people."""
+    """Name for the summary."""
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
         """Write all cells of family ``d``, then all of family ``b``."""
@@ -39,18 +39,17 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """What a load did."""
+    """Counts of a load."""
 
     documents: int
-    """Documents that are in the index now."""
     known: int
-    """Of these, ids that it held before; they were written one batch after another."""
+    """Documents whose ids the index held before; they were written one batch after another."""
     moved: int
-    """Of these, ids that had another fingerprint."""
+    """Known documents that had another fingerprint."""
 
 
 def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:
-    """Open a load, or go on with one."""
+    """Open a load, or resume it."""
     manifest = spool.manifest
     if not into_existing and not manifest.writing:
         _check_empty(index)
@@ -65,14 +64,15 @@ def load(
 ) -> Loaded:
     """Write all finished parts into an index.
 
-    After a kill the same call does all of it again; cells that are there already stay as they are. Needs about 40
-    bytes of memory a document, and some hundred megabytes.
+    After a kill the same call repeats all of it; the cells are the same, so nothing changes. It takes about 40 bytes of
+    memory a document, and some hundred megabytes.
     """
     manifest = spool.manifest
     if manifest.stamp is None:
         raise InvalidArgument("the load was not begun")
     if not into_existing and not manifest.writing:
         _check_empty(index)
+    # From here on cells may be in the index: the input must stay what it is.
     manifest.writing = True
     spool.save()
     work = _Work(index, spool, manifest.stamp, watch)
@@ -80,7 +80,7 @@ def load(
         work.add_known()
     work.write(writer)
     end_load(index.store, manifest.token)
-    return Loaded(documents=manifest.documents, known=work.known, moved=work.moved)
+    return Loaded(documents=sum(note.documents for note in manifest.parts), known=work.known, moved=work.moved)
 
 
 class _Work:
@@ -96,7 +96,7 @@ class _Work:
         self._fresh: dict[int, NDArray[np.intp]] = {}
 
     def add_known(self) -> None:
-        """Add the ids that the index holds by way of the index, and remember the others."""
+        """Add documents with known ids through the index, and remember the others."""
         for before, part in self._spool.parts():
             held = self._held(part.entries)
             if not held.any():
@@ -109,7 +109,7 @@ class _Work:
                 self.moved += sum(done.moved)
 
     def write(self, writer: Writer) -> None:
-        """Write what is new."""
+        """Write the new documents."""
         simhashes, bounds = self._survey()
         if not len(simhashes):
             return
@@ -118,7 +118,7 @@ class _Work:
         writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
 
     def _sorted_cells(self, bounds: NDArray[np.bytes_]) -> Iterator[CellBlock]:
-        """Sort when the first cell is asked for: a writer that is a process of its own starts meanwhile."""
+        """Sort only when the first cell is needed: a writer with a process of its own starts meanwhile."""
         sorter = Sorter(self._spool.scratch(), bounds)
         sorter.add_many(document_cells(part, self._stamp, before) for before, part in self._new_parts())
         yield from sorter.blocks()
@@ -126,21 +126,16 @@ class _Work:
     def _new_parts(self) -> Iterator[tuple[int, Part]]:
         for before, part in self._spool.parts():
             fresh = self._fresh.get(before)
-            if fresh is not None:
-                some = part.entries.take(fresh)
-                yield before, Part(entries=some, digests=part.digests[fresh], rejects=[])
-            else:
-                yield before, part
+            yield before, part if fresh is None else part.take(fresh)
 
     def _survey(self) -> tuple[NDArray[np.uint64], NDArray[np.bytes_]]:
-        """Collect all fingerprints, and the keys at which the cells are cut into ranges of about one size."""
+        """Collect all fingerprints, and the keys that cut the cells into ranges of about one size."""
         simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
         for before, part in self._new_parts():
             simhashes.append(part.entries.simhashes)
             places = np.unique(np.linspace(0, len(part.entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
             if len(part.entries):
-                few = Part(entries=part.entries.take(places), digests=part.digests[places], rejects=[])
-                keys.append(document_cells(few, self._stamp, before).keys)
+                keys.append(document_cells(part.take(places), self._stamp, before).keys)
         found = np.concatenate(simhashes)
         ranges = -(-2 * len(found) // CELLS_A_RANGE)
         sample = np.sort(np.concatenate(keys))
@@ -155,7 +150,7 @@ class _Work:
         return held
 
     def _is_ours(self, state: DocumentState) -> bool:
-        """Tell whether an earlier attempt of this very load wrote the cell: its block rows may still be missing."""
+        """Tell whether an earlier attempt of this load wrote the cell: its block rows may still be missing."""
         return state.stamp == self._stamp and state.order[0] == self._stamp
 
 
@@ -167,5 +162,5 @@ def _check_empty(index: Index) -> None:
     pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)
     if next(iter(pages), None) is not None:
         raise InvalidArgument(
-            f"{index.store.url} holds documents already: add --into-existing, or load into an empty index"
+            f"{index.store.url} already holds documents: add --into-existing, or load into an empty index"
         )

@@ -1,4 +1,4 @@
-"""What a load has finished, in one small file beside its parts."""
+"""The progress of a load, in one small file beside its parts."""
 
 import secrets
 from pathlib import Path
@@ -17,15 +17,12 @@ class PartNote(msgspec.Struct, frozen=True, kw_only=True):
     """One finished part."""
 
     file: str
-    """Its name in the folder."""
     checksum: str
-    """Of the file."""
     records: int
     """Records of the input that it covers, with the refused ones."""
     input: str
     """Digest of these records: a restart that reads the same ones does not analyse them again."""
     documents: int
-    """Documents in it."""
 
 
 class Manifest(msgspec.Struct, kw_only=True):
@@ -35,32 +32,26 @@ class Manifest(msgspec.Struct, kw_only=True):
     token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))
     """Names this load in the index."""
     url: str
-    """The index."""
     profile: str
-    """Digest of its profile."""
+    """Digest of the index's profile."""
     stamp: int | None = None
     """The timestamp of all cells; None until the index was asked for its time."""
     writing: bool = False
-    """Whether anything may have been written into the index."""
+    """Whether cells may be in the index already."""
     parts: list[PartNote] = msgspec.field(default_factory=list)
-
-    @property
-    def documents(self) -> int:
-        """Documents in all finished parts."""
-        return sum(part.documents for part in self.parts)
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Read the manifest of a folder; None where there is none."""
+    """Read the manifest of a folder; None if it has none."""
     path = folder / MANIFEST
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is no manifest of a load: {error}") from error
+        raise InvalidInput(f"{path} is not the manifest of a load: {error}") from error
     if found.format != FORMAT:
-        raise InvalidInput(f"{path} has format {found.format}, this version knows {FORMAT}")
+        raise InvalidInput(f"{path} has format {found.format}, this version reads format {FORMAT}")
     return found
 
 

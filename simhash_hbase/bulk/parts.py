@@ -1,4 +1,4 @@
-"""A stretch of analysed documents in one file, in columns."""
+"""Analysed documents of a stretch of the input: one file, in columns."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -20,14 +20,16 @@ CHECKSUM_BYTES = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Documents in the order of the input, no id twice in all parts of a load."""
+    """Documents and refused records in the order of the input; no id is twice in all parts of a load."""
 
     entries: Entries
-    """Those that are to be loaded."""
     digests: NDArray[np.bytes_]
-    """Digests of their ids."""
+    """Digests of the ids, `DIGEST`."""
     rejects: list[Reject]
-    """What was refused among them, in the order of the input."""
+
+    def take(self, places: NDArray[np.intp]) -> "Part":
+        """Select documents by position, without the rejects."""
+        return Part(entries=self.entries.take(places), digests=self.digests[places], rejects=[])
 
 
 class _Columns(msgspec.Struct, array_like=True):
@@ -45,7 +47,7 @@ class _Columns(msgspec.Struct, array_like=True):
 
 
 def write_part(path: Path, part: Part) -> str:
-    """Write a part so that it is there whole or not at all."""
+    """Write a part whole or not at all, and return its checksum."""
     entries = part.entries
     columns = _Columns(
         ids=list(entries.ids),
@@ -68,13 +70,13 @@ def write_part(path: Path, part: Part) -> str:
 
 
 def read_part(path: Path, checksum: str) -> Part:
-    """Read a part."""
+    """Read a part that has this checksum."""
     try:
         encoded = path.read_bytes()
     except FileNotFoundError as error:
-        raise CorruptIndex(f"{path}: this part of the load is gone") from error
+        raise CorruptIndex(f"{path}: this part of the load is gone: repeat the load") from error
     if _checksum(encoded) != checksum:
-        raise CorruptIndex(f"{path}: this part of the load was damaged")
+        raise CorruptIndex(f"{path}: this part of the load is damaged: repeat the load")
     columns = msgspec.msgpack.decode(encoded, type=_Columns)
     entries = Entries(
         ids=columns.ids,

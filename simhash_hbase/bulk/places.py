@@ -1,4 +1,4 @@
-"""Where an HBase itself is found, behind its gateways: its configuration, and a folder on its file system."""
+"""Where an HBase keeps its files: its configuration, a staging folder on its file system, or its container."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ UNPACK = 'mkdir -p "$0" && tar --extract --directory "$0"'
 
 
 def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path | None:
-    """Find the configuration of a server that ``scripts/hbase`` started on this machine."""
+    """Find the configuration of the server that ``hbase up`` started here, if the gateways are its own."""
     try:
         ports = json.loads((home / "ports.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -32,14 +32,14 @@ def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path
 
 
 def staging_folder(conf: Path, given: str | None, token: str) -> str:
-    """Choose the folder for HFiles, on the file system where HBase keeps its data."""
+    """Choose a folder for HFiles on the file system where HBase keeps its data."""
     properties = _properties(conf)
     if given is not None:
         return f"{given.rstrip('/')}/simhash-hbase-load-{token}"
     root = properties.get("hbase.rootdir", "")
     if urlsplit(root).scheme != "file":
         raise InvalidArgument(
-            f"{conf}: HBase keeps its data in {root or 'a place not named there'}: add --staging PATH"
+            f"{conf}: HBase keeps its data in {root or 'a folder that is not named there'}: add --staging PATH"
         )
     return f"{root.rstrip('/')}-staging/{token}"
 
@@ -49,14 +49,14 @@ def _properties(conf: Path) -> dict[str, str]:
     try:
         root = ElementTree.parse(path).getroot()
     except FileNotFoundError as error:
-        raise InvalidArgument(f"{conf} is no configuration of HBase: there is no {SITE} in it") from error
+        raise InvalidArgument(f"{conf} is not a configuration of HBase: it has no {SITE}") from error
     except ElementTree.ParseError as error:
-        raise InvalidArgument(f"{path} is no XML: {error}") from error
+        raise InvalidArgument(f"{path} is not XML: {error}") from error
     return {item.findtext("name", "").strip(): item.findtext("value", "").strip() for item in root.iter("property")}
 
 
 def container_program(name: str, classes: Path) -> list[str]:
-    """Make the command that runs the class inside the container of ``docker/hbase``."""
+    """Return the command that runs the class inside a container of ``docker/hbase``."""
     shown = _docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null; true")
     words = shown.split("\0")
     found = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-cp"]

@@ -1,4 +1,4 @@
-"""Sorted puts through the seam: for stores without a bulk load of their own, and where HBase itself is out of reach."""
+"""Sorted puts through the seam: for stores without a bulk load, and for an HBase behind a gateway alone."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -16,7 +16,6 @@ class StoreWriter:
     """Writes a load by puts."""
 
     way = "sorted puts"
-    """For the summary."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -12,10 +12,10 @@ from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows
 U64 = np.uint64
 
 ROWS_A_PASS = 1 << 22
-"""Rows that are sorted in memory at a time, at 40 bytes each."""
+"""Rows sorted in memory at a time, 40 bytes each."""
 
 SAMPLE = 1 << 12
-# Prefixes of so many fingerprints are computed at a time; what does not belong to the pass is dropped at once.
+# Prefixes are computed for this many fingerprints at a time; those outside the pass are dropped at once.
 CHUNK = 1 << 17
 
 
@@ -24,9 +24,8 @@ def sorted_block_rows(
 ) -> Iterator[BlockRows]:
     """Expand fingerprints to all their block rows.
 
-    Every pass computes the prefixes of all fingerprints again and keeps those of its own range. That costs less than
-    writing rows down and reading them back would, and a corpus of 100 million documents needs 240 passes of some
-    seconds.
+    Every pass computes the prefixes of all fingerprints again and keeps those of its own range. That costs less than to
+    write all rows to a file and read them back: 100 million documents need 240 passes of some seconds.
     """
     if not len(simhashes):
         return
@@ -38,7 +37,7 @@ def sorted_block_rows(
 
 
 def _bounds(scheme: Scheme, simhashes: NDArray[np.uint64], rows_a_pass: int) -> list[int]:
-    """Choose ranges of prefixes that hold about equally many rows, by a sample of the fingerprints."""
+    """Choose prefix ranges with about equally many rows, by a sample of the fingerprints."""
     passes = -(-len(simhashes) * len(scheme.tables) // rows_a_pass)
     sample = simhashes[:: max(1, len(simhashes) // SAMPLE)]
     prefixes = np.sort(scheme.prefixes(sample).reshape(-1))
@@ -47,7 +46,7 @@ def _bounds(scheme: Scheme, simhashes: NDArray[np.uint64], rows_a_pass: int) -> 
 
 
 def _one_pass(scheme: Scheme, simhashes: NDArray[np.uint64], start: int, stop: int) -> BlockRows:
-    """Sort the rows of one range; prefix and owner are one integer where both fit, which sorts many times faster."""
+    """Sort the rows of one range; one integer holds prefix and owner where both fit, and sorts many times faster."""
     owner_bits = max(1, (len(simhashes) - 1).bit_length())
     fits = (stop - start - 1).bit_length() + owner_bits <= U64(0).nbytes * 8
     prefixes, owners = _select(scheme, simhashes, start, stop)
@@ -63,7 +62,7 @@ def _one_pass(scheme: Scheme, simhashes: NDArray[np.uint64], start: int, stop: i
 def _select(
     scheme: Scheme, simhashes: NDArray[np.uint64], start: int, stop: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Compute the prefixes in a range, and whose each is; the fingerprints ascend, so owners order rows by them."""
+    """Return the prefixes in a range, and the position of each one's fingerprint; fingerprints ascend."""
     found, whose = [], []
     for first in range(0, len(simhashes), CHUNK):
         prefixes = scheme.prefixes(simhashes[first : first + CHUNK])

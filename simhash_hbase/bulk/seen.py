@@ -1,4 +1,4 @@
-"""Which ids came before, at 16 bytes each."""
+"""The ids of a corpus so far, 16 bytes each."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")
 class SeenIds:
     """A set of digests that grows by batches.
 
-    Sorted arrays, each at least twice as long as the one behind it: a batch is looked up in a few of them, and every
+    It holds sorted arrays, each at least twice as long as the next: a batch is looked up in a few of them, and every
     digest is copied a few times in all.
 
     Examples
@@ -30,13 +30,13 @@ class SeenIds:
         return sum(map(len, self._runs))
 
     def add(self, digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
-        """Add a batch."""
+        """Add a batch, and return which of it came before, there or in the set."""
         order = np.argsort(digests, kind="stable")
         ascending = digests[order]
         came = np.zeros(len(digests), dtype=np.bool_)
         came[order[1:]] = ascending[1:] == ascending[:-1]
         for run in self._runs:
-            came |= _are_in(run, digests)
+            came |= run[np.minimum(np.searchsorted(run, digests), len(run) - 1)] == digests
         self._keep(np.sort(digests[~came]))
         return came
 
@@ -45,9 +45,3 @@ class SeenIds:
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
         if len(run):
             self._runs.append(run)
-
-
-def _are_in(run: NDArray[np.bytes_], digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
-    places = np.minimum(np.searchsorted(run, digests), len(run) - 1)
-    found: NDArray[np.bool_] = run[places] == digests
-    return found

@@ -1,4 +1,4 @@
-"""From records to finished parts in a folder: what was analysed once is not analysed again after a kill."""
+"""A folder of analysed parts: after a kill, records that were analysed before are not analysed again."""
 
 import shutil
 from collections import deque
@@ -23,7 +23,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import id_digest
 
 PART_CHUNKS = 16
-"""Chunks of the pipeline in a part, so 16,000 documents or 32 million characters at most: what a kill costs."""
+"""Chunks of the pipeline in a part: a kill costs at most 16,000 documents or 32 million characters of work."""
 
 DIGEST_BYTES = 16
 SCRATCH = "simhash-hbase-scratch"
@@ -51,10 +51,7 @@ class Spool:
         write_manifest(self.folder, self.manifest)
 
     def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Part]:
-        """Analyse the input, or find that it was.
-
-        Where the input differs from what an earlier attempt read, all is analysed anew from there on.
-        """
+        """Analyse the input part by part, from the first record on that differs from what an earlier attempt read."""
         seen = SeenIds()
         rest = iter(records)
         for number, note in enumerate(self.manifest.parts):
@@ -68,12 +65,12 @@ class Spool:
             seen.add(part.digests)
             self.resumed += note.documents
             yield part
-        # Of what was read, not of what becomes of it: a page is compared without being extracted.
+        # Digests are of the bytes read: a page is compared without being extracted.
         read: deque[bytes] = deque()
         chunks = analyse(_noted(rest, read), analysis, workers=workers)
         while group := list(islice(chunks, PART_CHUNKS)):
             yield self._keep(group, seen, read)
-        # An input that became shorter leaves nothing of what it was; one without a new part leaves all.
+        # The input may have become shorter: then fewer parts are left, and no new one was saved.
         self.save()
 
     def parts(self) -> Iterator[tuple[int, Part]]:
@@ -84,14 +81,14 @@ class Spool:
             before += note.documents
 
     def scratch(self) -> Path:
-        """Make an empty folder for what is not to survive."""
+        """Make an empty folder for files that need not survive."""
         folder = self.folder / SCRATCH
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         return folder
 
     def remove(self) -> None:
-        """Delete what the load put into the folder, and the folder if nothing else is in it."""
+        """Delete the files of the load, and the folder if nothing else is in it."""
         shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
         for path in [*self.folder.glob("part-[0-9]*"), self.folder / MANIFEST]:
             path.unlink(missing_ok=True)
@@ -101,12 +98,12 @@ class Spool:
     def _check_unwritten(self) -> None:
         if self.manifest.writing:
             raise InvalidInput(
-                f"the input differs from what {self.folder} holds, of which a part may be in the index already: "
+                f"the input differs from that in {self.folder}, which may be in the index in part: "
                 "repeat the load with the same input, then load the rest"
             )
 
     def _finished(self, note: PartNote, records: Sequence[Scanned]) -> Part | None:
-        """Return a part of an earlier attempt if it is sound and of the very same records."""
+        """Return a part of an earlier attempt if it is sound and of the same records."""
         if len(records) != note.records or _joined(map(_digest, records)) != note.input:
             return None
         try:
@@ -130,22 +127,8 @@ class Spool:
         return part
 
 
-def join_entries(pieces: Sequence[Entries]) -> Entries:
-    """Put entries behind one another."""
-    return Entries(
-        ids=[name for piece in pieces for name in piece.ids],
-        simhashes=np.concatenate([piece.simhashes for piece in pieces]),
-        sketches=np.concatenate([piece.sketches for piece in pieces]),
-        sketched=np.concatenate([piece.sketched for piece in pieces]),
-        features=np.concatenate([piece.features for piece in pieces]),
-        lengths=np.concatenate([piece.lengths for piece in pieces]),
-        digests=[digest for piece in pieces for digest in piece.digests],
-        metadata=[metadata for piece in pieces for metadata in piece.metadata],
-    )
-
-
 def _part(group: list[Chunk], seen: SeenIds) -> Part:
-    """Put chunks together, without the documents whose id came before."""
+    """Join chunks, without the documents whose id came before."""
     pieces, digests, rejects = [], [], []
     for chunk in group:
         found = np.array([id_digest(name) for name in chunk.entries.ids], dtype=DIGEST)
@@ -156,7 +139,7 @@ def _part(group: list[Chunk], seen: SeenIds) -> Part:
             rejects += [_repeated(kept[at]) for at in np.flatnonzero(came).tolist()]
         pieces.append(chunk.entries.take(np.flatnonzero(~came)) if came.any() else chunk.entries)
         digests.append(found[~came])
-    return Part(entries=join_entries(pieces), digests=np.concatenate(digests), rejects=rejects)
+    return Part(entries=Entries.joined(pieces), digests=np.concatenate(digests), rejects=rejects)
 
 
 def _repeated(document: Document) -> Reject:
@@ -175,7 +158,7 @@ def _joined(digests: Iterable[bytes]) -> str:
 
 
 def _digest(record: Scanned) -> bytes:
-    """Digest all that an entry is made of; rejects make none."""
+    """Digest everything that an entry is made of; a reject becomes none."""
     if isinstance(record, Reject):
         return b""
     if isinstance(record, Page):

@@ -1,4 +1,4 @@
-"""The form in which sorted cells are handed to the Java program that makes HFiles of them."""
+"""The byte stream of sorted cells that the Java program turns into HFiles."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -11,13 +11,13 @@ from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_BLOCKS, FAMILY_DOC
 
 MAGIC = b"SHB1"
 END = b"\x00"
-# A block of the stream is held by both sides at once.
+# Both sides hold a whole block of the stream in memory.
 ROWS_A_BLOCK = 1 << 18
 CELLS_A_BLOCK = 1 << 14
 
 
 def pack_stream(cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> Iterator[bytes]:
-    """Make the program's input; its form is described in ``hfile_loader/HFileLoader.java``."""
+    """Yield the program's input; ``hfile_loader/HFileLoader.java`` describes its format."""
     yield MAGIC + timestamp.to_bytes(8, "big")
     yield from chain.from_iterable(map(_cells, cells))
     yield from chain.from_iterable(map(_rows, rows))

@@ -1,7 +1,6 @@
 """Java, HBase's jars and the class ``HFileLoader``, which is compiled once for each set of jars."""
 
 import os
-import shutil
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -22,11 +21,9 @@ class Tools:
     """What is needed to run the class."""
 
     java: Path
-    """The program."""
     jars: Path
     """HBase's jars, a folder like the ``lib`` of HBase itself."""
     classes: Path
-    """The folder of the compiled class."""
 
     def program(self, conf: Path) -> list[str]:
         """Return the command that runs the class with a configuration folder; arguments are to follow."""
@@ -53,15 +50,10 @@ def _classes(downloads: Downloads, jars: Path, cache: Path) -> Path:
         cache.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=cache) as made:
             downloads.compile(SOURCE, Path(made, "whole"), jars)
-            _rename(Path(made, "whole"), classes)
+            try:
+                Path(made, "whole").rename(classes)
+            except OSError:
+                # Another process was faster: its folder holds the same.
+                if not classes.exists():
+                    raise
     return classes
-
-
-def _rename(made: Path, wanted: Path) -> None:
-    """Put a folder in its place, whole or not at all; where another process was faster, its folder holds the same."""
-    try:
-        made.rename(wanted)
-    except OSError:
-        shutil.rmtree(made, ignore_errors=True)
-        if not wanted.exists():
-            raise

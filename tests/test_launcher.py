@@ -392,6 +392,28 @@ def bare_environment(folder: Path) -> dict[str, str]:
     return variables
 
 
+@pytest.mark.parametrize(
+    "words", [["status"], ["status", "--json"], ["status", "--with", "docker"], ["down"], ["clean"]], ids=" ".join
+)
+def test_the_command_and_the_script_print_the_same(words, tmp_path):
+    programs = [ROOT / "scripts" / "hbase"], [sys.executable, "-m", "simhash_hbase", "hbase"]
+    done = [
+        subprocess.run([*program, *words, "--dir", tmp_path], capture_output=True, check=False) for program in programs
+    ]
+
+    assert done[0].stdout + done[0].stderr
+    assert len({(one.returncode, one.stdout, one.stderr) for one in done}) == 1
+    assert done[0].returncode == (words[0] == "status")
+
+
+def test_a_folder_that_cannot_be_used_is_wrong_usage_for_the_command(tmp_path):
+    words = [sys.executable, "-m", "simhash_hbase", "hbase", "up", "--dir", tmp_path / "a b"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("its path contains ' '; name another one\n")
+
+
 @pytest.mark.hbase
 @pytest.mark.slow
 def test_a_machine_with_python_and_nothing_else_has_an_hbase(tmp_path):

@@ -1,7 +1,6 @@
 """The server as a container of the image that ``docker/hbase/Dockerfile`` describes."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -103,13 +102,16 @@ class ContainerServer:
 
 def _engine_answers() -> bool:
     try:
-        return shutil.which("docker") is not None and _docker("info", check=False, timeout_s=10).returncode == 0
-    except subprocess.TimeoutExpired:
+        return _docker("info", check=False, timeout_s=10).returncode == 0
+    except (StoreUnavailable, subprocess.TimeoutExpired):
         return False
 
 
 def _docker(*arguments: str, check: bool = True, timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, timeout=timeout_s)
+    try:
+        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, timeout=timeout_s)
+    except OSError as error:
+        raise StoreUnavailable(f"docker cannot be run: {error.strerror}") from error
     if check and done.returncode:
         words = (done.stderr.strip() or done.stdout.strip())[-2000:]
         raise StoreUnavailable(f"docker {arguments[0]} failed: {words}")

@@ -1,7 +1,7 @@
-"""The table of an index, made through a Thrift 2 gateway: python schema/create_table.py HOST:PORT [TABLE].
+"""Make the table of an index through a Thrift 2 gateway: python schema/create_table.py HOST:PORT [TABLE].
 
-The same as ``create_table.rb`` says to the HBase shell; ``simhash-hbase create`` does this by itself, and takes over a
-table that was made so.
+``create_table.rb`` does the same in the HBase shell. ``simhash-hbase create`` makes the table by itself, and takes over
+a table that was made by hand.
 """
 
 import sys
@@ -21,12 +21,12 @@ def table_descriptor(namespace: str, name: str) -> object:
     Parameters
     ----------
     namespace, name : str
-        Of the table.
+        Names of the table.
 
     Returns
     -------
     Table
-        For ``createTable``.
+        The argument of ``createTable``.
     """
     idl = thrift2()
     common = {

@@ -1,6 +1,6 @@
-# The table of an index, for an operator who makes it by hand: hbase shell schema/create_table.rb
-# Then simhash-hbase create hbase://host:port/simhash takes it over. Change the name, COMPRESSION (the servers must have
-# the codec), TTL of b and d (seconds: the index's ttl and a tenth of it, or a day, more), and SPLITS as you need.
+# Makes the table of an index by hand: hbase shell schema/create_table.rb
+# Then run simhash-hbase create hbase://host:port/simhash, which takes the table over. Change as needed: the name, COMPRESSION (the
+# servers must have the codec), TTL of b and d (in seconds: the index's ttl plus a day, or plus a tenth of it if that is longer), and SPLITS.
 create 'simhash',
   {NAME => 'b', VERSIONS => '1', BLOOMFILTER => 'ROWPREFIX_FIXED_LENGTH', DATA_BLOCK_ENCODING => 'FAST_DIFF', COMPRESSION => 'NONE', TTL => '2147483647', BLOCKCACHE => 'true',
    CONFIGURATION => {'RowPrefixBloomFilter.prefix_length' => '5'}},

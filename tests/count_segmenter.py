@@ -1,4 +1,4 @@
-"""Counts the documents whose fingerprints by the fast segmenter differ from plain jieba's.
+"""Counts documents whose fingerprints differ between the fast segmenter and plain jieba.
 
 Run by ``scripts/count-segmenter [FOLDER]``; FOLDER holds ``docs.*.jsonl.gz``. It exits with 1 when
 more than 2 in 10,000 documents differ.

@@ -225,8 +225,8 @@ def main(arguments: list[str]) -> int:
     names, where = arguments or list(SETS), folder()
     absent = [name for name in names if not (where / f"docs.{name}.jsonl.gz").exists()]
     if absent:
-        print(f"evaluate: {where} holds no docs.{absent[0]}.jsonl.gz; SIMHASH_HBASE_DATA names the folder of the "
-              f"shared documents; the sets are {', '.join(SETS)}", file=sys.stderr)  # fmt: skip
+        print(f"evaluate: {where} has no docs.{absent[0]}.jsonl.gz; set SIMHASH_HBASE_DATA to the folder of the "
+              f"labelled documents; the sets are {', '.join(SETS)}", file=sys.stderr)  # fmt: skip
         return 2
     print(HEAD)
     notes, problems = [], []

@@ -100,9 +100,10 @@ def test_the_commands_for_hbase_are_carried_out_as_they_are_printed(tmp_path):
     done = run_script(folder, "\n".join(line.removeprefix("$ ") for line in script.splitlines()))
 
     assert done.returncode == 0, done.stderr
-    first = (folder / "corpus.jsonl").open(encoding="utf-8").readline()
+    first = json.loads((folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[0])
     answer = json.loads(done.stdout.splitlines()[-1])
-    assert json.loads(first)["id"] in [match["id"] for match in answer["matches"]]
+    assert answer["query"] == first["id"]
+    assert [match["id"].startswith(f"{first['id']}#") for match in answer["matches"]] == [True]
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`
 
 
 def measure_claim(sizes: Sizes) -> list[Table]:
-    """Claim documents that are all new, then such of which every second is a near copy, in a folder and in HBase."""
+    """Claim documents in a folder and in HBase: all new ones, then with a near copy at every second place."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, running_hbase() as instance:
         made = {"`file:`": _folders(Path(folder)), "HBase, Thrift 2": lambda: _table(instance)}
         rows = [_row(place, make, copies, sizes) for place, make in made.items() for copies in (False, True)]
@@ -35,8 +35,8 @@ def measure_claim(sizes: Sizes) -> list[Table]:
             columns=COLUMNS,
             rows=rows,
             notes=[
-                f"Batches of {sizes.claim_batch:,} documents with ids of 40 bytes and sketches, by one writer; the two "
-                "sides take turns batch by batch, each on an index of its own; medians, by the clock."
+                f"One writer, batches of {sizes.claim_batch:,} documents with ids of 40 bytes and sketches. The two "
+                "sides take turns batch by batch, each on its own index. Medians of wall-clock time."
             ],
         )
     ]

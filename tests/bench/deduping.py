@@ -43,10 +43,11 @@ def measure_dedup(sizes: Sizes) -> list[Table]:
             columns=["set", *COLUMNS],
             rows=rows,
             notes=[
-                "Analysing is fingerprint, sketch and digest with the analyzer jieba, in one process; deciding is "
-                "`Index.dedup_entries` into a new `file:` index, each batch durable; both in one loop, by the clock.",
-                "The command is `dedup --create --workers 1` from start to end, its overhead that over a process that "
-                "reads and analyses the same file and does nothing else; in processor time.",
+                "Analysing computes fingerprint, sketch and digest with the analyzer jieba, in one process. Deciding "
+                "is `Index.dedup_entries` into a new `file:` index with durable batches. Both run in one loop, in "
+                "wall-clock time.",
+                "The command is `dedup --create --workers 1` from start to end. Its overhead is relative to a process "
+                "that only reads and analyses the same file, in processor time.",
             ],
         ),
         _memory(sizes),

@@ -27,9 +27,9 @@ def bytes_table(instance: Instance, loads: Loads, sizes: Sizes) -> Table:
         columns=["encoding, codec", "family `b`", "a document in `b`", "in `d`"],
         rows=rows,
         notes=[
-            f"Family `b` of {count(sizes.fingerprints)} uniform fingerprints, ten rows each; the more there are, the "
-            f"more the encoding saves. Family `d` of {count(sizes.hbase_documents)} documents: ids of 40 bytes "
-            "that differ in their numbers, and sketch and text digest at random. Four regions; files with their "
+            f"Family `b` holds {count(sizes.fingerprints)} uniform fingerprints, ten rows each. The encoding saves "
+            f"more if there are more of them. Family `d` holds {count(sizes.hbase_documents)} documents: ids of 40 "
+            "bytes that differ in their numbers, random sketches and text digests. Four regions. Sizes include "
             "indexes and bloom filters."
         ],
     )

@@ -109,14 +109,15 @@ def _times(names: Sequence[str], typical: Sequence[_Round], sizes: Sizes) -> Tab
         columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians"],
         rows=rows,
         notes=[
-            "Uniform fingerprints, half of the queries with a neighbour at 0 to 3 bits. Every client scans the same "
-            "ten prefixes of family `b` a query and keeps what is near; no documents are read. All answers to "
-            f"{count(sizes.flat_queries)} queries were found equal to a comparison with all fingerprints, and those to "
-            "the timed queries equal to each other.",
-            f"{count(len(first.seconds))} queries, the median of {sizes.hbase_rounds} rounds in turns, after "
-            f"{count(sizes.hbase_warm)} by each client that are not timed. One node with its gateways on this machine; "
-            "a table of four regions, FAST_DIFF, no codec. Java has no gateway between, and its prefixes are computed "
-            "before its clock runs; completing scans in the client's own threads is for callers who never block there.",
+            "Uniform fingerprints. Half of the queries have a neighbour at 0 to 3 bits. For each query, every client "
+            "scans the same ten prefixes of family `b` and keeps the near fingerprints. No documents are read. All "
+            f"answers to {count(sizes.flat_queries)} queries equal a comparison with all fingerprints. The answers of "
+            "all clients to the timed queries are equal.",
+            f"{count(len(first.seconds))} queries; the median of {sizes.hbase_rounds} rounds in turns. Before, each "
+            f"client answers {count(sizes.hbase_warm)} queries that are not timed. One node with its gateways on this "
+            "machine; a table of four regions, FAST_DIFF, no codec. Java uses no gateway, and its prefixes are "
+            "computed before its clock starts. Completing scans in the client's own threads is for callers that never "
+            "block there.",
         ],
     )
 
@@ -132,7 +133,7 @@ def _processors(names: Sequence[str], rounds: Sequence[Sequence[_Round]]) -> Tab
         title="Processor time of the same queries, each",
         columns=["client", "server", "gateway", "client", "in all"],
         rows=rows,
-        notes=["User and system time of the processes; the server's holds master and region server."],
+        notes=["User and system time of the processes. The server is master and region server."],
     )
 
 
@@ -160,7 +161,7 @@ def _batches(one: Ours, two: Ours, java: Java, baseline: float, planted: Planted
         columns=["client", "queries", "queries /s", "a query", "as fast as happybase, one at a time"],
         rows=rows,
         notes=[
-            f"The best of {sizes.repeats} rounds in turns. Thrift 2 takes thousands of prefixes in one call, with "
-            "HBase's `MultiRowRangeFilter`; over Thrift 1 each prefix is a scan, many in flight."
+            f"The best of {sizes.repeats} rounds in turns. Over Thrift 2 one call has thousands of prefixes, by "
+            "HBase's `MultiRowRangeFilter`. Over Thrift 1 each prefix is a scan, with many in flight."
         ],
     )

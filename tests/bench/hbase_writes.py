@@ -68,12 +68,12 @@ def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tupl
         columns=["what", "documents", "seconds", "documents /s", "as fast as puts"],
         rows=rows,
         notes=[
-            "Each into an empty table of four regions, once. “`b`” is the ten block rows a document, compared with the "
-            "faster of the two `put_rows`. `load` includes sorting, the start of Java and the region server's "
-            "take-over of the files.",
-            "“all” adds the document cell and the member with id, sketch and text digest; `Index.add_entries`, "
-            f"{count(BATCH_DOCUMENTS)} at a time, looks first whether the ids are known, and “all: `load`” is compared "
-            "with it. Analysis is not in it: parts are ready on the disk.",
+            "Each writes once, into an empty table of four regions. “`b`” is the ten block rows of a document; its "
+            "ratio is to the faster of the two `put_rows`. `load` includes sorting, the start of Java, and the region "
+            "server taking over the files.",
+            "“all” adds the document cell and the member with id, sketch and text digest; its ratio is to "
+            f"`Index.add_entries`, {count(BATCH_DOCUMENTS)} at a time, which first checks whether the ids are known. "
+            "Analysis is not included: the parts are ready on the disk.",
         ],
     )
 

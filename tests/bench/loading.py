@@ -39,8 +39,8 @@ def measure_load(sizes: Sizes) -> list[Table]:
             notes=[
                 f"Batches are durable commits of {count(BATCH_DOCUMENTS)} documents. “Everything” is "
                 "`Index.add_entries`: ids of 40 bytes, sketch, text digest, document cell and ten block rows.",
-                "Bytes are those of the file: what a batch frees, a later one reuses, so up to some 90 MB are spare. "
-                "“In use” is the size of a `backup`. Memory is what the process itself grew by.",
+                "Bytes are those of the file. A later batch reuses what an earlier one freed, so up to some 90 MB are "
+                "spare. “In use” is the size of a `backup`. Memory is the growth of the process's private memory.",
             ],
         )
     ]

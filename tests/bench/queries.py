@@ -126,13 +126,13 @@ def _table(contestants: list[Contestant], planted: Planted, sizes: Sizes) -> Tab
         columns=["index", *columns],
         rows=rows,
         notes=[
-            "Uniform fingerprints; half of the queries have a neighbour at 0 to 3 bits, the others none. All answers "
-            f"were found equal to a comparison with all fingerprints ({count(sizes.flat_queries)} queries), and those "
-            f"of ours and MultiHash to each other ({count(sizes.queries // 10)} queries).",
+            "Uniform fingerprints. Half of the queries have a neighbour at 0 to 3 bits, the others have none. All "
+            f"answers to {count(sizes.flat_queries)} queries equal a comparison with all fingerprints. The answers of "
+            f"ours and MultiHash to {count(sizes.queries // 10)} queries are equal.",
             "Ours is a `file:` index on disk with scheme 5x2: scans of the block rows and distances, no documents. "
-            "Memory is the process's own, without the pages of the file.",
-            f"{count(len(singles))} single queries; the best of {sizes.repeats} rounds in turns; “ours is” compares "
-            "their medians. “—”: no faster in a batch.",
+            "Memory is private memory, without the pages of the mapped file.",
+            f"{count(len(singles))} single queries; the best of {sizes.repeats} rounds in turns. “Ours is” compares "
+            "the medians. “—”: not faster in a batch.",
         ],
     )
 
@@ -176,7 +176,7 @@ def _details(ours: Ours, multi: Contestant, planted: Planted, sizes: Sizes) -> T
         title=f"Batches, against {multi.name} in turns, and with documents",
         columns=["queries", "ours is, best", "median", "`Index.query_entries`, a query", "queries with matches"],
         rows=rows,
-        notes=["`Index.query_entries` reads ids, states and sketches of all hits too, and makes sorted answers."],
+        notes=["`Index.query_entries` also reads ids, states and sketches of all hits, and sorts the answers."],
     )
 
 

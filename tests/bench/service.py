@@ -88,9 +88,9 @@ def _rates(streams: dict[str, list[list[float]]], documents: Documents, characte
         columns=["what", "the library", *(f"service, --workers {workers}" for workers in WORKERS)],
         rows=rows,
         notes=[
-            f"{count(len(documents))} texts of {count(characters)} characters in one request of JSON lines, analyzer "
-            "jieba, into or from a `file:` index with durable commits; by the clock, the best round each. In brackets "
-            "the share of the library's rate in this process, one thread. Client and service share the processors."
+            f"{count(len(documents))} texts of {count(characters)} characters in one request of JSON lines; analyzer "
+            "jieba; a `file:` index with durable commits; the best round of each, in wall-clock time. In brackets: the "
+            "share of the library's rate in this process with one thread. Client and service share the processors."
         ],
     )
 
@@ -104,5 +104,5 @@ def _times(singles: list[list[list[float]]]) -> Table:
         title="One query at a time",
         columns=["by", "median", "99 %"],
         rows=rows,
-        notes=["A text of the index; one client on one connection, the best round each."],
+        notes=["A text of the index; one client on one connection; the best round of each."],
     )

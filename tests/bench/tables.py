@@ -1,4 +1,4 @@
-"""Results as Markdown tables, ready for README."""
+"""Results as Markdown tables, for README.md of this folder."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

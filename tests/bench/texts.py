@@ -19,7 +19,7 @@ SETS = {
     "lctt": "lctt_zh_edit",
     "graph": "graph_zh_v1_beta",
 }
-"""The sets by the names they have in README, and their files."""
+"""The sets by their names in README.md of this folder, and their files."""
 
 FOLDER = Path(os.environ.get("SIMHASH_HBASE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 WORDS_A_SENTENCE = 12

@@ -1,9 +1,8 @@
-"""Search for a counter-example to claim on a real store: writers that are killed, slow and not answered.
+"""Search for a counter-example to claim on a real store: writers that are killed, slow or get no answer.
 
-Several writers claim the same near copies and the same ids at the same time; everything that they were told, and
-everything that is stored in the end, is compared with what must hold. Exit code 1: something is wrong, and what;
-2: a writer broke.
-A mutation takes a part of the protocol out: then something has to be found.
+Several writers claim the same near copies and the same ids at the same time. The search checks every answer, and
+everything that is stored in the end. Exit code 1: something is wrong, and is printed. Exit code 2: a writer broke.
+A mutation removes a part of the protocol; then the search must find something.
 """
 
 import argparse
@@ -23,13 +22,13 @@ WRITERS = 4
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Search, and tell what was found; 1 when something is wrong, 2 when a writer broke."""
+    """Search, and print what was found; 1 when something is wrong, 2 when a writer broke."""
     parser = _parser()
     given = parser.parse_args(arguments)
     if kind_of(given.store) not in KINDS:
         parser.error(f"--store {given.store}: wanted memory:, file:[FOLDER] or hbase://HOST:PORT/TABLE")
     if given.mutation == TRANSACTION and kind_of(given.store) != "file":
-        parser.error("--mutation transaction: only claims in file: are transactions here")
+        parser.error("--mutation transaction is for file: only")
     mutation = f" --mutation {given.mutation}" if given.mutation else ""
     print(f"search-claims --store {given.store} --claims {given.claims} --seed {given.seed}{mutation}", flush=True)
     wanted = Search(given.store, given.seed, given.writers, given.mutation, given.protocol)
@@ -45,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     except Broken as broken:
         print(f"BROKEN: {broken}")
         return 2
-    print(f"{contested:,} contested claims, nothing wrong was found")
+    print(f"{contested:,} contested claims, found nothing wrong")
     return 0
 
 
@@ -55,15 +54,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--store", default="file:", help="memory:, file:[FOLDER] or hbase://HOST:PORT/TABLE (file:)")
-    add("--claims", type=int, default=CLAIMS, help=f"contested claims, at least ({CLAIMS:,})")
-    add("--seconds", type=float, default=math.inf, help="the search ends after so long, too (no limit)")
-    add("--seed", type=int, default=random.randrange(10**6), help="repeats what is claimed and what goes wrong")
+    add("--claims", type=int, default=CLAIMS, help=f"least number of contested claims ({CLAIMS:,})")
+    add("--seconds", type=float, default=math.inf, help="end the search after this time (no limit)")
+    add("--seed", type=int, default=random.randrange(10**6), help="repeat the claims and the faults of a run")
     add("--writers", type=int, default=WRITERS, help=f"writers at once ({WRITERS})")
-    add("--protocol", action="store_true", help="hide the transactions of file:, so that claims compare and set")
+    add("--protocol", action="store_true", help="hide the transactions of file:, so that claims use compare-and-set")
     add(
         "--mutation",
         choices=MUTATIONS,
-        help="the part to take out; transaction: of file:, the others: of claims that compare and set",
+        help="the part to remove: transaction from file:, the others from claims by compare-and-set",
     )
     return parser
 

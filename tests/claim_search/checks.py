@@ -109,7 +109,7 @@ class Judge:
             yield f"a cluster without an original: {cluster}"
 
     def _are_near(self, one: Document, other: Document) -> bool:
-        """Apply the index's rule as README writes it down."""
+        """Apply the rule of the index as simhash_hbase/features/README.md states it."""
         rule, distance = self._profile.rule, _distance(one, other)
         alike = similarity(one.sketch, other.sketch)
         if rule.match == "distance" or alike is None:

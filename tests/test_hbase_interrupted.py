@@ -100,7 +100,8 @@ def reached(phase, process, index, folder):
 
 
 def kill(process, *, children_too):
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    threads = Path(f"/proc/{process.pid}/task").glob("*/children")
+    children = " ".join(path.read_text() for path in threads).split()
     for pid in [process.pid, *map(int, children if children_too else [])]:
         os.kill(pid, signal.SIGKILL)
     finish(process)

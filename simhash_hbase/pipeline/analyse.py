@@ -4,11 +4,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
+from itertools import chain
 
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Scanned
 from simhash_hbase.pipeline.chunks import Chunk, Done, analyse_chunk, finish
-from simhash_hbase.pipeline.workers import Workers, translated
+from simhash_hbase.pipeline.workers import Workers
 
 IN_FLIGHT = 3
 
@@ -34,20 +35,15 @@ def _in_processes(chunks: Iterator[Chunk], analysis: Analysis, workers: int) -> 
     first = next(chunks, None)
     if first is None:
         return
-    with closing(Workers(analysis, workers)) as pool, translated():
+    with closing(Workers(analysis, workers)) as pool:
         waiting: deque[tuple[Chunk, Future[Done]]] = deque()
-        for chunk in _chain(first, chunks):
+        for chunk in chain((first,), chunks):
             waiting.append((chunk, pool.submit(analyse_chunk, *chunk.parts())))
             if len(waiting) > workers * IN_FLIGHT:
                 done, future = waiting.popleft()
                 yield finish(done, future.result())
         for done, future in waiting:
             yield finish(done, future.result())
-
-
-def _chain(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
-    yield first
-    yield from rest
 
 
 def _chunks(records: Iterable[Scanned]) -> Iterator[Chunk]:

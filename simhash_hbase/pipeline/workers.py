@@ -1,20 +1,13 @@
-"""Processes that fingerprint and sketch."""
+"""Processes that fingerprint and sketch, and what they are given."""
 
-import errno
-import multiprocessing
 import os
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
-from threading import Thread
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from simhash_hbase.errors import WorkerLost
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document
-
-WORKER_LOST = "a worker process was ended from outside; fewer --workers need less memory"
+from simhash_hbase.pipeline.worker import Worker
 
 T = TypeVar("T")
 
@@ -23,49 +16,34 @@ Payload = tuple[str, list[str], list[object], list[dict[str, object] | None] | N
 
 
 class Workers:
-    """A pool of processes."""
+    """A pool of processes, each of which one thread waits for.
+
+    Not `concurrent.futures.ProcessPoolExecutor`: in Python 3.11 its own thread fails when a process is killed while
+    another one starts, and the new one may never be told to end. Here a process that is lost costs its job only.
+    """
 
     def __init__(self, analysis: Analysis, processes: int) -> None:
-        # Spawned, not forked: a fork would copy this process's connections and locks.
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(processes, mp_context=context, initializer=set_up, initargs=(analysis,))
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="worker")
+        self._all = [Worker(analysis) for _ in range(processes)]
+        # As many threads as workers, so that a thread always finds a free one.
+        self._free = list(self._all)
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Have a function of this package, such as `work`, called with the process's analysis."""
-        try:
-            with translated(), without_ctrl_c():
-                return self._pool.submit(_call_there, function, *arguments)
-        except OSError as error:
-            # A worker that ends while the pool starts one leaves a closed pipe, which has no number of the system's.
-            if error.errno not in (None, errno.EPIPE):
-                raise
-            raise WorkerLost(WORKER_LOST) from error
-        except ValueError as error:
-            # The pipes of one that has just ended are closed while another is started, and their numbers used again.
-            raise WorkerLost(WORKER_LOST) from error
+        return self._threads.submit(self._call, function, *arguments)
 
     def close(self) -> None:
-        """End the processes; what is waiting is given up."""
-        self._pool.shutdown(cancel_futures=True)
+        """End the processes; what is waiting or under way is given up."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._all:
+            worker.close()
 
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Raise `WorkerLost` when the system, or somebody, ended a worker."""
-    try:
-        yield
-    except BrokenExecutor as error:
-        raise WorkerLost(WORKER_LOST) from error
-
-
-@contextmanager
-def without_ctrl_c() -> Iterator[None]:
-    """Let a worker that is started for a payload hear of no Ctrl-C, which is this process's business, even at first."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    def _call(self, function: Callable[..., T], *arguments: object) -> T:
+        worker = self._free.pop()
+        try:
+            return worker.call(function, *arguments)
+        finally:
+            self._free.append(worker)
 
 
 def processors() -> int:
@@ -93,28 +71,3 @@ def work(analysis: Analysis, kind: str, ids: Sequence[str], what: Sequence[objec
         return analysis.fingerprints([], [])
     done: Analysed = getattr(analysis, kind)(ids, what, metadata)
     return done
-
-
-_analysis: Analysis | None = None
-
-
-def set_up(analysis: Analysis) -> None:
-    """Set up a worker process; Ctrl-C is the parent's business."""
-    global _analysis  # noqa: PLW0603
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
-    _analysis = analysis
-
-
-def _end_with_parent() -> None:
-    """Wait for the parent's end: one that is killed tells nobody, and its workers would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _call_there(function: Callable[..., T], *arguments: object) -> T:
-    if _analysis is None:
-        raise RuntimeError("the worker process was not set up")
-    return function(_analysis, *arguments)

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any, TypeVar
 
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
@@ -16,16 +17,17 @@ from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.index.upkeep.stats import Stats
-from simhash_hbase.pipeline.lanes import Lane
-from simhash_hbase.pipeline.workers import Payload, Workers, translated, work
+from simhash_hbase.pipeline.worker import Worker
+from simhash_hbase.pipeline.workers import Payload, Workers, work
 from simhash_hbase.service.shares import Shares
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 PROBE_S = 3.0
-# A client has one of them at most, so that the other one is there for others.
-LANES = 2
+# Processes for work that may take long. A client has one of them at most, so that the other one is there for others.
+LONG_WORKERS = 2
+MOST_GROWN = 256 << 20
 WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)
 
 
@@ -46,10 +48,10 @@ class Engine:
         """How many there are now; their memory is bounded together."""
         self._analysis: Analysis | None = None
         self._analysing = ThreadPoolExecutor(1, thread_name_prefix="analysis")
-        self._lanes: list[Lane] = []
-        self._free: list[Lane] = []
-        self._lane_shares = Shares(LANES)
-        self._in_lanes = ThreadPoolExecutor(LANES, thread_name_prefix="lane")
+        self._long: list[Worker] = []
+        self._free: list[Worker] = []
+        self._long_shares = Shares(LONG_WORKERS)
+        self._long_threads = ThreadPoolExecutor(LONG_WORKERS, thread_name_prefix="long")
 
     async def start(self) -> None:
         """Load dictionaries and start the processes, so that the first request does not wait for them."""
@@ -70,7 +72,7 @@ class Engine:
         return await asyncio.shield(asyncio.wrap_future(self._stats))
 
     async def analyse(self, what: Payload) -> Analysed:
-        """Fingerprint and sketch documents; processes that were ended from outside are replaced once."""
+        """Fingerprint and sketch documents; a process that was ended from outside costs one retry."""
         if self._workers <= 1:
             return await asyncio.get_running_loop().run_in_executor(self._analysing, self._analyse_here, what)
         try:
@@ -80,11 +82,12 @@ class Engine:
 
     async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
         """Call a function with the analysis in a process where nobody else waits for it."""
-        ticket = self._lane_shares.ask(client)
+        ticket = self._long_shares.ask(client)
         try:
             await ticket.served.wait()
-            lane = self._free.pop() if self._free else self._new_lane()
-            begun = asyncio.wrap_future(self._in_lanes.submit(lane.call, seconds, function, *arguments))
+            worker = self._free.pop() if self._free else self._new_worker()
+            call = partial(worker.call, function, *arguments, seconds=seconds)
+            begun = asyncio.wrap_future(self._long_threads.submit(call))
         except BaseException:
             ticket.close()
             raise
@@ -92,7 +95,7 @@ class Engine:
         def end(done: "asyncio.Future[T]") -> None:
             # Also what nobody waits for any more ends, and is read, before the next one begins.
             _ = done.cancelled() or done.exception()
-            self._free.append(lane)
+            self._free.append(worker)
             ticket.close()
 
         begun.add_done_callback(end)
@@ -117,17 +120,17 @@ class Engine:
 
     def close(self, until: float | None = None) -> None:
         """Wait for what was begun, and end threads and processes; it may be called again."""
-        for pool in (self._threads, self._probes, self._analysing, self._in_lanes):
+        for pool in (self._threads, self._probes, self._analysing, self._long_threads):
             pool.shutdown(wait=False, cancel_futures=True)
-        for lane in self._lanes:
-            lane.close()
+        for worker in self._long:
+            worker.close()
         wait(set(self._calls), timeout=None if until is None else max(0.0, until - time.monotonic()))
         if self._pool is not None:
             self._pool.close()
 
-    def _new_lane(self) -> Lane:
-        self._lanes.append(Lane(self.index.analysis))
-        return self._lanes[-1]
+    def _new_worker(self) -> Worker:
+        self._long.append(Worker(self.index.analysis, most_grown=MOST_GROWN))
+        return self._long[-1]
 
     def _begin(self, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
         begun = threads.submit(call, on)
@@ -136,15 +139,8 @@ class Engine:
         return begun
 
     async def _analyse_there(self, what: Payload) -> Analysed:
-        pool = self._pool = self._pool or Workers(self.index.analysis, self._workers)
-        try:
-            with translated():
-                return await asyncio.wrap_future(pool.submit(work, *what))
-        except WorkerLost:
-            if self._pool is pool:
-                self._pool = None
-                self._analysing.submit(pool.close)
-            raise
+        self._pool = self._pool or Workers(self.index.analysis, self._workers)
+        return await asyncio.wrap_future(self._pool.submit(work, *what))
 
     def _analyse_here(self, what: Payload) -> Analysed:
         # Not the index's own: the threads that look at one document would wait for whole batches.

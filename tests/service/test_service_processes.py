@@ -13,7 +13,7 @@ from simhash_hbase import create_index
 def workers_of(server):
     """Return the process ids of the workers, not that of what tracks their semaphores."""
     pid = server.process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    children = " ".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")).split()
     return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 

@@ -1,0 +1,147 @@
+"""A process that does one job at a time, with an end."""
+
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from threading import Lock, Thread
+from typing import TypeVar
+
+from simhash_hbase.errors import SimhashError, WorkerLost
+from simhash_hbase.features.analysis import Analysis
+
+WORKER_LOST = "a worker process was ended from outside; fewer --workers need less memory"
+
+T = TypeVar("T")
+
+# A process whose pipe is closed ends by itself unless it works; only then does its exit code say why it ended.
+END_S = 1.0
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+class TooMuchWork(SimhashError):
+    """A job was ended because it took too long."""
+
+
+class Worker:
+    """Starts its process for the first job, and again after a job that ended it.
+
+    One thread calls at a time; any thread may close. A process that has grown by more than `most_grown` bytes is
+    replaced, so that a single text does not cost memory for ever.
+    """
+
+    def __init__(self, analysis: Analysis, *, most_grown: int = sys.maxsize) -> None:
+        self._analysis = analysis
+        self._most_grown = most_grown
+        self._lock = Lock()
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._is_closed = False
+
+    def call(self, function: Callable[..., T], *arguments: object, seconds: float = 0) -> T:
+        """Call a function of this package with the analysis, in the process; 0 seconds of work are any number."""
+        pipe = self._started() or self._started()
+        if pipe is None:
+            raise WorkerLost(WORKER_LOST)
+        try:
+            pipe.send((seconds, function, arguments))
+            done, result = pipe.recv()
+        except (EOFError, OSError) as error:
+            if self._end(END_S) == -signal.SIGPROF:
+                raise TooMuchWork(f"this takes more than {seconds:g} s of work: send less text at a time") from error
+            raise WorkerLost(WORKER_LOST) from error
+        if not done:
+            raise result
+        answer: T = result
+        return answer
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._is_closed = True
+        self._end(0)
+
+    def _started(self) -> Connection | None:
+        """Return the pipe of a process that waits for a job; None when the process has ended instead."""
+        try:
+            with self._lock:
+                if self._is_closed:
+                    return None
+                if self._pipe is None or self._process is None or not self._process.is_alive():
+                    self._process, self._pipe = _start(self._analysis, self._most_grown)
+                pipe = self._pipe
+            pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self._end(END_S)
+            return None
+        return pipe
+
+    def _end(self, patience_s: float) -> int | None:
+        """End the process, unless it has ended, and return its exit code."""
+        with self._lock:
+            process, pipe = self._process, self._pipe
+            self._process = self._pipe = None
+        if pipe is not None:
+            pipe.close()
+        if process is None:
+            return None
+        process.join(patience_s)
+        process.kill()
+        process.join()
+        return process.exitcode
+
+
+def _start(analysis: Analysis, most_grown: int) -> tuple[BaseProcess, Connection]:
+    # Spawned, not forked: a fork would copy this process's connections and locks.
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, analysis, most_grown), daemon=True)
+    with theirs, _without_ctrl_c():
+        process.start()
+    return process, ours
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Block SIGINT while a process starts, which inherits that: Ctrl-C is handled by the parent only."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(pipe: Connection, analysis: Analysis, most_grown: int) -> None:
+    """Do the jobs of a worker, in its process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+    first = _most_memory()
+    # The other end is closed when no more jobs come.
+    with suppress(EOFError, OSError):
+        while _most_memory() - first < most_grown:
+            pipe.send(None)
+            seconds, function, arguments = pipe.recv()
+            # The default action of the signal ends the process, even within a library's call.
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            try:
+                answer = True, function(analysis, *arguments)
+            except Exception as error:
+                answer = False, error
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            pipe.send(answer)
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent's end: a parent that is killed closes no pipe that another process has inherited."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _most_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT

@@ -1,0 +1,105 @@
+"""A pool of processes: a process that is killed costs its own job, and none is left behind."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from contextlib import closing
+
+import pytest
+
+from simhash_hbase import Profile
+from simhash_hbase.errors import WorkerLost
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.pipeline.worker import TooMuchWork, Worker
+from simhash_hbase.pipeline.workers import Workers
+from tests.patience import END_S
+
+ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
+
+
+def its_pid(analysis):
+    return os.getpid()
+
+
+def stay(analysis, path):
+    """Say which process this is, then wait for its end."""
+    path.write_text(str(os.getpid()))
+    signal.pause()
+
+
+def work_for_ever(analysis):
+    while True:
+        pass
+
+
+def said(path):
+    """Return the process id that a job writes."""
+    ended = threading.Event()
+    for _ in range(int(END_S / 0.02)):
+        if path.exists() and (text := path.read_text()):
+            return int(text)
+        ended.wait(0.02)
+    raise AssertionError("the job did not begin")
+
+
+def test_a_process_that_is_killed_costs_its_own_job(tmp_path):
+    with closing(Workers(ANALYSIS, 2)) as workers:
+        lost, other = workers.submit(stay, tmp_path / "a"), workers.submit(stay, tmp_path / "b")
+        pids = [said(tmp_path / name) for name in "ab"]
+        os.kill(pids[0], signal.SIGKILL)
+
+        with pytest.raises(WorkerLost):
+            lost.result(END_S)
+        assert workers.submit(its_pid).result(END_S) not in pids
+        assert not other.done()
+    assert multiprocessing.active_children() == []
+
+
+def test_processes_that_are_killed_while_others_start_fail_nothing_else():
+    """With the executor of the standard library a thread fails now and then, and a process stays."""
+    with closing(Workers(ANALYSIS, 4)) as workers:
+        for _ in range(3):
+            jobs = [workers.submit(its_pid) for _ in range(4)]
+            for process in multiprocessing.active_children():
+                process.kill()
+            for job in jobs:
+                try:
+                    assert job.result(END_S) != os.getpid()
+                except WorkerLost:
+                    continue
+    assert multiprocessing.active_children() == []
+
+
+def test_closing_ends_processes_that_work(tmp_path):
+    workers = Workers(ANALYSIS, 1)
+    job, waiting = workers.submit(stay, tmp_path / "a"), workers.submit(its_pid)
+    said(tmp_path / "a")
+
+    workers.close()
+
+    with pytest.raises(WorkerLost):
+        job.result(END_S)
+    assert waiting.cancelled()
+    assert multiprocessing.active_children() == []
+
+
+def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done():
+    with closing(Worker(ANALYSIS)) as worker:
+        with pytest.raises(TooMuchWork, match=r"more than 0\.2 s of work"):
+            worker.call(work_for_ever, seconds=0.2)
+
+        assert worker.call(its_pid, seconds=60) != os.getpid()
+
+
+def test_a_process_that_has_grown_is_replaced():
+    with closing(Worker(ANALYSIS, most_grown=0)) as worker, pytest.raises(WorkerLost):
+        worker.call(its_pid)
+    with closing(Worker(ANALYSIS, most_grown=1)) as worker:
+        first = worker.call(grow)
+        assert worker.call(its_pid) != first
+
+
+def grow(analysis):
+    bytearray(b"x" * (64 << 20))
+    return os.getpid()

@@ -14,32 +14,33 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from simhash_hbase.errors import (
+    ClaimContended,
+    CorruptIndex,
+    DocumentMissing,
+    EmptyDocument,
+    IndexExists,
+    IndexMissing,
+    InvalidArgument,
+    InvalidInput,
+    InvalidProfile,
+    MissingExtra,
+    NotAnIndex,
+    Permanent,
+    ProfileMismatch,
+    Retryable,
+    SimhashError,
+    StoreBusy,
+    StoreFull,
+    StoreRefused,
+    StoreTimeout,
+    StoreUnavailable,
+    Unsupported,
+    WorkerLost,
+)
+
 if TYPE_CHECKING:
     from simhash_hbase.entries import Entries
-    from simhash_hbase.errors import (
-        ClaimContended,
-        CorruptIndex,
-        DocumentMissing,
-        EmptyDocument,
-        IndexExists,
-        IndexMissing,
-        InvalidArgument,
-        InvalidInput,
-        InvalidProfile,
-        MissingExtra,
-        NotAnIndex,
-        Permanent,
-        ProfileMismatch,
-        Retryable,
-        SimhashError,
-        StoreBusy,
-        StoreFull,
-        StoreRefused,
-        StoreTimeout,
-        StoreUnavailable,
-        Unsupported,
-        WorkerLost,
-    )
     from simhash_hbase.features.analyzers import (
         Analyzer,
         JiebaAnalyzer,
@@ -111,30 +112,6 @@ __all__ = [
 
 _HOMES = {
     "entries": ("Entries",),
-    "errors": (
-        "ClaimContended",
-        "CorruptIndex",
-        "DocumentMissing",
-        "EmptyDocument",
-        "IndexExists",
-        "IndexMissing",
-        "InvalidArgument",
-        "InvalidInput",
-        "InvalidProfile",
-        "MissingExtra",
-        "NotAnIndex",
-        "Permanent",
-        "ProfileMismatch",
-        "Retryable",
-        "SimhashError",
-        "StoreBusy",
-        "StoreFull",
-        "StoreRefused",
-        "StoreTimeout",
-        "StoreUnavailable",
-        "Unsupported",
-        "WorkerLost",
-    ),
     "features": (
         "Analyzer",
         "Fingerprinter",

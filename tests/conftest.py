@@ -1,10 +1,15 @@
 """What tests of several folders share."""
 
 import pytest
+from hypothesis import settings
 from places import PLACES, Clock, IndexMaker, server_goes_by
 
 from tests.chromium import launch
 from tests.stores.hbase_server import drop_tables
+
+# How long an example takes depends on the machine and on what else it does.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import sys
 from itertools import combinations
 
 import pytest
+from sketching import jaccard
 
 from simhash_hbase.demo import documents
 from simhash_hbase.demo.corpus import edited_copies
 from simhash_hbase.demo.edits import EDITS, FRAMES, WORDS, reworded
 from simhash_hbase.demo.show import Duplicate, choose, choose_of_both, first_difference, main
 from simhash_hbase.demo.texts import Text, chinese, docstrings, topics
-from simhash_hbase.features.sketch import jaccard
 from simhash_hbase.opening import create_index
 
 UNLIKE = 0.2

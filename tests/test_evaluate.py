@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from evaluate import CLASSICAL, LEARNED, RECALL_ONLY, Figures, bin_of, main, mean, missed, row, run, sample, score
 from labelled import Corpus, Similarities, folder, halves, read_corpus
+from sketching import jaccard
 
 from simhash_hbase.demo.texts import chinese
-from simhash_hbase.features.sketch import jaccard
 
 TEXTS = [
     "",

@@ -10,9 +10,10 @@ import pytest
 from corpora import sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sketching import jaccard, sketch_many
 
 from simhash_hbase.features import sketch
-from simhash_hbase.features.sketch import jaccard, sketch_many, sketches_and_digests, text_digests
+from simhash_hbase.features.sketch import sketches_and_digests, text_digests
 from simhash_hbase.near import similarity
 from simhash_hbase.words import marks
 from simhash_hbase.words.normal import normalize

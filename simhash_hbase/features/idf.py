@@ -30,9 +30,6 @@ class Idf(Protocol):
     def weight(self, word: str) -> float:
         """Give the weight of one occurrence of a word."""
 
-    def digest(self) -> str:
-        """Give a digest that differs where a weight does."""
-
 
 class _Encoded(msgspec.Struct, array_like=True, frozen=True):
     format: int
@@ -174,16 +171,10 @@ class JiebaIdf:
     """Weights by word."""
     median: float
     """Weight of every other word."""
-    content_digest: str
-    """BLAKE2b, 16 bytes, of the file, in hexadecimal digits."""
 
     def weight(self, word: str) -> float:
         """Give the weight of one occurrence of a word."""
         return self.weights.get(word, self.median)
-
-    def digest(self) -> str:
-        """Digest the table."""
-        return self.content_digest
 
 
 @cache
@@ -199,7 +190,7 @@ def jieba_idf() -> JiebaIdf:
     pairs = (line.split(" ") for line in content.decode().splitlines())
     weights = {word: float(weight) for word, weight in pairs}
     median = sorted(weights.values())[len(weights) // 2]
-    return JiebaIdf(weights=weights, median=median, content_digest=_digest(content))
+    return JiebaIdf(weights=weights, median=median)
 
 
 @cache

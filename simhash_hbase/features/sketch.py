@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.entries import SKETCH_WORDS
-from simhash_hbase.words.normal import normalize, point_pieces, to_text
+from simhash_hbase.words.normal import point_pieces, to_text
 
 _BINS = 64 * SKETCH_WORDS
 _BIN_SHIFT = np.uint64(64 - 9)
@@ -113,7 +113,7 @@ class Sketched(NamedTuple):
     """What is kept of texts, a row a text."""
 
     sketches: NDArray[np.uint64]
-    """Shape (texts, 8); see `sketch_many`."""
+    """Shape (texts, 8)."""
     digests: list[bytes]
     """See `text_digests`."""
     telling: NDArray[np.bool_]
@@ -136,17 +136,6 @@ def sketches_and_digests(texts: Sequence[str]) -> Sketched:
     return Sketched(sketches, digests, np.array(sizes, np.int64) > _SHINGLE)
 
 
-def sketch_many(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """Sketch texts.
-
-    Examples
-    --------
-    >>> sketch_many(["天地玄黄", "天地玄黄!"]).shape
-    (2, 8)
-    """
-    return sketches_and_digests(texts).sketches
-
-
 def text_digests(texts: Sequence[str]) -> list[bytes]:
     """Digest normalised texts: equal digests mean equal texts but for case, blanks and punctuation.
 
@@ -163,22 +152,3 @@ def _digest(text: str) -> bytes:
     for piece in point_pieces(text):
         digest.update(to_text(piece).encode())
     return digest.digest()
-
-
-def jaccard(a: str, b: str, *, size: int = _SHINGLE) -> float:
-    """Compute the exact Jaccard similarity of two texts' character shingles.
-
-    Examples
-    --------
-    >>> jaccard("abcdef", "ABCDEg")
-    0.3333333333333333
-    """
-    first, second = _shingles(normalize(a), size), _shingles(normalize(b), size)
-    union = len(first | second)
-    return len(first & second) / union if union else 1.0
-
-
-def _shingles(text: str, size: int) -> set[str]:
-    if not text:
-        return set()
-    return {text[start : start + size] for start in range(max(1, len(text) - size + 1))}

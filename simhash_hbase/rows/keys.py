@@ -4,7 +4,6 @@ Inside the package a prefix is a 40-bit integer, ``segment << 8 | flag``, becaus
 their order is the byte order of the packed form. Every range is half-open.
 """
 
-from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import chain
 from struct import iter_unpack
@@ -187,11 +186,6 @@ def id_digest(document_id: str) -> bytes:
 def document_row(digest: bytes) -> bytes:
     """Make the row key of a document from the digest of its id."""
     return digest[:SEGMENT_BYTES] + bytes([FLAG_DOCUMENT]) + digest
-
-
-def document_rows(ids: Sequence[str]) -> list[bytes]:
-    """Make the row keys of documents from their ids."""
-    return [document_row(id_digest(document_id)) for document_id in ids]
 
 
 def member_row(simhash: int) -> bytes:

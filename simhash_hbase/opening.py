@@ -22,7 +22,7 @@ DEFAULT_REGIONS = 4
 
 
 def is_address(word: str) -> bool:
-    """Tell whether a word is the address of an index, by its beginning."""
+    """Return whether a word is the address of an index, by its beginning."""
     return word.startswith(tuple(SCHEMES.values()))
 
 

@@ -7,13 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.index import candidates
-from simhash_hbase.index.candidates import find_candidates, find_crowded
+from simhash_hbase.index.candidates import NO_PAIRS, Near, find_candidates, find_crowded
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.memory import MemoryStore
 
 NEVER = 1 << 30
 schemes = st.sampled_from(["5x2", "4x1", "7x3", "6x1"])
+
+
+def whole(candidates):
+    """Join all queries at once."""
+    return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
 
 
 def as_array(values):
@@ -36,7 +41,7 @@ def plain(scheme, queries, values, reach):
 
 
 def pairs(candidates):
-    found = candidates.whole()
+    found = whole(candidates)
     return list(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True))
 
 
@@ -49,7 +54,7 @@ def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, que
 
     assert pairs(found) == plain(parsed, asked, values, reach)
     wanted = [(asked[at] ^ other).bit_count() for at, other in pairs(found)]
-    assert found.whole().distances.tolist() == wanted
+    assert whole(found).distances.tolist() == wanted
     assert not found.truncated.any()
 
 
@@ -100,10 +105,10 @@ def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
 
     asked = as_array([0, ALL_BITS, 3])
     cut = find_candidates(store, scheme, asked, reach=3, limit=5)
-    whole = find_candidates(store, scheme, asked, reach=3, limit=6)
+    unlimited = find_candidates(store, scheme, asked, reach=3, limit=6)
 
     assert cut.truncated.tolist() == [True, False, True]
-    assert whole.truncated.tolist() == [False, False, False]
+    assert unlimited.truncated.tolist() == [False, False, False]
 
 
 def test_rows_are_counted_once_however_many_queries_share_them():
@@ -113,4 +118,4 @@ def test_rows_are_counted_once_however_many_queries_share_them():
 
     # Three tables hold both under one prefix, the fourth holds only one that was asked for.
     assert found.rows == 7
-    assert len(found.whole().queries) == 200
+    assert len(whole(found).queries) == 200

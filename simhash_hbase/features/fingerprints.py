@@ -36,7 +36,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
         check_hash(hash, seed)
         raise EmptyDocument(no_words())
     if sum(map(abs, weights)) >= MAX_TOTAL:
-        raise InvalidArgument("The weights of one document add up to more than 64 bits hold.")
+        raise InvalidArgument("the weights of one document add up to more than 64 bits hold")
     sums: NDArray[np.int64] = np.array(weights, np.int64) @ hash_signs(names, hash=hash, seed=seed)
     if not sums.any():
         raise EmptyDocument(NO_WEIGHT)
@@ -44,7 +44,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
 
 
 def hash_signs(features: Sequence[str | int], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
-    """Tell for each bit of each feature's hash whether its weight is added or subtracted there."""
+    """Return for each bit of each feature's hash whether its weight is added or subtracted there."""
     octets = hash_features(features, hash=hash, seed=seed).astype(">u8").view(np.uint8)
     return 2 * np.unpackbits(octets.reshape(len(features), -1), axis=1).astype(np.int64) - 1
 
@@ -119,7 +119,7 @@ class Fingerprinter:
     def __init__(self, analyzer: Analyzer, *, hash: str = "murmur3", seed: int = 0) -> None:
         check_hash(hash, seed)
         if hash == "none" and not isinstance(analyzer, WeightedAnalyzer):
-            raise InvalidProfile("The hash none is for features that are integers, not for words.")
+            raise InvalidProfile("hash none is for features that are integers, not for words")
         self.analyzer = analyzer
         self.hash = hash
         self.seed = seed

@@ -121,11 +121,11 @@ def warn_of_weak_hash(hash: str) -> None:
 def check_hash(hash: str, seed: int) -> None:
     """Refuse a hash and a seed that do not go together."""
     if hash not in HASHES:
-        raise InvalidProfile(f"Unknown hash {hash!r}: choose one of {', '.join(HASHES)}.")
+        raise InvalidProfile(f"hash {hash!r}: wanted one of {', '.join(HASHES)}")
     if not 0 <= seed <= _MASK32:
-        raise InvalidProfile(f"A seed is from 0 to {_MASK32}, not {seed}.")
+        raise InvalidProfile(f"seed {seed}: wanted 0 to {_MASK32}")
     if seed and hash != "murmur3":
-        raise InvalidProfile(f"The hash {hash} takes no seed; only murmur3 does.")
+        raise InvalidProfile(f"hash {hash} takes no seed; only murmur3 does")
 
 
 def hash_features(features: Sequence[str | int], *, hash: str, seed: int = 0) -> NDArray[np.uint64]:
@@ -147,12 +147,12 @@ def hash_features(features: Sequence[str | int], *, hash: str, seed: int = 0) ->
 
 def _ready_made(feature: str | int) -> int:
     if isinstance(feature, str) or not 0 <= feature <= _MASK64:
-        raise InvalidArgument(f"With the hash none a feature is an integer of 64 bits, not {feature!r}.")
+        raise InvalidArgument(f"feature {feature!r}: wanted an integer of 64 bits, with hash none")
     return int(feature)
 
 
 def _utf8(feature: str | int) -> bytes:
     if not isinstance(feature, str):
-        raise InvalidArgument(f"A feature to hash is a string, not {feature!r}.")
+        raise InvalidArgument(f"feature {feature!r}: wanted a string; integers go with hash none")
     # A lone surrogate has no UTF-8 form; Python's own extension of it is as good as any.
     return feature.encode("utf-8", "surrogatepass")

@@ -55,9 +55,9 @@ class IdfTable:
 
     def __post_init__(self) -> None:
         if self.documents < 1:
-            raise InvalidArgument("An idf table is learned from at least one document.")
+            raise InvalidArgument("an idf table is learned from at least one document")
         if not all(1 < count <= self.documents for count in self.frequencies.values()):
-            raise InvalidArgument(f"A document frequency is from 2 to the {self.documents} documents of the sample.")
+            raise InvalidArgument(f"a document frequency is from 2 to the {self.documents} documents of the sample")
 
     @classmethod
     def learn(cls, token_lists: Iterable[Iterable[str]]) -> "IdfTable":
@@ -141,9 +141,9 @@ class IdfTable:
             pairs = zip(encoded.words, encoded.counts, strict=True)
             table = cls(documents=encoded.documents, frequencies=dict(pairs))
         except (zlib.error, ValueError) as error:
-            raise CorruptIndex(f"The idf table does not decode: {error}") from error
+            raise CorruptIndex(f"the idf table does not decode: {error}") from error
         if encoded.format != _FORMAT:
-            raise CorruptIndex(f"The idf table has format {encoded.format}, not {_FORMAT}.")
+            raise CorruptIndex(f"the idf table has format {encoded.format}; this version reads format {_FORMAT}")
         return table
 
     def digest(self) -> str:
@@ -221,7 +221,7 @@ class Reservoir(Generic[T]):
 
     def __init__(self, *, limit: int = SAMPLE_LIMIT, seed: int = 0) -> None:
         if not 1 <= limit <= SAMPLE_LIMIT:
-            raise InvalidArgument(f"A sample holds from 1 to {SAMPLE_LIMIT} items, not {limit}.")
+            raise InvalidArgument(f"limit {limit}: a sample holds 1 to {SAMPLE_LIMIT} items")
         self.items: list[T] = []
         self.seen = 0
         self._limit = limit

@@ -18,7 +18,7 @@ Feature = str | int | tuple[str | int, float]
 
 def _integer_weight(weight: float) -> int:
     if not isfinite(weight) or abs(weight) > MAX_WEIGHT:
-        raise InvalidArgument(f"A weight is a finite number of at most {MAX_WEIGHT:.0e}, not {weight}.")
+        raise InvalidArgument(f"weight {weight}: wanted a finite number of at most {MAX_WEIGHT:.0e}")
     return round(weight * SCALE)
 
 

@@ -191,14 +191,14 @@ class WordSums:
 
 
 def _set_bits(hashes: NDArray[np.uint8], weights: NDArray[np.float64], bits: NDArray[np.bool_]) -> bool:
-    """Let the features vote, by floats as long as these hold the integers exactly; tell whether a bit was decided."""
+    """Let the features vote, by floats as long as these hold the integers exactly; return whether a bit was decided."""
     total = float(weights.sum())
     if total < _MAX_EXACT:
         votes = 2 * (weights @ hashes.astype(np.float64)) - total
         np.greater(votes, 0, out=bits)
         return bool(votes.any())
     if total >= MAX_TOTAL or weights.max() > MAX_WEIGHT * SCALE:
-        raise InvalidArgument("The weights of one document are too large to be added up.")
+        raise InvalidArgument("the weights of one document add up to more than 64 bits hold")
     sums = weights.astype(np.int64) @ (2 * hashes.astype(np.int64) - 1)
     np.greater(sums, 0, out=bits)
     return bool(sums.any())

@@ -76,10 +76,6 @@ class Candidates:
             yield self._joined(start, left[start:stop], right[start:stop])
             start = stop
 
-    def whole(self) -> Near:
-        """Join all queries at once, whatever memory that takes."""
-        return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *self.parts(), strict=True)))
-
     def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> Near:
         """Join the queries from one position on with the ranges of rows of each of their prefixes."""
         found = [(NO_PAIRS.queries, NO_PAIRS.simhashes)]
@@ -115,7 +111,7 @@ def find_candidates(
 
 
 def find_crowded(scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int) -> NDArray[np.bool_]:
-    """Join fingerprints with each other, without a store, and tell which of them have another one near."""
+    """Join fingerprints with each other, without a store, and return which of them have another one near."""
     ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
     last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)) + 1
     stop = np.repeat(last, np.diff(last, prepend=0))

@@ -55,7 +55,7 @@ class Change(NamedTuple):
         return self.before is not None and self.before.is_found and not self.moves
 
     def was_shown_since(self, oldest: int) -> bool:
-        """Tell whether the index showed the document, last seen at that time or later, in ms since 1970."""
+        """Return whether the index showed the document, last seen at that time or later, in ms since 1970."""
         return self.old is not None and self.old.shown(oldest) is not None
 
 

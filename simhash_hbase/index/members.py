@@ -91,7 +91,7 @@ class Members:
             self._states.update(zip(missing, states, strict=True))
 
     def found(self, simhash: int, reading: Reading) -> tuple[Member, DocumentState] | None:
-        """Tell which document a member stands for; None when its document cell, read before, says otherwise."""
+        """Return which document a member stands for; None when its document cell, read before, says otherwise."""
         named = self._states[reading.cell.qualifier]
         state = named and self._counts(named, simhash)
         if state is None:

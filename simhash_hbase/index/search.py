@@ -41,7 +41,7 @@ class Hit(NamedTuple):
 
 
 Offer: TypeAlias = Callable[[int, Hit], bool]
-"""Takes a query's position and a document that the rule accepts; tells whether farther ones are not wanted."""
+"""Takes a query's position and a document that the rule accepts; returns whether farther ones are not wanted."""
 
 
 class Neighbours(NamedTuple):

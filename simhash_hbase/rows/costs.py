@@ -19,7 +19,7 @@ HBASE_SECONDS_A_ROW = 1.1e-6
 HBASE_SECONDS_A_DOCUMENT = 32e-6
 # Fingerprint and sketch of Chinese articles of 3,700 characters, one core: README, Speed.
 DOCUMENTS_A_SECOND = 550
-# Where HBase splits a region unless it is told otherwise: hbase.hregion.max.filesize.
+# Where HBase splits a region by default: hbase.hregion.max.filesize.
 REGION_BYTES = 10 * 2**30
 HOUR_S = 3600
 

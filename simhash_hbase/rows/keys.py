@@ -206,7 +206,7 @@ def index_row(name: str) -> bytes:
 
 
 def row_flag(row: bytes) -> int:
-    """Tell the kind of a row; -1 for one that is too short to have a kind, as damage leaves it."""
+    """Return the kind of a row; -1 for one that is too short to have a kind, as damage leaves it."""
     return row[SEGMENT_BYTES] if len(row) > SEGMENT_BYTES else -1
 
 

@@ -46,16 +46,16 @@ def weigh_tokens(analyzer: CountingAnalyzer, tokens: Iterable[str]) -> list[tupl
 def check_segmenter(name: str) -> None:
     """Refuse what is no segmenter."""
     if name not in SEGMENTERS:
-        raise InvalidProfile(f"Unknown segmenter {name!r}: choose one of {', '.join(SEGMENTERS)}.")
+        raise InvalidProfile(f"segmenter {name!r}: wanted one of {', '.join(SEGMENTERS)}")
 
 
 def check_words(words: str | None) -> None:
     """Refuse a version of words that this release does not know."""
     if words not in (None, WORDS):
-        raise InvalidProfile(f"Unknown version of words {words!r}: this version knows {WORDS}.")
+        raise InvalidProfile(f"words {words!r}: this version knows {WORDS}")
 
 
 def check_top(top: int | None) -> None:
     """Refuse to keep no feature."""
     if top is not None and top < 1:
-        raise InvalidProfile(f"At least one feature has to be kept, not {top}.")
+        raise InvalidProfile(f"top {top}: wanted at least 1")

@@ -31,7 +31,7 @@ class ShingleAnalyzer:
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= 64:  # noqa: PLR2004
-            raise InvalidProfile(f"A shingle has from 1 to 64 characters, not {self.size}.")
+            raise InvalidProfile(f"shingle {self.size}: wanted 1 to 64 characters")
 
     @property
     def top(self) -> int | None:

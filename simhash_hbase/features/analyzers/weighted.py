@@ -27,4 +27,4 @@ class WeightedAnalyzer:
         InvalidArgument
             Always: pass features instead of text.
         """
-        raise InvalidArgument(f"An index of weighted features takes features, not text ({text[:20]!r}).")
+        raise InvalidArgument(f"an index of weighted features takes features, not text ({text[:20]!r})")

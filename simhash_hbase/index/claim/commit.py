@@ -43,7 +43,7 @@ def _write(run: Run, write: Callable[[SwappingStore, Wanted], list[bool]], wante
 
 
 def _may_be_put(run: Run, claim: Claim, new: DocumentState) -> bool:
-    """Tell whether a pending cell may be written by a put, which is cheaper than a compare-and-set.
+    """Return whether a pending cell may be written by a put, which is cheaper than a compare-and-set.
 
     A family with a time to live takes so old a cell for expired. A delete that `vacuum` made hides it: then the second
     attempt compares and sets.
@@ -52,7 +52,7 @@ def _may_be_put(run: Run, claim: Claim, new: DocumentState) -> bool:
 
 
 def _put_pending(store: SwappingStore, wanted: Wanted) -> list[bool]:
-    """Write pending cells into empty ones and read them back; tell whether each one stands.
+    """Write pending cells into empty ones and read them back; return whether each one stands.
 
     A later compare-and-set that finds the value there proves that everybody saw it in between.
     """
@@ -90,7 +90,7 @@ def _arrive(run: Run, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> N
         if new.is_undecided:
             claim.step = STEPS[new.state]
         else:
-            run.tell(claim, as_decision(new))
+            run.answer(claim, as_decision(new))
     drop_members(run.store, changes)
 
 

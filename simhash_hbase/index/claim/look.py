@@ -82,7 +82,7 @@ def _judge_yielded(
 
 
 def _is_ahead(claim: Claim, awaited: Neighbour, cell: DocumentState) -> bool:
-    """Tell whether the one waited for is still under way; another attempt, with a larger order, is not waited for."""
+    """Return whether the one waited for is still under way; another attempt, with a larger order, is not waited for."""
     return cell.is_undecided and cell.simhash == awaited.simhash and key_of(cell) < claim.key
 
 

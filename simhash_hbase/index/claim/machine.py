@@ -141,7 +141,7 @@ class Leases:
         self._seen: dict[str, tuple[bytes, float]] = {}
 
     def has_expired(self, name: str, value: bytes) -> bool:
-        """Note what a cell holds now; tell whether it has held that for a lease."""
+        """Note what a cell holds now; return whether it has held that for a lease."""
         now = self._timer.monotonic()
         held, since = self._seen.get(name, (None, now))
         if held != value:
@@ -163,7 +163,7 @@ class Run:
     leases: Leases
     claims: list[Claim]
 
-    def tell(self, claim: Claim, decision: Decision) -> None:
+    def answer(self, claim: Claim, decision: Decision) -> None:
         """Answer a claim."""
         claim.answer = with_short(decision, self.entries, claim.at, self.profile)
         claim.near = []

@@ -23,7 +23,7 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
                 overdue.append(held)
         elif decision := recorded_decision(run.entries, claim.at, claim.state, oldest):
             claim.is_recorded = True
-            run.tell(claim, decision)
+            run.answer(claim, decision)
         else:
             claim.step = Step.QUERY
     give_up(run, overdue)

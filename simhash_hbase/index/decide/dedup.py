@@ -99,8 +99,8 @@ class Deduplicator:
         self._mark_removed(entries, decisions, decided, oldest)
         repeated = [d.id for at, d in enumerate(decisions) if at not in decided]
         named = [d.of for d in decisions if d.of is not None]
-        told = [with_short(d, entries, at, self._profile) for at, d in enumerate(decisions)]
-        return Plan(told, batch.entries, batch.outcomes, list(dict.fromkeys([*repeated, *named])), sorted(expired))
+        decisions = [with_short(d, entries, at, self._profile) for at, d in enumerate(decisions)]
+        return Plan(decisions, batch.entries, batch.outcomes, list(dict.fromkeys([*repeated, *named])), sorted(expired))
 
     def _compare(self, batch: Batch, oldest: int) -> set[str]:
         """Search the index and, in a dry run, what the run would have written; return what has expired of it.
@@ -128,7 +128,7 @@ class Deduplicator:
         return offer
 
     def _is_decided_anew(self, name: str) -> bool:
-        """Tell whether a dry run has decided a document again: its own word replaces the index's."""
+        """Return whether a dry run has decided a document again: its own word replaces the index's."""
         return read_states(self._places[-1], [name]) != [None]
 
     def _states(self, ids: Sequence[str]) -> list[DocumentState | None]:

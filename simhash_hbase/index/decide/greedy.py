@@ -60,7 +60,7 @@ class Batch:
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
     def offer(self, at: int, hit: Hit) -> bool:
-        """Remember an original that stands in a store; tell whether it will stand there whatever the batch becomes."""
+        """Remember an original of a store; return whether it stays one whatever the batch becomes."""
         state = hit.state
         turn = self._moving.get(state.id, len(self.entries))
         if turn < at:
@@ -114,7 +114,7 @@ class Batch:
 
 
 def _crowded(profile: Profile, entries: Entries) -> NDArray[np.bool_]:
-    """Tell which documents of a batch have others of it within reach."""
+    """Return which documents of a batch have others of it within reach."""
     simhashes, where, counts = np.unique(entries.simhashes, return_inverse=True, return_counts=True)
     crowded = find_crowded(profile.blocks, simhashes, reach=profile.rule.reach) | (counts > 1)
     return np.asarray(crowded[where], np.bool_)

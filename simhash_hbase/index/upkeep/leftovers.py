@@ -1,4 +1,4 @@
-"""What `verify` tells of and `vacuum` deletes: cells and rows that no document names."""
+"""What `verify` counts and `vacuum` deletes: cells and rows that no document names."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ def _may_name(cell: Cell, member: Cell) -> bool:
 
 
 def memberless(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Tell which fingerprints no document has; an array of the same shape, (n,)."""
+    """Return which fingerprints no document has; an array of the same shape, (n,)."""
     distinct, where = np.unique(simhashes, return_inverse=True)
     found = store.get_rows(FAMILY_DOCUMENTS, member_rows(distinct), limit=1)
     empty = np.fromiter((not cells for cells in found), np.bool_, len(found))

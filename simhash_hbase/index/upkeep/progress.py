@@ -1,4 +1,4 @@
-"""How far a walk through an index is: told by the keys, which spread evenly, so that nothing is counted first."""
+"""Progress of a walk through an index, by its keys: these spread evenly, so nothing has to be counted first."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -16,7 +16,7 @@ Watch = Callable[[int, float], None]
 
 
 class Progress:
-    """Tells a watcher how far it is after every page."""
+    """Reports to a watcher after every page."""
 
     def __init__(self, watch: Watch | None, *, passes: int = 2) -> None:
         self._watch = watch

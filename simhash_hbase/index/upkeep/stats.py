@@ -70,9 +70,9 @@ class Stats:
     rows: int = 0
     """Block rows."""
     bytes: int | None = None
-    """Bytes on disk, or in a server's memory; None where the store cannot tell."""
+    """Bytes on disk, or in a server's memory; None where the store does not know."""
     prefixes: int | None = 0
-    """Distinct prefixes; None where the store cannot tell."""
+    """Distinct prefixes; None where the store does not know."""
     rows_per_prefix: dict[str, int] = field(default_factory=dict)
     """Prefixes by the number of their rows: 1, 2, 3-4, 5-8, …"""
     hottest: list[HotPrefix] = field(default_factory=list)
@@ -94,8 +94,8 @@ class Stats:
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | None = None) -> Stats:
     """Count documents, rows and bytes.
 
-    A sample is chosen at random anew each time. A store that reads no ranges tells documents, rows and bytes only, from
-    its own counters.
+    A sample is chosen at random each time. A store that reads no ranges counts documents, rows and bytes only, from its
+    own counters.
     """
     size = store.size()
     if isinstance(store, CellCounts):

@@ -61,7 +61,7 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = No
 
 
 def _cutoff(store: Store, profile: Profile, now: int) -> int:
-    """Tell the latest time that may be deleted."""
+    """Return the latest time that may be deleted."""
     grace_ms = round(profile.grace_s * 1000)
     return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
 

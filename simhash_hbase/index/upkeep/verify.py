@@ -53,7 +53,7 @@ class Verified:
     """What ``--repair`` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
     until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""
 
-    def tell(self, wanted: int, done: int) -> None:
+    def count_repairs(self, wanted: int, done: int) -> None:
         """Count what was to be repaired, and was."""
         self.repaired += done
         self.not_repaired += wanted - done
@@ -101,7 +101,7 @@ def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequen
     result.undecided += sum(state.is_undecided for _, state in documents)
     result.undecodable += len(damaged)
     if times and damaged:
-        result.tell(len(damaged), _delete_damaged(store, damaged, times))
+        result.count_repairs(len(damaged), _delete_damaged(store, damaged, times))
     found = [state for state in states if state.is_found]
     result.documents += len(found)
     result.duplicates += sum(state.is_duplicate for state in states)
@@ -137,7 +137,7 @@ def _check_members(store: Store, result: Verified, found: Sequence[DocumentState
     missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
     result.missing_members += len(missing)
     if times and missing:
-        result.tell(len(missing), _make_members(store, missing, times))
+        result.count_repairs(len(missing), _make_members(store, missing, times))
 
 
 def _make_members(store: Store, states: Sequence[DocumentState], times: Times) -> int:
@@ -164,7 +164,7 @@ def _check_rows(
     if times and incomplete.any():
         store.put_rows(lacking, timestamp=times.writing)
         left = np.isin(simhashes, _lacking(store, lacking).simhashes)
-        result.tell(int(incomplete.sum()), int((incomplete & ~left).sum()))
+        result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
 
 
 def _lacking(store: Store, wanted: BlockRows) -> BlockRows:
@@ -184,11 +184,11 @@ def _check_block_rows(store: Store, scheme: Scheme, result: Verified, rows: Bloc
     if times and malformed.any():
         doomed = _chosen(rows, malformed)
         store.delete_rows(doomed, timestamp=times.cleaning)
-        result.tell(len(doomed.prefixes), int((~store.has_rows(doomed)).sum()))
+        result.count_repairs(len(doomed.prefixes), int((~store.has_rows(doomed)).sum()))
 
 
 def _well_formed(scheme: Scheme, rows: BlockRows) -> NDArray[np.bool_]:
-    """Tell which rows have the segment that their fingerprint and flag call for."""
+    """Return which rows have the segment that their fingerprint and flag call for."""
     expected = scheme.prefixes(rows.simhashes)
     flags = (rows.prefixes & np.uint64((1 << FLAG_BITS) - 1)).astype(np.intp)
     known = (flags >= 1) & (flags <= len(scheme.tables))

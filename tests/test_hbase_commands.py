@@ -106,6 +106,22 @@ def test_the_commands_for_hbase_are_carried_out_as_they_are_printed(tmp_path):
     assert [match["id"].startswith(f"{first['id']}#") for match in answer["matches"]] == [True]
 
 
+def test_the_quickstart_puts_its_corpus_into_a_table_and_finds_a_document_there(tmp_path):
+    folder = clone(tmp_path / "clone")
+    provide(folder, "")
+    (folder / "scripts" / "hbase").write_text(f"#!/bin/sh\necho {address(2)}\n")
+
+    done = run_script(folder, "./scripts/quickstart --hbase")
+
+    [url] = re.findall(r"the index is (hbase://\S+)\.\n", done.stdout)
+    tables().adopt(url.rpartition("/")[2])
+    assert done.returncode == 0, done.stderr
+    [answer] = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"query":')]
+    assert answer["matches"]
+    with open_index(url, readonly=True) as index:
+        assert index.verify().wrong == 0
+
+
 @pytest.mark.slow
 def test_every_command_prints_the_same_lines_of_a_shared_corpus(tmp_path):
     corpus = tmp_path / "corpus.jsonl"

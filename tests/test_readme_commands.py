@@ -69,6 +69,20 @@ def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_ot
     assert set(gone) <= set((fresh / "missing").read_text(encoding="utf-8").replace("\t", "").splitlines())
 
 
+def test_the_quickstart_ends_with_a_report_and_with_commands_that_work(fresh):
+    provide(fresh, "")
+
+    done = run(fresh, "./scripts/quickstart")
+
+    assert done.returncode == 0, done.stderr
+    assert "百科-蚕" in (fresh / ".cache/quickstart/report.html").read_text(encoding="utf-8")
+    tips = [line.strip() for line in done.stdout.splitlines() if line.startswith("  .venv/bin/simhash-hbase ")]
+    assert len(tips) == 3
+    tried = run(fresh, "\n".join(tips))
+    assert tried.returncode == 0, tried.stderr
+    assert tried.stdout.startswith('{"query":')
+
+
 def test_the_tour_says_what_it_is_shown_to_say(fresh):
     tour = blocks()["tour"]
     installed(fresh, tour)

@@ -1,4 +1,4 @@
-"""``python -m simhash_hbase.demo.articles``: a few short articles as files, for the examples of README.
+"""``python -m simhash_hbase.demo.articles``: a few short articles as files, for the examples of the README pages.
 
 A news agency's two articles (``wire.jsonl``), a newspaper's near copy of the first and an article of its own
 (``paper.jsonl``), the near copy by itself as a body of JSON (``paper.json``), and its text alone (``text.json``).

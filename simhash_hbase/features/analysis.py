@@ -28,7 +28,7 @@ from simhash_hbase.profile import Profile, other_fingerprints
 from simhash_hbase.words.segment import WORDS
 
 LEARN_FROM = 3_000
-"""Documents of a sample: 600 already help, more than some thousand change little (README, Choosing)."""
+"""Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
 
 Features = Sequence[tuple[str | int, float]]
 

@@ -17,7 +17,7 @@ HBASE_BYTES = {"NONE": (15.2, 302), "SNAPPY": (10.9, 177), "ZSTD": (9.0, 165)}
 # CPU time of `load` with HFiles, Java included: 10.2 million block rows in 11.3 s, all of 200,000 documents in 8.7 s.
 HBASE_SECONDS_A_ROW = 1.1e-6
 HBASE_SECONDS_A_DOCUMENT = 32e-6
-# Fingerprint and sketch of Chinese articles of 3,700 characters, one core: README, Speed.
+# Fingerprint and sketch of Chinese articles of 3,700 characters, one core: tests/bench/README.md.
 DOCUMENTS_A_SECOND = 550
 # Where HBase splits a region by default: hbase.hregion.max.filesize.
 REGION_BYTES = 10 * 2**30

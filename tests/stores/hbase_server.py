@@ -77,6 +77,10 @@ class Tables:
         self._kept.append(_name())
         return self._kept[-1]
 
+    def adopt(self, name):
+        """Drop a table at the end that a program under test has named."""
+        self._kept.append(name)
+
     def close(self):
         """Drop everything."""
         self._drop_all(self._spare + self._taken + self._kept)

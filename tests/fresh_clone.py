@@ -12,10 +12,12 @@ from pathlib import Path
 from gates import MUST_RUN
 from packaging.requirements import Requirement
 
-__all__ = ["blocks", "clone", "pages", "provide", "run"]
+__all__ = ["assert_printed", "blocks", "clone", "pages", "provide", "run", "split"]
 
 ROOT = Path(__file__).parents[1]
 PROJECT = "simhash-hbase"
+REST = "…"
+"""A page leaves the rest of the lines out."""
 PROGRAM = """#!{python}
 import sys
 from simhash_hbase.__main__ import main
@@ -46,6 +48,27 @@ def blocks(language="console"):
     named = dict(found)
     assert len(named) == len(found), f"two blocks have one name: {[name for name, _ in found]}"
     return named
+
+
+def split(block):
+    """Return the commands of a block, each with the lines that it shows."""
+    parts = [part.splitlines() for part in re.split(r"^\$ ", block, flags=re.MULTILINE) if part]
+    return {command: shown for command, *shown in parts}
+
+
+def likeness(line):
+    """Leave out what differs from machine to machine: figures, fingerprints, what is kept of a made corpus."""
+    return re.sub(r"\b[0-9a-f]{16}\b|[\d,.:TZ-]*\d[\d,.:TZ-]*", "#", line).rstrip()
+
+
+def assert_printed(shown, done):
+    """Compare what a command printed with the lines that a page shows, up to figures and to the end of the latter."""
+    assert done.returncode == 0, done.stderr
+    printed = [likeness(line) for line in (done.stdout + done.stderr).splitlines()]
+    if shown and shown[-1] == REST:
+        shown = shown[:-1]
+        del printed[len(shown) :]
+    assert printed == [likeness(line) for line in shown], done.args
 
 
 def clone(folder):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fresh_clone import ROOT, clone, run
+from fresh_clone import ROOT, assert_printed, blocks, clone, run, split
 from serving import Server
 
 from tests.gates import absent
@@ -99,7 +99,7 @@ def test_the_metadata_names_the_licence_and_its_file(built):
 def environment(built, tmp_path_factory):
     """Install the wheel into an empty environment, and return its folder."""
     folder = tmp_path_factory.mktemp("env")
-    install(python_of(folder), f"{built[0]}[service]")
+    install(python_of(folder), f"{built[0]}[html,service]")
     return folder
 
 
@@ -120,10 +120,11 @@ def installed(environment, tmp_path):
     }
 
     def call(script):
-        done = run(folder, script, **variables)
+        done = call.run(script)
         assert done.returncode == 0, (script, done.stdout, done.stderr)
         return done.stdout
 
+    call.run = lambda script: run(folder, script, **variables)
     call.folder, call.program = folder, environment / "bin" / "simhash-hbase"
     return call
 
@@ -159,6 +160,14 @@ def assert_served(installed, name):
             assert server.stop() == 0
         finally:
             process.kill()
+
+
+def test_the_tour_is_walked_with_the_installed_package(installed):
+    (first, _), *steps = split(blocks()["tour"]).items()
+    assert first == "./scripts/install html && source .venv/bin/activate"
+
+    for command, shown in steps:
+        assert_printed(shown, installed.run(command))
 
 
 @pytest.mark.hbase

@@ -7,22 +7,15 @@ import socket
 from pathlib import Path
 
 import pytest
-from fresh_clone import blocks, clone, pages, provide, run
+from fresh_clone import assert_printed, blocks, clone, pages, provide, run, split
 
 from simhash_hbase.cli.app import COMMANDS
 
-REST = "…"
 ACTIVATED = "source .venv/bin/activate\n"
 INSTALL = re.compile(r"^\./scripts/install ?([\w,]*) && source \.venv/bin/activate", re.MULTILINE)
 # What is another each time.
 CHANGING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=\"request_id\":\")[0-9a-f]{16}")
 TESTED_ELSEWHERE = {"snapshot", "hbase", "reindex", "tour", "service"}
-
-
-def split(block):
-    """Return the commands of a block, each with the lines that it shows."""
-    parts = [part.splitlines() for part in re.split(r"^\$ ", block, flags=re.MULTILINE) if part]
-    return {command: shown for command, *shown in parts}
 
 
 def commands(block):
@@ -33,11 +26,6 @@ def installed(folder, block):
     """Provide what the block's own first line installs."""
     [extras] = INSTALL.findall(commands(block))
     provide(folder, extras)
-
-
-def likeness(line):
-    """Leave out what differs from machine to machine: figures, fingerprints, what is kept of a made corpus."""
-    return re.sub(r"\b[0-9a-f]{16}\b|[\d,.:TZ-]*\d[\d,.:TZ-]*", "#", line).rstrip()
 
 
 @pytest.fixture
@@ -90,13 +78,7 @@ def test_the_tour_says_what_it_is_shown_to_say(fresh):
     assert len(steps) == 6
 
     for command, shown in steps.items():
-        done = run(fresh, (ACTIVATED if "install" not in command else "") + command)
-        assert done.returncode == 0, done.stderr
-        printed = [likeness(line) for line in (done.stdout + done.stderr).splitlines()]
-        if shown and shown[-1] == REST:
-            shown.pop()
-            del printed[len(shown) :]
-        assert printed == [likeness(line) for line in shown], command
+        assert_printed(shown, run(fresh, (ACTIVATED if "install" not in command else "") + command))
 
     assert_kept_what_was_decided(fresh)
 

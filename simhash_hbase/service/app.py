@@ -24,7 +24,7 @@ from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.limits import Limits
 from simhash_hbase.service.routes import ROUTERS
 from simhash_hbase.service.routes.console import Parts
-from simhash_hbase.service.schemas import SCHEMAS
+from simhash_hbase.service.schemas import schemas
 
 THREADS = 16
 UNPROCESSABLE = 422
@@ -67,7 +67,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     """Make the OpenAPI description: the framework's, with the forms that it does not know."""
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-        made.setdefault("components", {})["schemas"] = SCHEMAS
+        made.setdefault("components", {})["schemas"] = schemas()
         app.openapi_schema = made
     return app.openapi_schema
 

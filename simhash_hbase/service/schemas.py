@@ -1,12 +1,15 @@
-"""The JSON forms as the OpenAPI description has them; what is sent is made by `simhash_hbase.index.jsonforms`.
+"""The JSON forms in the OpenAPI description.
 
-By hand, not from models of pydantic or msgspec: a document holds exactly one of three contents and any other fields
-beside them, which neither can say; the records that are sent are those of the commands, so that both are equal; and the
-texts in a body are checked by the same rules as those of a file, not by a second set. The tests send requests made from
-this description, and compare the answers with it.
+msgspec makes the schemas of what is sent from the structs below; the records themselves are made by
+`simhash_hbase.index.jsonforms`, as for the command line. The forms of documents are written by hand: a document holds
+exactly one of three contents, which neither msgspec nor pydantic can say, and its text is checked by the same rules as
+that of a file. The tests send requests made from this description, and compare the answers with it.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.json import schema_components
 
 from simhash_hbase.entries import MAX_ID_BYTES
 
@@ -14,21 +17,143 @@ LONGEST_COMPARED = 200_000
 """Characters of a text whose words are compared with another one's."""
 
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
+_REFERENCE = "#/components/schemas/{name}"
 
 Schema = dict[str, Any]
 
 TEXT = "今天，市政府召开会议，讨论城市东部的新地铁线路规划。会议决定，工程将在明年三月开始，预计三年完成。"
-_ID: Schema = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": MAX_ID_BYTES,
-    "description": "The caller's own: any text, a URL for one.",
-    "examples": ["https://example.org/a?page=1"],
-}
-_SENT_ID: Schema = {**_ID, "type": ["string", "integer"]}
+_NOT_BLANK = r"^[^\x00]*[^\s\x00][^\x00]*$"
+_HEX = "^[0-9a-f]{16}$"
+
+
+def _said(description: str) -> Meta:
+    return Meta(description=description)
+
+
+Id = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_ID_BYTES,
+        description="The caller's own: any text, a URL for one.",
+        examples=["https://example.org/a?page=1"],
+    ),
+]
+Simhash = Annotated[str, Meta(pattern=_HEX)]
+Distance = Annotated[int, Meta(ge=0, le=64)]
+Similarity = Annotated[float, Meta(ge=0, le=1)] | None
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+Short = Annotated[bool, _said("A text so short that near copies may be missed.")]
+Original = Annotated[str, _said("Of a duplicate, the id of its original.")]
+Compared = Annotated[str, Meta(min_length=1, max_length=LONGEST_COMPARED, pattern=_NOT_BLANK)]
+Metadata = Annotated[
+    dict[str, Any] | None,
+    Meta(description="Kept with the document; at most 1 KB as JSON.", examples=[{"source": "example"}]),
+]
+
+
+class Added(Struct):
+    """A document that was written."""
+
+    id: Id
+    simhash: Simhash
+
+
+class Decision(Struct):
+    """What became of a document."""
+
+    id: Id
+    status: Literal["original", "duplicate"]
+    of: Original | None
+    distance: Distance | None
+    similarity: Similarity
+    short: Short
+    of_removed: Annotated[bool, _said("The original was removed or changed since.")] | UnsetType = UNSET
+
+
+class Removed(Struct):
+    """Whether a document was there."""
+
+    id: Id
+    removed: bool
+
+
+class Match(Struct):
+    """A near-duplicate of a query."""
+
+    id: Id
+    distance: Distance
+    similarity: Similarity
+    exact: Annotated[bool, _said("The normalised texts are equal.")]
+    added: Time
+
+
+class Answer(Struct):
+    """The near-duplicates of a query, nearest first."""
+
+    query: Annotated[str | None, _said("The id that was sent.")]
+    matches: list[Match]
+    truncated: Annotated[bool, _said("A limit kept something from being read or returned.")]
+    complete: Annotated[bool, _said("Every document within the asked distance is there.")]
+    short: Short
+
+
+class Stored(Struct):
+    """What the index holds of a document."""
+
+    id: Id
+    simhash: Simhash
+    state: Literal["added", "original", "duplicate"]
+    added: Time
+    seen: Time
+    length: Annotated[int, _said("Characters of the text.")] | UnsetType = UNSET
+    features: int | UnsetType = UNSET
+    metadata: Metadata | UnsetType = UNSET
+    of: Original | UnsetType = UNSET
+    distance: Distance | UnsetType = UNSET
+    similarity: Similarity | UnsetType = UNSET
+
+
+class Pair(Struct, forbid_unknown_fields=True):
+    """Two texts to be compared."""
+
+    a: Compared
+    b: Compared
+
+
+class Piece(Struct):
+    """A stretch of two texts."""
+
+    kind: Literal["same", "changed", "left", "right"]
+    left: str
+    right: str
+
+
+class Comparison(Struct):
+    """More fields as `simhash-hbase explain` prints them."""
+
+    distance: Distance
+    similarity: Similarity
+    found: Annotated[bool, _said("With one of them in the index, a query for the other finds it.")]
+    cosine: Annotated[float, _said("Of the weighted features.")]
+    bits: Annotated[str, Meta(pattern="^[01]{64}$", description="1 where the fingerprints differ.")]
+    block_widths: Annotated[list[int], _said("Bits of each block.")]
+    pieces: Annotated[list[Piece], _said("Both texts from beginning to end, cut where their words differ.")]
+
+
+class Problem(Struct):
+    """Why there is no result."""
+
+    status: int
+    code: Annotated[str, _said("For programs.")]
+    detail: Annotated[str, _said("For people.")]
+    retryable: Annotated[bool, _said("The same request may succeed later.")]
+    request_id: str
+
+
 _CONTENTS: dict[str, Schema] = {
-    "text": {"type": "string", "minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"},
-    "simhash": {"type": "string", "pattern": "^[0-9a-f]{16}$", "description": "A fingerprint of the caller's own."},
+    "text": {"type": "string", "minLength": 1, "pattern": _NOT_BLANK},
+    "simhash": {"type": "string", "pattern": _HEX, "description": "A fingerprint of the caller's own."},
     "features": {
         "type": "array",
         "minItems": 1,
@@ -41,161 +166,61 @@ _CONTENTS: dict[str, Schema] = {
         "description": "Features of the caller's own with their weights, in units of 1/65,536; not all of them 0.",
     },
 }
-_COMPARED: Schema = {**_CONTENTS["text"], "maxLength": LONGEST_COMPARED}
-_METADATA: Schema = {
-    "type": ["object", "null"],
-    "description": "Kept with the document; at most 1 KB as JSON.",
-    "examples": [{"source": "example"}],
-}
-_SIMHASH: Schema = {"type": "string", "pattern": "^[0-9a-f]{16}$"}
-_DISTANCE: Schema = {"type": "integer", "minimum": 0, "maximum": 64}
-_SIMILARITY: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
-_TIME: Schema = {"type": "string", "format": "date-time"}
 
 
-def _object(properties: dict[str, Schema], *, optional: tuple[str, ...] = (), **more: object) -> Schema:
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": required, **more}
-
-
-def _only(content: str) -> list[Schema]:
-    """Say that the other contents are not there."""
-    return [{"not": {"required": [other]}} for other in _CONTENTS if other != content]
-
-
-def _with_contents(common: dict[str, Schema], required: list[str], *, id_alone: bool) -> Schema:
-    properties = {**common, **_CONTENTS, "metadata": _METADATA}
-    kinds: list[Schema] = [{"required": [content], "allOf": _only(content)} for content in _CONTENTS]
+def _document(name: str, examples: list[Schema], required: list[str], *, id_alone: bool) -> Schema:
+    """Describe a document with exactly one content, or, where that is enough, with its id alone."""
+    absent = {content: {"not": {"required": [content]}} for content in _CONTENTS}
+    kinds = [
+        {"required": [content], "allOf": [absent[other] for other in _CONTENTS if other != content]}
+        for content in _CONTENTS
+    ]
     if id_alone:
-        kinds.append({"required": ["id"], "allOf": [{"not": {"required": [content]}} for content in _CONTENTS]})
-    return {"type": "object", "properties": properties, "required": required, "oneOf": kinds}
+        kinds.append({"required": ["id"], "allOf": list(absent.values())})
+    (ids, metadata), _ = schema_components([Id, Metadata], ref_template=_REFERENCE)
+    properties = {"id": {**ids, "type": ["string", "integer"]}, **_CONTENTS, "metadata": metadata}
+    return {
+        "title": name,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+        "oneOf": kinds,
+        "examples": examples,
+    }
 
 
-SCHEMAS: dict[str, Schema] = {
-    "Document": {
-        **_with_contents({"id": _SENT_ID}, ["id"], id_alone=False),
-        "examples": [{"id": "https://example.org/a?page=1", "text": TEXT, "metadata": {"source": "example"}}],
+_MATCH = {"id": "a", "distance": 1, "similarity": 0.8711, "exact": False, "added": "2026-11-21T09:30:00.000Z"}
+_EXAMPLES: dict[type, Schema | None] = {
+    Added: {"id": "a", "simhash": "fd239d0b3ee32c91"},
+    Decision: {"id": "b", "status": "duplicate", "of": "a", "distance": 1, "similarity": 0.8711, "short": False},
+    Removed: {"id": "a", "removed": True},
+    Answer: {"query": "b", "matches": [_MATCH], "truncated": False, "complete": False, "short": False},
+    Stored: None,
+    Pair: {"a": "如果雨停了，我们就出发。", "b": "倘若雨停了，我们就马上出发。"},
+    Comparison: None,
+    Problem: {
+        "status": 422,
+        "code": "invalid_document",
+        "detail": "the field 'id' is missing",
+        "retryable": False,
+        "request_id": "5f0c7a31d2e94b6a",
     },
-    "Query": {
-        **_with_contents({"id": _SENT_ID}, [], id_alone=True),
-        "description": "A document, which does not match itself by id; or the id alone of a stored one.",
-        "examples": [{"text": TEXT}, {"id": "https://example.org/a?page=1"}, {"simhash": "fd239d0b3ee32c91"}],
-    },
-    "Added": _object({"id": _ID, "simhash": _SIMHASH}, examples=[{"id": "a", "simhash": "fd239d0b3ee32c91"}]),
-    "Decision": _object(
-        {
-            "id": _ID,
-            "status": {"type": "string", "enum": ["original", "duplicate"]},
-            "of": {"type": ["string", "null"], "description": "Of a duplicate, the id of its original."},
-            "distance": {**_DISTANCE, "type": ["integer", "null"]},
-            "similarity": _SIMILARITY,
-            "short": {"type": "boolean", "description": "A text so short that near copies may be missed."},
-            "of_removed": {"type": "boolean", "description": "The original was removed or changed since."},
-        },
-        optional=("of_removed",),
-        examples=[{"id": "b", "status": "duplicate", "of": "a", "distance": 1, "similarity": 0.8711, "short": False}],
-    ),
-    "Removed": _object({"id": _ID, "removed": {"type": "boolean"}}, examples=[{"id": "a", "removed": True}]),
-    "Match": _object(
-        {
-            "id": _ID,
-            "distance": _DISTANCE,
-            "similarity": _SIMILARITY,
-            "exact": {"type": "boolean", "description": "The normalised texts are equal."},
-            "added": _TIME,
-        }
-    ),
-    "Answer": _object(
-        {
-            "query": {"type": ["string", "null"], "description": "The id that was sent."},
-            "matches": {"type": "array", "items": {"$ref": "#/components/schemas/Match"}},
-            "truncated": {"type": "boolean", "description": "A limit kept something from being read or returned."},
-            "complete": {"type": "boolean", "description": "Every document within the asked distance is there."},
-            "short": {"type": "boolean", "description": "A text so short that near copies may be missed."},
-        },
-        examples=[
-            {
-                "query": "b",
-                "matches": [
-                    {
-                        "id": "a",
-                        "distance": 1,
-                        "similarity": 0.8711,
-                        "exact": False,
-                        "added": "2026-11-21T09:30:00.000Z",
-                    }
-                ],
-                "truncated": False,
-                "complete": False,
-                "short": False,
-            }
-        ],
-    ),
-    "Stored": _object(
-        {
-            "id": _ID,
-            "simhash": _SIMHASH,
-            "state": {"type": "string", "enum": ["added", "original", "duplicate"]},
-            "added": _TIME,
-            "seen": _TIME,
-            "length": {"type": "integer", "description": "Characters of the text."},
-            "features": {"type": "integer"},
-            "metadata": _METADATA,
-            "of": {"type": "string", "description": "Of a duplicate, the id of its original."},
-            "distance": _DISTANCE,
-            "similarity": _SIMILARITY,
-        },
-        optional=("length", "features", "metadata", "of", "distance", "similarity"),
-    ),
-    "Pair": _object(
-        {"a": _COMPARED, "b": _COMPARED},
-        examples=[{"a": "如果雨停了，我们就出发。", "b": "倘若雨停了，我们就马上出发。"}],
-    ),
-    "Comparison": _object(
-        {
-            "distance": _DISTANCE,
-            "similarity": _SIMILARITY,
-            "found": {
-                "type": "boolean",
-                "description": "With one of them in the index, a query for the other finds it.",
-            },
-            "cosine": {"type": "number", "description": "Of the weighted features."},
-            "bits": {"type": "string", "pattern": "^[01]{64}$", "description": "1 where the fingerprints differ."},
-            "block_widths": {"type": "array", "items": {"type": "integer"}, "description": "Bits of each block."},
-            "pieces": {
-                "type": "array",
-                "description": "Both texts from beginning to end, cut where their words differ.",
-                "items": _object(
-                    {
-                        "kind": {"type": "string", "enum": ["same", "changed", "left", "right"]},
-                        "left": {"type": "string"},
-                        "right": {"type": "string"},
-                    }
-                ),
-            },
-        },
-        description="More fields as `simhash-hbase explain` prints them.",
-    ),
-    "Problem": _object(
-        {
-            "status": {"type": "integer"},
-            "code": {"type": "string", "description": "For programs."},
-            "detail": {"type": "string", "description": "For people."},
-            "retryable": {"type": "boolean", "description": "The same request may succeed later."},
-            "request_id": {"type": "string"},
-        },
-        examples=[
-            {
-                "status": 422,
-                "code": "invalid_document",
-                "detail": "the field 'id' is missing",
-                "retryable": False,
-                "request_id": "5f0c7a31d2e94b6a",
-            }
-        ],
-    ),
 }
-"""Component schemas by name."""
+
+
+def schemas() -> dict[str, Schema]:
+    """Make the component schemas by name."""
+    _, made = schema_components(_EXAMPLES, ref_template=_REFERENCE)
+    for kind, example in _EXAMPLES.items():
+        made[kind.__name__].update({} if example is None else {"examples": [example]})
+    url = "https://example.org/a?page=1"
+    stored = [{"id": url, "text": TEXT, "metadata": {"source": "example"}}]
+    asked = [{"text": TEXT}, {"id": url}, {"simhash": "fd239d0b3ee32c91"}]
+    query = _document("Query", asked, [], id_alone=True)
+    query["description"] = "A document, which does not match itself by id; or the id alone of a stored one."
+    return {**made, "Document": _document("Document", stored, ["id"], id_alone=False), "Query": query}
+
 
 _PROBLEMS = {
     400: "The body is not JSON.",

@@ -277,7 +277,7 @@ def test_whatever_a_library_trips_over_costs_the_rest_of_its_file_only(tmp_path,
     refused, good = read([str(tmp_path)])
 
     assert refused.place == (str(tmp_path / "a.csv"), 0)
-    assert refused.reason == "reading stopped, what follows is lost: ZeroDivisionError: odd bytes"
+    assert refused.reason == "reading stopped, the rest is lost: ZeroDivisionError: odd bytes"
     assert good.id == "good"
 
 

@@ -130,7 +130,7 @@ def test_a_file_that_is_no_crawl_is_one_reject(tmp_path):
     (packed,) = read_bytes(tmp_path, b"something else\n" * 100_000)
 
     assert refused.reason == "the record is damaged: no WARC record begins here"
-    assert packed.reason == "the record is damaged: something that is no gzip data is among it"
+    assert packed.reason == "the record is damaged: there is other data between the gzip members"
 
 
 @pytest.mark.parametrize("junk", [b"junk", b"\x1f\x8b\x08junk" * 99])

@@ -42,8 +42,7 @@ def _read(source: Source, options: InputOptions, progress: Progress, delimiter: 
     if isinstance(stream, str):
         yield Reject(Place(source.name, 0), stream, b"")
         return
-    # The limit is the csv module's only one and global; it is never lowered, so other readers
-    # in the process merely accept longer fields.
+    # The csv module has one global limit. It is never lowered, so other readers of the process only accept more.
     csv.field_size_limit(max(csv.field_size_limit(), options.record_bytes))
     lines = _Lines(source, stream, options)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -117,7 +116,7 @@ class _Lines:
         self._pieces, self._held, self.fault = [], 0, None
 
     def said(self, error: csv.Error) -> str:
-        """Say what is wrong with a row, without advice to programmers."""
+        """Describe an error without the csv module's advice to programmers."""
         text = str(error)
         if "unexpected end of data" in text:
             return f"a quote is not closed, so that the row takes all lines to the last, {len(self._pieces):,} in all"
@@ -138,8 +137,8 @@ class _Lines:
         self._pieces.append(line)
         self._held += len(line) + 1
         if self._held > self._limit + 1:
-            fault = fault or (
-                f"the row is longer than {self._limit:,} bytes; perhaps a quote is not closed, else {RAISE}"
+            fault = (
+                fault or f"the row is longer than {self._limit:,} bytes; perhaps a quote is not closed, else {RAISE}"
             )
         if fault is not None:
             self.fault = fault

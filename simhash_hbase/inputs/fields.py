@@ -1,4 +1,4 @@
-"""From the fields of one record to a document, or to the reason why not."""
+"""From the fields of one record to a document, or to the reason for refusing it."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ _SHOWN_CHARACTERS = 40
 
 
 class Builder:
-    """Makes documents of records by the options; every reader with named fields uses it."""
+    """Makes documents of records with named fields, for every reader of such."""
 
     def __init__(self, options: InputOptions, *, advise: bool = False) -> None:
         self._options = options
@@ -42,7 +42,7 @@ class Builder:
         """Return the document of a record."""
         known = None
         try:
-            document_id = known = self._id_of(record, place)
+            known = self._id_of(record, place)
             value = record.get(self._source, _MISSING)
             if value is _MISSING:
                 return Reject(place, self._missing(record), raw, known)
@@ -57,8 +57,7 @@ class Builder:
             metadata = self._metadata_of(record) if self._metadata else None
         except (InvalidInput, InvalidArgument) as error:
             return Reject(place, str(error), raw, known)
-        kept = raw if self._keep_raw else None
-        return Document(document_id, text, simhash, features, metadata, place, kept)
+        return Document(known, text, simhash, features, metadata, place, raw if self._keep_raw else None)
 
     def _missing(self, record: Mapping[str, object]) -> str:
         advice, self._advice = self._advice, None
@@ -94,7 +93,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def name_the_field(options: InputOptions) -> str:
-    """Tell a user of the command line how to name the field that the fingerprint comes from."""
+    """Name the option for the field that the fingerprint comes from."""
     name = "text" if options.source_field == options.text_field else "simhash" if options.simhash_field else "features"
     return f"name the right one with --{name}-field"
 
@@ -162,7 +161,7 @@ def _feature(pair: object) -> Feature:
 
 
 def _shown(value: object) -> str:
-    """Name the type, and a number itself: tables make 1.0 of the id 1 where another row has none."""
+    """Name the type, and a number itself: tables turn the id 1 into 1.0 where another row has none."""
     return f"the number {value!r}" if isinstance(value, float) else _json_type(value)
 
 

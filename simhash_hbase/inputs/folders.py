@@ -1,4 +1,4 @@
-"""One file that is read, and the files below a folder, what cannot be read among them."""
+"""A file to read, and the files below a folder, including unreadable ones."""
 
 import os
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Source:
     in_folder: bool = False
     """Whether a folder was named, not the file."""
     fault: str | None = None
-    """Why it cannot be read, where that is known before it is opened."""
+    """Why it cannot be read, if that is known before it is opened."""
 
     @property
     def has_name(self) -> bool:

@@ -1,4 +1,4 @@
-"""The beginnings of the sources: what a file of some of their records needs at its own."""
+"""The beginnings of the sources, which a file of some of their records repeats."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LINES = frozenset({"jsonl", "csv", "tsv", "text"})
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What is known of a file before its records are read."""
+    """A file before its records are read."""
 
     name: str
     """As in the places of its records."""

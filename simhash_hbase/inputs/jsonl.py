@@ -25,8 +25,7 @@ _NOT_LINES = (
 def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
     """Read JSON lines.
 
-    A line is decoded whole, not only the fields that are asked for: this costs a fifth of the
-    speed, and a line that is accepted is one that any other program can read, too.
+    A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
     """
     stream = open_stream(source, options, progress)
     if isinstance(stream, str):
@@ -73,7 +72,7 @@ class _Decoder:
             return "the line is nested too deeply"
 
     def _undecodable(self, line: bytes, error: UnicodeError) -> str:
-        """Decode the line as a whole: msgspec counts from the beginning of the string."""
+        """Find the position in the line: msgspec counts from the beginning of the string."""
         try:
             line.decode(self._codec)
         except UnicodeError as found:
@@ -91,7 +90,7 @@ class _Decoder:
 
 
 def _with_character(text: str, line: str) -> str:
-    """Write the position, which msgspec counts from 0 in bytes of UTF-8, as an editor shows it in any encoding."""
+    """Convert the position from msgspec's bytes of UTF-8 to an editor's characters."""
     found = _POSITION.search(text)
     if found is None:
         return text
@@ -100,7 +99,7 @@ def _with_character(text: str, line: str) -> str:
 
 
 def _python_reads(line: str) -> bool:
-    """Tell what JSON does not forbid in form from what is broken: Python's reader takes more."""
+    """Tell values that msgspec refuses from broken JSON: Python's reader accepts more."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):

@@ -8,9 +8,9 @@ from simhash_hbase.inputs.encodings import AUTO, checked_codec
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 """Names that ``InputOptions.format`` takes."""
 DOCUMENT_BYTES = 8 << 20
-"""A text that is longer is refused unless told otherwise: the longest novels of the West have 4 to 7 MB."""
+"""The default limit of a text: the longest Western novels have 4 to 7 MB."""
 RAISE = "--max-document-bytes raises the limit"
-"""What to do about a document that is too long, for users of the command line."""
+"""Advice about a document that is too long."""
 _RECORD = 4
 
 
@@ -40,7 +40,7 @@ class InputOptions:
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
     stdin: str | None = None
-    """A file to read wherever ``"-"`` is named, for a caller who has copied standard input to read it twice."""
+    """A file to read in place of ``"-"``, for a caller that has copied standard input to read it twice."""
     keep_raw: bool = False
     """Whether documents carry the input's own bytes."""
     max_document_bytes: int = DOCUMENT_BYTES

@@ -12,7 +12,7 @@ from simhash_hbase.inputs.sources import expand
 from simhash_hbase.inputs.stream.streams import Progress
 
 _SHOWN = 200
-"""Characters of what a library says."""
+"""Most characters of a library's message."""
 
 
 def read(
@@ -36,7 +36,7 @@ def read(
 def scan(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Scanned]:
-    """Read documents, of pages only their bytes: for callers that extract few of them, or in other processes."""
+    """Read documents, but only the bytes of pages: for callers that extract few, or in other processes."""
     options = options or InputOptions()
     paths = expand(sources)
     for name in _formats(paths, options):
@@ -80,7 +80,7 @@ def _scan_one(source: Source, options: InputOptions, progress: Progress) -> Iter
 
 
 def _guarded(records: Iterator[Scanned], source: Source) -> Iterator[Scanned]:
-    """Yield the records; whatever a library makes of damage that nobody thought of costs the rest of its file only."""
+    """Yield the records; an unforeseen error of a library costs only the rest of its file."""
     last = 0
     try:
         for record in records:
@@ -91,4 +91,4 @@ def _guarded(records: Iterator[Scanned], source: Source) -> Iterator[Scanned]:
     except Exception as error:
         where = f" after record {last}" if last else ""
         what = " ".join(f"{type(error).__name__}: {error}".split())[:_SHOWN]
-        yield Reject(Place(source.name, 0), f"reading stopped{where}, what follows is lost: {what}", b"", source.id)
+        yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)

@@ -1,4 +1,4 @@
-"""What a reader yields: a document, a page to be made one, or a record that was refused, each with its place."""
+"""What a reader yields: a document, a page, or a refused record, each with its place."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -54,14 +54,14 @@ class Reject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page as it was saved or served: its text is extracted by `extract`, which costs far more than reading it."""
+    """A page as saved or served; `extract` makes a document of it, which costs far more than reading."""
 
     id: str
     """The path of its file, or its URL."""
     content: bytes
-    """The page, in the encoding that it may declare itself."""
+    """The undecoded page."""
     options: InputOptions
-    """The encoding to fall back on, the metadata to keep."""
+    """Has the fallback encoding and the metadata to keep."""
     place: Place
     """Where the record starts."""
     raw: bytes | None
@@ -69,9 +69,9 @@ class Page:
     html: bool = True
     """Whether it is HTML; else plain text."""
     content_type: str | None = None
-    """What the server said of it, such as ``text/html; charset=big5``."""
+    """The server's header, such as ``text/html; charset=big5``."""
     metadata: dict[str, str] = field(default_factory=dict)
-    """What is known of it besides title and URL."""
+    """More than its title and URL."""
 
 
 Record = Document | Reject

@@ -1,4 +1,4 @@
-"""What the caller named: checked, patterns expanded, listed."""
+"""The sources that the caller names: checked, patterns expanded, listed."""
 
 import glob
 import os
@@ -63,7 +63,7 @@ def total_bytes(named: Sequence[str]) -> int | None:
 
 
 def _status(path: str) -> os.stat_result | None:
-    """Return what the system knows of a file; None of one that reading will refuse."""
+    """Return the status of a file; None for one that reading will refuse."""
     try:
         return os.stat(path)
     except OSError:

@@ -12,13 +12,12 @@ from simhash_hbase.inputs.fields import listed
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.http.keys import Keyring
 from simhash_hbase.service.http.middleware import VOUCH
-from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.service.http.problems import Problem, busy
 from simhash_hbase.service.http.trail import Trail
 
 UNAUTHORIZED = 401
 FORBIDDEN = 403
 UNPROCESSABLE = 422
-BUSY = 503
 
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="key", description="Made by `simhash-hbase key`, as `Authorization: Bearer KEY`."
@@ -27,7 +26,7 @@ _Given = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether nobody outside of this machine can reach an address."""
+    """Tell whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
@@ -87,13 +86,13 @@ def _vouch(request: Request, *, is_known: bool) -> None:
 
 
 def _take_place(request: Request, service: Service, scope: str) -> None:
-    """Let a request in, if there is room; whoever operates a busy service needs its metrics most."""
+    """Let a request in if there is room; a busy service still gives its metrics."""
     trail: Trail = request.state.trail
     if scope == "metrics":
         return
     if not service.places.take(trail.payer):
         service.metrics.turned_away.inc()
-        raise Problem(BUSY, "too_many_requests", "too many requests are under way", retryable=True)
+        raise busy("too_many_requests", "too many requests are under way")
     service.metrics.under_way.inc()
     trail.slot.callback(_give_back, service, trail.payer)
 

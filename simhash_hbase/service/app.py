@@ -1,4 +1,4 @@
-"""The application: routes, what surrounds them, and what starts and ends with it."""
+"""The application: routes, middleware, start and end."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ from simhash_hbase.service.schemas import schemas
 THREADS = 16
 UNPROCESSABLE = 422
 _CODES = {404: "not_found", 405: "method_not_allowed"}
-# With no keys, whoever can make this machine's browser open a page could make it ask the service under another name.
+# Without keys, a web page could otherwise reach the service through this machine's browser, under a name of its own.
 _LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
 
@@ -64,7 +64,7 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
 
 
 def _describe(app: FastAPI) -> dict[str, Any]:
-    """Make the OpenAPI description: the framework's, with the forms that it does not know."""
+    """Make the OpenAPI description: the framework's, with the schemas of bodies and answers."""
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         made.setdefault("components", {})["schemas"] = schemas()

@@ -4,10 +4,9 @@ from typing import Protocol
 
 
 class Connection(Protocol):
-    """What has to be known of a connection."""
+    """A connection as `Connections` needs it."""
 
     address: str
-    """Of the client."""
 
     @property
     def is_idle(self) -> bool:
@@ -20,9 +19,9 @@ class Connection(Protocol):
 class Connections:
     """All connections of a server.
 
-    A client is a stranger on a connection until it has presented a key there. When a further connection arrives at a
-    full server, the oldest stranger goes, of the address that has most of them: whoever opens connections to keep
-    others out pushes out its own. Where all have presented a key, one that waits for its next request goes.
+    A client is a stranger on a connection until it has presented a key there. A full server drops the oldest stranger
+    of the address that has most of them for each newcomer: whoever opens connections to keep others out loses its own.
+    Where all have presented a key, the server drops one that waits for its next request.
     """
 
     def __init__(self, most: int) -> None:
@@ -33,7 +32,7 @@ class Connections:
         self._known: dict[str, dict[Connection, None]] = {}
 
     def admit(self, newcomer: Connection) -> bool:
-        """Take a connection in; tell whether there was room, or some could be made."""
+        """Take a connection in; return whether there was room, or some could be made."""
         if self._count >= self._most and not self._make_room():
             return False
         self._strangers.setdefault(newcomer.address, {})[newcomer] = None
@@ -41,7 +40,7 @@ class Connections:
         return True
 
     def vouch(self, connection: Connection, is_known: bool) -> None:
-        """Say whether a connection's client has just presented a key."""
+        """Note whether a connection's client has just presented a key."""
         if self._discard(connection):
             (self._known if is_known else self._strangers).setdefault(connection.address, {})[connection] = None
             self._count += 1

@@ -13,13 +13,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.index.index import Index
 from simhash_hbase.service.connections import Connections
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.http.keys import LOOK_S, Keyring
 from simhash_hbase.service.http.logs import logger
 from simhash_hbase.service.http.metrics import Metrics
-from simhash_hbase.service.http.problems import Problem, of_error
+from simhash_hbase.service.http.problems import Problem, busy, of_error
 from simhash_hbase.service.http.trail import Trail
 from simhash_hbase.service.intake import Turns
 from simhash_hbase.service.items import Item, decode
@@ -37,20 +36,20 @@ NDJSON = "application/x-ndjson"
 CONNECTIONS = 768
 _NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
 
-TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA, BUSY = 408, 413, 415, 503
+TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA, SERVER_ERRORS = 408, 413, 415, 500
 
 
 @dataclass(kw_only=True)
 class Service:
-    """One index and what its clients may ask of it; `create_app` puts it into ``app.state.service``."""
+    """One index and its clients' limits; `create_app` puts it into ``app.state.service``."""
 
     engine: Engine
     limits: Limits
     metrics: Metrics
     keys: Keyring | None
-    """None: everybody may do everything."""
+    """None allows everybody everything."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the service is to end: streams end behind a document then."""
+    """Set when the service is to end: streams then end after a document."""
     end_by: float | None = None
     """By `time.monotonic`, when it must have ended; None: when all is finished."""
     connections: Connections = field(default_factory=lambda: Connections(CONNECTIONS))
@@ -58,9 +57,8 @@ class Service:
 
     def __post_init__(self) -> None:
         self.places = Shares(self.limits.requests)
-        """Of requests under way."""
+        # Bytes of large bodies and lines.
         self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))
-        """Of large bodies and lines."""
 
     async def respond(self, request: Request, operation: Operation, *, one: bool = True) -> Response:
         """Answer a body: JSON at once, lines of JSON as they come."""
@@ -86,13 +84,12 @@ class Service:
                 return await self._body(request)
         except TimeoutError as error:
             if request.state.trail.waits:
-                raise Problem(BUSY, "too_many_bytes", "too many large bodies are under way", retryable=True) from error
+                raise busy("too_many_bytes", "too many large bodies are under way") from error
             raise Problem(TIMEOUT, "request_timeout", "the body did not arrive in time") from error
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
-        record = self.engine.run(lambda index: run_one(index, operation, item))
-        return await self._answered(request, operation, record)
+        return await self._answered(request, operation, self.engine.run(lambda index: run_one(index, operation, item)))
 
     async def _answered(self, request: Request, operation: Operation, work: Awaitable[Record]) -> Response:
         trail: Trail = request.state.trail
@@ -107,7 +104,7 @@ class Service:
         return Response(msgspec.json.encode(record), media_type=JSON)
 
     async def _record_apart(self, request: Request, operation: Operation, body: bytes) -> Record:
-        """Do one thing with a large document, which is decoded and analysed where nobody else waits for it."""
+        """Decode and analyse a large document in a process of its own, then ask the index."""
         payer = request.state.trail.payer
         name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, operation.wanted())
         if analysed is None:
@@ -115,13 +112,9 @@ class Service:
         return await self.engine.run(lambda index: run_analysed(index, operation, analysed))
 
     async def apart(self, request: Request, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function with the analysis in a process where nobody else waits for it; see `outcome`."""
+        """Call a function with the analysis in a process of its own; see `outcome`."""
         payer = request.state.trail.payer
         return await self.outcome(request, self.engine.apart(payer, self.limits.work_s, function, *arguments))
-
-    async def call(self, request: Request, work: Callable[[Index], T]) -> T:
-        """Call a function with the index in a thread, within the time that a request may take; see `outcome`."""
-        return await self.outcome(request, self.engine.run(work))
 
     async def outcome(self, request: Request, work: Awaitable[T]) -> T:
         """Wait for work of the engine, within the time that a request may take."""
@@ -131,16 +124,17 @@ class Service:
                 return await work
         except SimhashError as error:
             problem = of_error(error)
-            if problem.status >= BUSY - 3:
+            if problem.status >= SERVER_ERRORS:
                 logger.warning("store failed", extra=trail.extra(reason=error.sentence))
             raise problem from error
         except TimeoutError as error:
-            late = "this took too long; what was to be written may have taken effect"
-            raise Problem(BUSY, "timeout", late, retryable=True) from error
+            raise busy("timeout", "timed out; the write may still have been applied") from error
 
     async def _body(self, request: Request) -> bytes:
         most = self.limits.body_bytes
-        too_large = Problem(TOO_LARGE, "body_too_large", f"a body has {most} bytes at most; more documents go as lines")
+        too_large = Problem(
+            TOO_LARGE, "body_too_large", f"a body has at most {most} bytes; send many documents as lines"
+        )
         declared = request.headers.get("content-length", "0")
         expected = int(declared) if declared.isdigit() else 0
         if expected > most:
@@ -173,15 +167,17 @@ def _media(request: Request) -> str:
 
 def _check_plain(request: Request) -> None:
     if request.headers.get("content-encoding", "identity") != "identity":
-        raise Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", "a compressed body is not read: send it plain")
+        raise Problem(
+            UNSUPPORTED_MEDIA, "unsupported_media_type", "compressed bodies are not read: send it uncompressed"
+        )
 
 
 def _other_media(wanted: str) -> Problem:
-    return Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", f"the content type is to be {wanted}")
+    return Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", f"the content type must be {wanted}")
 
 
 async def _stop(stopping: asyncio.Event, trail: Trail) -> End:
-    """Wait for what ends a stream before its client does."""
+    """Wait for the service, or the key's removal, to end a stream."""
     while trail.is_allowed():
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_S):
@@ -191,7 +187,7 @@ async def _stop(stopping: asyncio.Event, trail: Trail) -> End:
 
 
 class _StreamResponse(Response):
-    """Answers lines while they are read; the framework's own would read the body itself, waiting for its end."""
+    """Answers lines while they are read; the framework's own response would read the whole body first."""
 
     def __init__(self, service: Service, operation: Operation, trail: Trail) -> None:
         super().__init__(media_type=NDJSON)

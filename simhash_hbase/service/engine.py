@@ -38,7 +38,7 @@ class Engine:
         self.index = index
         self._workers = workers
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="index")
-        # Its own thread: it must tell that the store is gone also when all others wait for it.
+        # A thread of its own: the probe must report a lost store even while all other threads wait for it.
         self._probes = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self._probe: Future[object] | None = None
         self._stats: Future[Stats] | None = None
@@ -54,21 +54,21 @@ class Engine:
         self._long_threads = ThreadPoolExecutor(LONG_WORKERS, thread_name_prefix="long")
 
     async def start(self) -> None:
-        """Load dictionaries and start the processes, so that the first request does not wait for them."""
+        """Load dictionaries and start processes before the first request."""
         await self.run(lambda index: index.analysis)
         if self.index.profile.analyzer != "weighted":
             await self.run(lambda index: work(index.analysis, *WARM_UP))
             await asyncio.gather(*(self.analyse(WARM_UP) for _ in range(self._workers)))
 
     async def run(self, call: Callable[[Index], T]) -> T:
-        """Call a function with the index in a thread; when the caller is cancelled, one that has begun goes on."""
+        """Call a function with the index in a thread; a call that has begun goes on when its caller is cancelled."""
         return await asyncio.wrap_future(self._begin(self._threads, call, self.index))
 
     async def stats(self) -> Stats:
-        """Count documents, rows and bytes; who asks while a count is under way gets that one's, made once for all."""
+        """Count documents, rows and bytes; callers during a count share its result."""
         if self._stats is None or self._stats.done():
-            self._stats = self._begin(self._threads, _stats, self.index)
-        # Whoever gives up waiting does not end the count for the others.
+            self._stats = self._begin(self._threads, Index.stats, self.index)
+        # A caller that gives up must not end the count for the others.
         return await asyncio.shield(asyncio.wrap_future(self._stats))
 
     async def analyse(self, what: Payload) -> Analysed:
@@ -81,7 +81,7 @@ class Engine:
             return await self._analyse_there(what)
 
     async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function with the analysis in a process where nobody else waits for it."""
+        """Call a function with the analysis in one of the processes for long work."""
         ticket = self._long_shares.ask(client)
         try:
             await ticket.served.wait()
@@ -93,7 +93,7 @@ class Engine:
             raise
 
         def end(done: "asyncio.Future[T]") -> None:
-            # Also what nobody waits for any more ends, and is read, before the next one begins.
+            # A call that nobody waits for any more also ends, and its result is read, before the next one begins.
             _ = done.cancelled() or done.exception()
             self._free.append(worker)
             ticket.close()
@@ -108,18 +108,18 @@ class Engine:
         answer = asyncio.ensure_future(asyncio.wrap_future(self._probe))
         done, _ = await asyncio.wait({answer}, timeout=PROBE_S)
         if not done:
-            # It goes on, and the next probe waits for it, too; what it says in the end is read, and left.
+            # The probe goes on, and the next one waits for it, too; its result is read and ignored.
             answer.add_done_callback(lambda late: late.cancelled() or late.exception())
             raise StoreUnavailable(f"the store has not answered for {PROBE_S:g} s")
         answer.result()
 
     @property
     def under_way(self) -> int:
-        """How many calls of the index have begun and not ended."""
+        """The calls of the index that have begun and not ended."""
         return len(self._calls)
 
     def close(self, until: float | None = None) -> None:
-        """Wait for what was begun, and end threads and processes; it may be called again."""
+        """Wait for calls that have begun, and end threads and processes; may be called again."""
         for pool in (self._threads, self._probes, self._analysing, self._long_threads):
             pool.shutdown(wait=False, cancel_futures=True)
         for worker in self._long:
@@ -143,11 +143,7 @@ class Engine:
         return await asyncio.wrap_future(self._pool.submit(work, *what))
 
     def _analyse_here(self, what: Payload) -> Analysed:
-        # Not the index's own: the threads that look at one document would wait for whole batches.
+        # Not the index's own analysis: threads with one document would wait for whole batches.
         if self._analysis is None:
             self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
         return work(self._analysis, *what)
-
-
-def _stats(index: Index) -> Stats:
-    return index.stats()

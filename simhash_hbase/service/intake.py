@@ -1,4 +1,4 @@
-"""What arrives on a connection, handed on in stretches that take little time.
+"""Received bytes, passed to the parser in stretches that take little time.
 
 The HTTP parser takes tens of microseconds for each chunk of a body, however small: 256 KB in chunks of one byte, which
 one read of a socket brings, would keep the event loop busy for seconds.
@@ -16,7 +16,7 @@ STRETCH_BYTES = 64 << 10
 
 
 class Turns:
-    """Lets connections that wait go on one after the other: one stretch in each round of the event loop."""
+    """Lets waiting connections pass on one stretch in each round of the event loop, in turn."""
 
     def __init__(self) -> None:
         self._waiting: deque[Intake] = deque()
@@ -24,7 +24,7 @@ class Turns:
         self._is_scheduled = False
 
     def grants(self, lines: int) -> bool:
-        """Tell whether a stretch may be handed on at once in this round."""
+        """Tell whether a stretch may be passed on at once in this round."""
         if self._waiting or lines > self._lines_left:
             return False
         self._lines_left -= lines
@@ -32,7 +32,7 @@ class Turns:
         return True
 
     def add(self, intake: "Intake") -> None:
-        """Have a connection go on when its turn has come."""
+        """Queue a connection."""
         self._waiting.append(intake)
         self._schedule()
 
@@ -51,7 +51,7 @@ class Turns:
 
 
 class Intake(FlowControl):
-    """The flow control of a connection, which keeps what the parser has not got yet."""
+    """The flow control of a connection, which holds the bytes that the parser has not got yet."""
 
     def __init__(self, transport: asyncio.Transport, turns: Turns, feed: Callable[[bytes], None]) -> None:
         super().__init__(transport)
@@ -61,7 +61,7 @@ class Intake(FlowControl):
         self._is_waiting = False
 
     def take(self, data: bytes) -> None:
-        """Hand on what has arrived, at once where it is little."""
+        """Pass on what has arrived, at once where it is little."""
         if not self._rest and len(data) <= STRETCH_BYTES and self._turns.grants(data.count(LINE_END)):
             self._feed(data)
             return
@@ -70,13 +70,13 @@ class Intake(FlowControl):
         self._wait()
 
     def resume_reading(self) -> None:
-        """Read on; what is kept goes first."""
+        """Continue reading; held bytes go first."""
         if self.read_paused:
             self.read_paused = False
             self._go_on_later()
 
     def go_on(self) -> None:
-        """Hand on one stretch."""
+        """Pass on one stretch."""
         self._is_waiting = False
         if self.read_paused or self._transport.is_closing():
             return
@@ -98,7 +98,7 @@ class Intake(FlowControl):
 
 
 def _split(data: bytes) -> tuple[bytes, bytes]:
-    """Cut behind so many line ends, or bytes, as go on at a time."""
+    """Cut after as many line ends, or bytes, as make one stretch."""
     at = 0
     for _ in range(STRETCH_LINES):
         found = data.find(LINE_END, at, STRETCH_BYTES)

@@ -11,7 +11,7 @@ from simhash_hbase.inputs.fields import Builder, listed
 from simhash_hbase.service.http.problems import Problem
 
 Item = Document | str
-"""What is worked on: a document that has a text, features or a fingerprint; or the id of a stored one."""
+"""A document with a text, features or a fingerprint; or the id of a stored one."""
 
 MALFORMED = 400
 UNPROCESSABLE = 422
@@ -35,17 +35,17 @@ def decode(raw: bytes) -> dict[str, object]:
         detail = "a JSON object is wanted" if str(error).startswith("Expected") else _shown(error)
         raise Problem(UNPROCESSABLE, "invalid_document", detail) from error
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise Problem(MALFORMED, "malformed_json", f"this is not JSON: {_shown(error)}") from error
+        raise Problem(MALFORMED, "malformed_json", f"the body or line is not JSON: {_shown(error)}") from error
     except RecursionError as error:
-        raise Problem(MALFORMED, "malformed_json", "this is nested too deeply") from error
+        raise Problem(MALFORMED, "malformed_json", "the JSON is nested too deeply") from error
 
 
 def document_or_id(value: dict[str, object], documents: bool, ids: bool, needs_id: bool) -> Item:
-    """Make what is worked on."""
+    """Make the document, or the id, of a JSON object."""
     check_fields(value, _DOCUMENT_FIELDS if documents else ("id",))
     contents = [name for name in _BUILDERS if name in value] if documents else []
     if len(contents) > 1:
-        raise _invalid(f"of {_CONTENTS} one is wanted, not {' and '.join(contents)}")
+        raise _invalid(f"give one of {_CONTENTS}, not {' and '.join(contents)}")
     if not contents:
         if not ids:
             raise _invalid(f"one of the fields {_CONTENTS} is missing")
@@ -88,5 +88,5 @@ def _invalid(detail: str) -> Problem:
 
 
 def _shown(error: Exception) -> str:
-    """Say what is wrong; the text of a decoding error would quote the bytes."""
+    """Describe an error; the text of a UnicodeError would quote the bytes."""
     return str(error) if isinstance(error, msgspec.DecodeError) else "it is not UTF-8"

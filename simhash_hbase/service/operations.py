@@ -1,4 +1,4 @@
-"""What a client can ask for a document or an id: the one place that calls the index."""
+"""The operations on documents and ids: the one place that calls the index."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from simhash_hbase.service.http.problems import Problem, of_error
 from simhash_hbase.service.items import Item, decode, document_or_id
 
 Record = dict[str, object] | Problem
-"""What a document or an id is answered with."""
+"""The answer to a document or an id."""
 
 MISSING = 404
 # Answers to queries can be long, and all of a batch are in memory at a time.
 QUERIES = 256
-# A claim must be able to outwait a writer that has crashed, also when its own client does not.
+# A claim must outwait a crashed writer even after its own client has gone.
 LEASES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What is done with documents, with ids, or with either; lists in, lists of the same length out."""
+    """A function of documents, of ids, or of either; lists in, lists of the same length out."""
 
     name: str
     """As metrics call it."""
@@ -36,25 +36,25 @@ class Operation:
     needs_id: bool = True
     """Whether a document must have an id."""
     batch: int = BATCH_DOCUMENTS
-    """Of a stream, so many at a time."""
+    """Most documents of a stream at a time."""
     outcome: Callable[[dict[str, object]], str]
-    """What became of it, as metrics call it."""
+    """Names what became of a document, for the metrics."""
 
     def item(self, value: dict[str, object]) -> Item:
-        """Make what is worked on of a JSON object; see `document_or_id`."""
+        """Make the document or id of a JSON object."""
         return document_or_id(value, *self.wanted())
 
     def wanted(self) -> tuple[bool, bool, bool]:
-        """Say what `document_or_id` is to make, for another process: documents, ids, with an id each."""
+        """Return the arguments of `document_or_id`, for another process: documents, ids, needs_id."""
         return self.on_entries is not None, self.on_ids is not None, self.needs_id
 
     def outcome_of(self, record: Record) -> str:
-        """Say what became of a document or an id, refused ones by the code of their error."""
+        """Name what became of a document or an id; of refused ones, the code of the error."""
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
 
 def run_one(index: Index, operation: Operation, item: Item) -> Record:
-    """Do one thing, in this thread."""
+    """Run an operation in this thread."""
     if isinstance(item, str):
         if operation.on_ids is None:
             raise TypeError(f"{operation.name} takes documents")
@@ -65,13 +65,13 @@ def run_one(index: Index, operation: Operation, item: Item) -> Record:
 
 
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: tuple[bool, bool, bool]) -> tuple[str, Analysed | None]:
-    """Decode and analyse one JSON object, in a process where nobody else waits for it."""
+    """Decode and analyse one JSON object."""
     item = document_or_id(decode(raw), *wanted)
     return (item, None) if isinstance(item, str) else (item.id, work(analysis, *payload([item])))
 
 
 def run_analysed(index: Index, operation: Operation, analysed: Analysed) -> Record:
-    """Do one thing with a document that was analysed before."""
+    """Run an operation on an analysed document."""
     if operation.on_entries is None:
         raise TypeError(f"{operation.name} takes ids")
     for reason in analysed.refused.values():

@@ -225,17 +225,17 @@ def schemas() -> dict[str, Schema]:
 _PROBLEMS = {
     400: "The body is not JSON.",
     401: "A key is needed, or this one is not known.",
-    403: "The key has not the scope.",
+    403: "The key does not have the scope.",
     404: "The index does not hold a document of this id.",
     408: "The body did not arrive in time.",
     409: "Other writers kept winning; claim again.",
     413: "The body is too large.",
     415: "The body is of another content type.",
-    422: "The document, or a parameter, is not as it should be.",
-    500: "Something went wrong.",
+    422: "The document, or a parameter, is invalid.",
+    500: "An unforeseen error.",
     501: "This store cannot do that.",
-    503: "The store, or the service, has no time or does not answer; Retry-After says when to try again.",
-    507: "There is no room left where the store keeps its data.",
+    503: "The service is busy, or the store does not answer; Retry-After says when to retry.",
+    507: "No space is left where the store keeps its data.",
 }
 _ALWAYS = (401, 403, 500, 501, 503)
 _OF_BODIES = (400, 408, 413, 415, 422, 507)

@@ -27,7 +27,7 @@ SWITCH_S = 0.001
 
 
 def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
-    """Open the socket, which must not be reachable from outside when no keys are asked for."""
+    """Open the socket; without keys it must not be reachable from outside."""
     if not has_keys and not is_loopback(host):
         raise InvalidArgument(f"without keys the service is for this machine alone: --host 127.0.0.1, not {host}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -43,7 +43,7 @@ def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
 def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:
     """Serve until SIGTERM or SIGINT; then finish what was accepted."""
     service: Service = app.state.service
-    # The event loop waits for so long at most for each thread that works on a request, 5 ms by default.
+    # The event loop waits at most so long for each thread that works on a request; the default is 5 ms.
     sys.setswitchinterval(SWITCH_S)
     config = uvicorn.Config(
         app,
@@ -65,7 +65,7 @@ def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:
 
 
 class _Server(uvicorn.Server):
-    """Ends with exit code 0 when told to, and lets streams know."""
+    """Ends streams on a signal, and the process with exit code 0."""
 
     def __init__(self, config: uvicorn.Config, service: Service, grace_s: float) -> None:
         super().__init__(config)
@@ -88,7 +88,7 @@ class _Server(uvicorn.Server):
         logger.log(WARNING if given_up else INFO, "stopped", extra={"fields": {"calls_given_up": given_up}})
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # The server's own raises the signal once more behind the end, so the process would not end with 0.
+        # uvicorn's own handler raises the signal again at the end, so the exit code would not be 0.
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
         self.should_exit = True

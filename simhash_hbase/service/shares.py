@@ -9,8 +9,7 @@ SHARE = 3 / 4
 class Shares:
     """Places, bytes or processes.
 
-    Belongs to one event loop. Those who wait are served in their order; one that waits for its own share to become
-    free holds up nobody else.
+    Belongs to one event loop. Waiting clients are served in order; one that waits for its own share holds up nobody.
     """
 
     def __init__(self, most: int) -> None:
@@ -36,14 +35,14 @@ class Shares:
         self._serve()
 
     def ask(self, client: str, amount: int = 1) -> "Ticket":
-        """Join those who wait for some; the ticket has to be closed."""
+        """Queue for some; the caller must close the ticket."""
         ticket = Ticket(self, client, amount)
         self._waiting.append(ticket)
         self._serve()
         return ticket
 
     def leave(self, ticket: "Ticket") -> None:
-        """Wait no more."""
+        """Leave the queue."""
         self._waiting.remove(ticket)
         self._serve()
 
@@ -56,7 +55,7 @@ class Shares:
                 continue
             left.append(first)
             if not self._has(first.amount) and self._may(first.client, first.amount):
-                # Else large amounts would wait for ever behind small ones.
+                # Otherwise small amounts would overtake a large one for ever.
                 break
         self._waiting.extendleft(reversed(left))
 
@@ -69,7 +68,7 @@ class Shares:
 
 
 class Ticket:
-    """What one who waits, or is served, holds."""
+    """A place in the queue, then the amount itself."""
 
     def __init__(self, shares: Shares, client: str, amount: int) -> None:
         self._shares = shares
@@ -77,10 +76,9 @@ class Ticket:
         self.client = client
         self.amount = amount
         self.served = asyncio.Event()
-        """Set when the amount is there."""
 
     def close(self) -> None:
-        """Give back what was served, or wait no more; it may be called again."""
+        """Return the amount, or leave the queue; may be called again."""
         if self._is_closed:
             return
         self._is_closed = True

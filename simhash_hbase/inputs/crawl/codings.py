@@ -1,4 +1,4 @@
-"""What HTTP did to a page on its way, undone."""
+"""HTTP's content and transfer codings, undone."""
 
 import re
 import zlib
@@ -89,7 +89,7 @@ def _brotli_blocks(decompressor: brotli.Decompressor, content: bytes) -> Iterato
 
 
 def _unless_text(content: bytes, coding: str) -> bytes:
-    """Return what has no mark of its coding if it is no coding at all."""
+    """Return a page that is not coded although its header says so."""
     if content.lstrip()[:1] == b"<":
         return content
     raise InvalidInput(f"the page's {coding} data is damaged")

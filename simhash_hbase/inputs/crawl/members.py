@@ -12,35 +12,32 @@ from simhash_hbase.inputs.stream.decompress import unzstd
 
 _WARC = re.compile(rb"WARC/\d\.\d{1,2}\r?\n")
 _ZSTD = b"\x28\xb5\x2f\xfd"
-# A header of the one method there is, without flags that nobody has defined.
+# A header with the only defined method, and without undefined flags.
 _GZIP_MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
 _HEADER_BYTES = 4
 _SNIFFED_BYTES = 16
 _GZIP_WBITS = 31
 _PROBED_BYTES = 1 << 12
 _STEP_BYTES = 1 << 16
-_JUNK = "something that is no gzip data is among it"
+_JUNK = "there is other data between the gzip members"
 _RESCUE_BYTES = 1 << 8
-# Of a longer member that is damaged, so much is searched for the next one, and what follows.
+# Most bytes of a damaged member that are searched for the next one.
 _HELD_BYTES = 32 << 20
 
 
 class Member(NamedTuple):
     """A gzip member begins."""
 
-    offset: int
-    """Byte of the file where."""
-
 
 class End(NamedTuple):
-    """The member is whole, by its checksum."""
+    """The member ends, with the right checksum."""
 
     compressed: bytes | None
-    """The member as it is in the file; None of one that was too long to be held."""
+    """The member as it is in the file; None when it is too long to be held."""
 
 
 class Damage(NamedTuple):
-    """Bytes are missing; what was given of the member before, if it has not ended, may be wrong."""
+    """Bytes are missing; the bytes of a member that has not ended may be wrong."""
 
     reason: str
 
@@ -49,7 +46,7 @@ Piece = bytes | Member | End | Damage
 
 
 def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> Iterator[Piece]:
-    """Decompress a file as it needs, whatever its name says; damage costs a gzip member."""
+    """Decompress a file by its content, whatever its name says; damage costs one gzip member."""
     chunks = iter(chunks)
     head = b""
     while len(head) < _SNIFFED_BYTES and (chunk := next(chunks, b"")):
@@ -71,7 +68,7 @@ def _until_damage(blocks: Iterable[bytes]) -> Iterator[Piece]:
 
 
 class _Gzip:
-    """Members of a gzip file; the compressed bytes of the present one are held, since its end may not be its own."""
+    """Members of a gzip file; the compressed bytes of the present one are held, since it may be damaged."""
 
     def __init__(self, chunks: Iterator[bytes], block_bytes: int) -> None:
         self._chunks = chunks
@@ -85,14 +82,14 @@ class _Gzip:
         while self._find_member():
             if self._junk:
                 yield Damage(_JUNK)
-            yield Member(self._offset)
+            yield Member()
             whole = yield from self._member()
             yield End(whole) if self._fault is None else Damage(self._fault)
         if self._junk:
             yield Damage(_JUNK)
 
     def _find_member(self) -> bool:
-        """Move to the next member that can be read; what is passed over is junk, unless it is known to be damaged."""
+        """Move to the next readable member; skipped bytes are junk, unless they belong to a damaged member."""
         known, self._fault, self._junk = self._fault is not None, None, False
         if known:
             self._drop(1)
@@ -158,7 +155,7 @@ class _Gzip:
 
 
 def _before_damage(data: bytes) -> Iterator[bytes]:
-    """Yield what a member's beginning holds before it is damaged, which zlib keeps to itself in a longer step."""
+    """Yield a member's bytes before its damage, which zlib does not return in longer steps."""
     member = zlib.decompressobj(wbits=_GZIP_WBITS)
     with suppress(zlib.error):
         while block := member.decompress(data, _RESCUE_BYTES):

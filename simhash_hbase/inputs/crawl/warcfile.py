@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Not for use here: where they cannot be imported, that is said before anything is read.
+# Imported here so that a missing package is reported before anything is read.
 import simhash_hbase.inputs.page.charset
 import simhash_hbase.inputs.page.maintext  # noqa: F401
 from simhash_hbase.errors import InvalidInput
@@ -68,7 +68,7 @@ class _Body(NamedTuple):
 
 
 def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Reject | str:
-    """Return the page of a record, or what it is instead."""
+    """Return the page of a record, or the kind of a record without a page."""
     kind = (record.headers.get_header("WARC-Type") or "without a type").lower()
     content_type = record.headers.get_header("Content-Type") or ""
     body: _Body | str | None = f"{kind} record"
@@ -77,12 +77,12 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
     elif kind in _HOLDS_CONTENT:
         body = _Body(record.block, content_type)
     if body is None:
-        return Reject(place, "the record holds no answer of HTTP", record.raw, _url(record.headers) or None)
+        return Reject(place, "the record is not an HTTP response", record.raw, _url(record.headers) or None)
     return body if isinstance(body, str) else _page_of(body, record, place, options)
 
 
 def _answer(block: bytes) -> _Body | str | None:
-    """Read what a server answered; None when that cannot be read."""
+    """Read an HTTP response; None when that is impossible."""
     status = _STATUS.match(block)
     if status is None:
         return None
@@ -106,7 +106,7 @@ def _page_of(body: _Body, record: WarcRecord, place: Place, options: InputOption
     if record.is_long:
         return Reject(place, f"the page is longer than {PAGE_BYTES} bytes", record.raw, url)
     try:
-        # Here, not in the workers: of what a page of a few KB unpacks to, they would be sent a thousand at a time.
+        # Here, not in the workers: a chunk would hold a thousand small pages, each of which may unpack to megabytes.
         content = undo(body.content, body.codings, PAGE_BYTES)
     except InvalidInput as error:
         return Reject(place, str(error), record.raw, url)

@@ -1,4 +1,4 @@
-"""Records of a WARC, whole; where one is damaged, the next one is looked for."""
+"""The records of a WARC; after a damaged one, the next one is searched."""
 
 import base64
 import hashlib
@@ -38,23 +38,23 @@ class WarcRecord(NamedTuple):
     number: int
     """From 1, of all in the file."""
     headers: StatusAndHeaders
-    """What the crawler says of it."""
+    """The WARC headers."""
     block: bytes
-    """What it holds; of one that is too long its first 64 KB."""
+    """The content; of a long record its first 64 KB."""
     raw: bytes
-    """All of it to its last blank line; as a gzip member where it is all of one; of one that is too long as much as of
-    its block."""
+    """The whole record to its last blank line, as a gzip member where it is exactly one; of a long record as much as of
+    the block."""
     is_long: bool = False
-    """Whether its block is longer than asked for."""
+    """Whether the block is longer than the limit."""
 
 
 class Broken(NamedTuple):
-    """A record that is not whole, or bytes that are none."""
+    """A damaged record, or bytes that are not a record."""
 
     number: int
     reason: str
     headers: StatusAndHeaders | None
-    """What the crawler says of it, if so much is left."""
+    """The WARC headers, if they are left."""
     raw: bytes
     """Its first 64 KB, as far as they are known."""
 
@@ -67,7 +67,7 @@ def head_of(head: bytes) -> StatusAndHeaders:
 def warc_records(pieces: Iterable[Piece], max_bytes: int) -> Iterator[WarcRecord | Broken]:
     """Split a crawler's file into records.
 
-    warcio and FastWARC read the same records, but both end at the first damage, or go on with what the damage left.
+    warcio and FastWARC read the same records, but both stop at the first damage, or return damaged records as whole.
     """
     splitter = _Splitter(Window(pieces), max_bytes)
     while (found := splitter.next()) is not None:
@@ -75,7 +75,7 @@ def warc_records(pieces: Iterable[Piece], max_bytes: int) -> Iterator[WarcRecord
 
 
 class _Wrong(Exception):
-    """The bytes are there, but are no record."""
+    """The bytes are not a record."""
 
     def __init__(self, reason: str, start: int) -> None:
         super().__init__(reason)
@@ -111,7 +111,7 @@ class _Splitter:
         raw = bytes(self._window.bytes[:_KEPT_BYTES])
         headers = self._headers
         if headers is None and raw.startswith(_WARC):
-            # The head breaks off: what its whole lines say is still true.
+            # The head breaks off; its whole lines are still valid.
             headers = head_of(raw[: raw.rfind(b"\n") + 1] or _WARC)
         return Broken(self._number, reason, headers, raw)
 
@@ -138,7 +138,7 @@ class _Splitter:
         return WarcRecord(self._number, headers, block, raw)
 
     def _raw(self, end: int, stop: int) -> bytes:
-        """Return the record in a form that another one can follow, from a block's end to the blank lines' behind it."""
+        """Return the record in a form that another one can follow."""
         if stop - end < len(_BLANK_LINES):
             return bytes(self._window.bytes[:end]) + _BLANK_LINES
         return self._window.member(stop) or bytes(self._window.bytes[:stop])
@@ -177,7 +177,7 @@ class _Splitter:
             raise _Wrong("another record begins inside of it", head)
 
     def _stop(self, end: int, head: int) -> int:
-        """Return where the blank lines behind the block end: there are two, or a record or nothing follows."""
+        """Return where the blank lines after the block end: there are two, or a record or nothing follows."""
         window = self._window
         stop = end
         while window.goes_on(stop) and window.bytes[stop] in b"\r\n":
@@ -189,7 +189,7 @@ class _Splitter:
         return stop
 
     def _long(self, head: int, end: int) -> WarcRecord:
-        """Drop a record that is too long to be held, unless its length is so only by damage."""
+        """Drop a record that is too long to be held; if another one begins inside it, its length is damaged."""
         window = self._window
         window.has(min(head + _KEPT_BYTES, end))
         beginning = bytes(window.bytes[: min(head + _KEPT_BYTES, end)])
@@ -206,7 +206,7 @@ class _Splitter:
         return WarcRecord(self._number, self._headers, beginning[head:], beginning, is_long=True)
 
     def _find_start(self, start: int) -> str | None:
-        """Move to the next beginning of a record, or to the end; return what damage was met before another member."""
+        """Move to the next beginning of a record, or to the end; return the damage met before another member."""
         window = self._window
         window.members = [place for place in window.members if place >= start]
         cause = None
@@ -233,7 +233,7 @@ class _Splitter:
 
 
 def _differs(block: bytes, digest: str | None) -> bool:
-    """Tell whether a digest such as ``sha1:2Z6X…`` is another one's; one of an unknown kind is not."""
+    """Tell whether a digest such as ``sha1:2Z6X…`` contradicts a block; an unknown kind does not."""
     name, _, value = (digest or "").partition(":")
     if name.lower() not in _DIGESTS or not value:
         return False

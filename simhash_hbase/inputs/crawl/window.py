@@ -1,4 +1,4 @@
-"""A part of a file that is read on as it is looked at, with the places where its gzip members begin and end."""
+"""A part of a file that is read on as needed, and where its gzip members begin and end."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from simhash_hbase.inputs.crawl.members import Damage, End, Member, Piece
 
 
 class Lost(Exception):
-    """Bytes are missing; none of those before them belong to what follows."""
+    """Bytes are missing; nothing before them belongs to what follows."""
 
 
 class _Whole(NamedTuple):
@@ -23,7 +23,7 @@ class _Whole(NamedTuple):
 class Window:
     """Bytes from some place of a file on.
 
-    Whatever reads on raises `Lost` where bytes are missing; what is in the window then is no use any more: `clear` it.
+    Reading raises `Lost` where bytes are missing; the caller then clears the window.
     """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
@@ -51,14 +51,14 @@ class Window:
         return piece is not None
 
     def has(self, count: int) -> bool:
-        """Tell whether so many bytes come, and read them."""
+        """Read until so many bytes are there; False where the file ends before."""
         while len(self.bytes) < count:
             if not self.pull():
                 return False
         return True
 
     def goes_on(self, place: int) -> bool:
-        """Tell whether a byte of the same member is there; damage behind the end of a member is not looked for."""
+        """Tell whether a byte of the same member follows, without reading beyond the member's end."""
         while all(whole.stop != place for whole in self._whole):
             if len(self.bytes) > place:
                 return True
@@ -67,7 +67,7 @@ class Window:
         return False
 
     def member(self, stop: int) -> bytes | None:
-        """Return the gzip member that is all of the first ``stop`` bytes, as it is in the file; None if none is."""
+        """Return, compressed, the gzip member that is exactly the first ``stop`` bytes, if there is one."""
         return next((whole.compressed for whole in self._whole if (whole.start, whole.stop) == (0, stop)), None)
 
     def find(self, pattern: re.Pattern[bytes], start: int, limit: int) -> re.Match[bytes] | None:
@@ -79,14 +79,14 @@ class Window:
                 return found
 
     def drop(self, count: int) -> None:
-        """Begin the window so many bytes later."""
+        """Drop the first bytes."""
         del self.bytes[:count]
         self.members = [place - count for place in self.members if place >= count]
         self._begun -= count
         self._whole = [_Whole(a - count, b - count, data) for a, b, data in self._whole if b > count]
 
     def clear(self) -> None:
-        """Begin the window with what is read next."""
+        """Drop all that has been read."""
         self.bytes.clear()
         self.members.clear()
         self._begun = 0

@@ -1,4 +1,4 @@
-"""The text of a page whose encoding the server, the page itself, or nobody declares."""
+"""Decodes a page by its server's header, its own declaration, or detection."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ except ImportError as error:
 
 
 _REPLACEMENT = "\ufffd"
-# A page that breaks off inside a character is still in its encoding; one with more faults is in another.
+# A page that breaks off inside a character has one fault; more faults mean another encoding.
 _FAULT_SHARE = 0.02
 _NUL_SHARE = 0.05
 _SAMPLE_BYTES = 64 << 10
@@ -27,7 +27,7 @@ _MARKUP = [
 
 
 def decode_page(content: bytes, content_type: str | None, encoding: str, *, html: bool = True) -> str:
-    """Decode a page as a browser does, and look again where that goes wrong.
+    """Decode a page as a browser does; detect the encoding where the result is garbled.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
 
 
 def _declared_inside(content: bytes) -> str | None:
-    """Return what a page says of itself; one that could be read so far is not in UTF-16, by the Standard in UTF-8."""
+    """Return the declared encoding; a readable declaration cannot be in UTF-16, so the standard says UTF-8."""
     label: str | None = html_body_declared_encoding(content)
     return UTF8 if label is not None and label.lower().startswith(("utf-16", "utf-32")) else label
 
@@ -63,14 +63,14 @@ def _codecs(*labels: str | None) -> Iterator[str]:
         try:
             yield checked_codec(label)
         except InvalidArgument:
-            # Python has codecs for other things than text under names that a page may well declare.
+            # Python also has codecs that do not decode text; a page may declare their names.
             continue
 
 
 def _without_markup(content: bytes) -> bytes:
     for start, stop in _MARKUP:
         kept, at = [], 0
-        # Ends at the first start without a stop: to look on from each of many would take time with their square.
+        # Ends at the first start without a stop: a search from each of many would take quadratic time.
         while (begin := start.search(content, at)) and (end := stop.search(content, begin.end())):
             kept.append(content[at : begin.start()])
             at = end.end()

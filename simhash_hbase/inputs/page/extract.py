@@ -8,7 +8,7 @@ from simhash_hbase.inputs.fields import checked_text
 from simhash_hbase.inputs.records import Document, Page, Record, Reject, Scanned
 
 PAGE_BYTES = 4 << 20
-"""A longer page is refused: its tree would take several hundred MB. Crawlers cut at 1 to 5 MB."""
+"""A longer page is refused: its tree would take several hundred MB. Crawlers cut pages at 1 to 5 MB."""
 _TITLE_CHARACTERS = 200
 _CUT = "…"
 

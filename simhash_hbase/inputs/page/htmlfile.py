@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-# Not for use here: where they cannot be imported, that is said before anything is read.
+# Imported here so that a missing package is reported before anything is read.
 import simhash_hbase.inputs.page.charset
 import simhash_hbase.inputs.page.maintext  # noqa: F401
 from simhash_hbase.inputs.folders import Source

@@ -1,4 +1,4 @@
-"""The main text of an HTML page, without the frame of its site; its title and its address."""
+"""The main text of an HTML page, without the template of its site; its title and its address."""
 
 import logging
 from copy import deepcopy
@@ -18,17 +18,17 @@ from simhash_hbase.inputs.page.pagetree import PageTree, open_layout_tables, pag
 # trafilatura takes time with the square of the paragraphs: 1 s at 19,000 elements, 7 s at 38,000. Of 1,213 real pages
 # the longest has 10,000.
 _MAX_ELEMENTS = 20_000
-# A text that is shorter is looked for again, all over the page: 250 characters are few in English, but not in Chinese.
+# A shorter text is searched again in the whole page: 250, the default, is little in English but not in Chinese.
 _CONFIG = deepcopy(DEFAULT_CONFIG)
 _CONFIG["DEFAULT"]["MIN_EXTRACTED_SIZE"] = "100"
 _CANONICAL = ".//link[@rel='canonical']"
 
-# What it has to say of a page is said by the page's reject; without a handler Python would print it.
+# The page's reject reports the reason; without a handler Python would print the library's own.
 logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 
 
 class MainText(NamedTuple):
-    """What a page says."""
+    """The text, title and address of a page."""
 
     text: str
     """Its main text, a line a paragraph; all of its text where no part is the main one; empty where there is none."""
@@ -41,11 +41,11 @@ class MainText(NamedTuple):
 def main_text(html: str) -> MainText:
     """Extract the main text of a page.
 
-    Where a page is nested more than 256 levels deep, or has more than 20,000 elements, no part is looked for.
+    A page that is nested more than 256 levels deep, or has more than 20,000 elements, yields all of its text.
 
-    By trafilatura in its fast mode, without readers' comments; from 100 characters on a text is taken to be whole,
-    where trafilatura would go on looking, and find the frame, below 250; and tables that hold paragraphs are opened,
-    as old sites lay out their pages in them, menus beside articles. Measured on the 181 news pages of
+    By trafilatura in its fast mode, without readers' comments. A text of 100 characters is accepted; below 250
+    trafilatura itself would go on and find the template. Tables that hold paragraphs are opened, since old sites
+    lay out their pages in them, menus beside articles. Measured on the 181 news pages of
     article-extraction-benchmark (4-word shingles) and on the 990 pages of trafilatura's own evaluation (segments), F1
     and CPU time a page:
 
@@ -89,7 +89,7 @@ def _found(page: PageTree) -> MainText:
 
 def _text(page: PageTree) -> str:
     found = None
-    # What trafilatura takes for the main part of a deep page may be its innermost one: 2,000 of a million characters.
+    # The main part of a deep page may be its innermost one for trafilatura: 2,000 of a million characters.
     if not page.is_deep and sum(1 for _ in page.root.iter()) <= _MAX_ELEMENTS:
         found = trafilatura.extract(page.root, fast=True, include_comments=False, config=_CONFIG)
     return found or trafilatura.html2txt(page.root)

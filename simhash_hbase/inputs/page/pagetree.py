@@ -1,4 +1,4 @@
-"""The tree of an HTML page, whole or not at all, and what of it is opened before the main text is looked for."""
+"""The tree of an HTML page, whole or not at all, with layout tables opened."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -20,7 +20,7 @@ _MAX_ATTRIBUTES = 1_000
 """Of one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000."""
 _BEGINNING = 50
 _LIMITS = ("ERR_RESOURCE_LIMIT", "ERR_INTERNAL_ERROR")
-"""How versions of libxml2 call the fault of a page that is nested too deeply."""
+"""Names of the error for a page that is nested too deeply, in different versions of libxml2."""
 _TABLE, _CELL = "table", "td"
 _LAID_OUT = frozenset({"p", "h1", "h2", _TABLE})
 _CELLS = XPath("./tr | ./tr/* | ./tbody | ./tbody/tr | ./tbody/tr/* | ./thead | ./thead/tr | ./thead/tr/*")
@@ -31,14 +31,14 @@ class PageTree(NamedTuple):
 
     root: HtmlElement
     is_deep: bool
-    """Whether it is nested more deeply than parsers take without being asked to, which is 256 levels."""
+    """Whether it is nested deeper than parsers accept by default, 256 levels."""
 
 
 def page_tree(html: str) -> PageTree | None:
     """Parse a page.
 
-    Repaired and judged as `trafilatura.load_html` does. That parses by libxml2's default, which drops without a word
-    all that comes after level 256: unclosed ``<font>`` reach that in any long page.
+    Repairs and judges the page as `trafilatura.load_html` does, which uses libxml2's default and so loses everything
+    below level 256 silently: unclosed ``<font>`` reach that in any long page.
     """
     beginning = html[:_BEGINNING].lower()
     content = repair_faulty_html(html, beginning).encode("utf-8", "surrogatepass")
@@ -78,7 +78,7 @@ class _AttributeCount:
 
 
 def _parsed(content: bytes, *, huge: bool) -> tuple[HtmlElement, bool]:
-    """Parse a page; return also whether the parser came to its end."""
+    """Parse a page; return also whether the parser reached the end."""
     options = {"collect_ids": False, "default_doctype": False, "remove_comments": True, "remove_pis": True}
     parser = HTMLParser(encoding="utf-8", huge_tree=huge, **options)
     root = fromstring(content, parser=parser)
@@ -95,7 +95,7 @@ def _depth(root: HtmlElement) -> int:
 
 
 def open_layout_tables(root: HtmlElement) -> None:
-    """Make of tables that lay out a page, not data, what a site would use today."""
+    """Turn tables that lay out a page into blocks."""
     for table in list(layout_tables(root)):
         for element in (table, *_CELLS(table)):
             element.tag = "div"
@@ -107,7 +107,7 @@ def layout_tables(root: HtmlElement) -> Iterator[HtmlElement]:
     One pass: as an XPath this takes time with the cube of the depth, 68 s for a thousand tables in one another.
     """
     tables: list[HtmlElement] = []
-    # For each open cell, how many tables are open around it; of the open tables, how many were yielded.
+    # For each open cell, the number of tables open around it; the number of open tables already yielded.
     cells: list[int] = []
     done = 0
     for event, element in iterwalk(root, events=("start", "end"), tag=(*_LAID_OUT, _CELL)):

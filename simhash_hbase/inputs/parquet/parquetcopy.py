@@ -26,8 +26,8 @@ def schema_of(path: str) -> Any:  # noqa: ANN401 - pyarrow has no types
 def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show: Callable[[int], None]) -> None:
     """Copy rows.
 
-    Schema, its metadata and the columns' codecs are those of the first file. A row group becomes a row group, unless
-    what is kept of it has more than 64 MB: then several. So much is held.
+    Schema, its metadata and the columns' codecs are those of the first file. A row group becomes one row group, or
+    several of 64 MB, which is the memory held.
     """
     done, writer = 0, None
     with ExitStack() as stack:
@@ -66,7 +66,7 @@ def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]
 
 
 def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Yield runs of rows: a slice is there for every type, where Arrow's take has none for some."""
+    """Yield runs of rows as slices, which every type has; Arrow's `take` lacks some types."""
     at = first = 0
     if not len(rows):
         return
@@ -76,7 +76,7 @@ def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterato
             if len(run):
                 yield batch.slice(int(run[0]), len(run))
         at, first = at + len(batch), last
-        # Behind the last row that is kept there may be damage, which was refused when it was read.
+        # After the last kept row there may be damage, which reading has refused.
         if first == len(rows):
             return
 

@@ -23,7 +23,7 @@ __all__ = ["batches", "described", "open_parquet", "pa", "pq", "read_parquet"]
 _BATCH_BYTES = 4 << 20
 _MAX_BATCH_ROWS = 1_000
 
-# A time zone that is unknown is a KeyError, by pytz and by zoneinfo; a dictionary without the entry an IndexError.
+# An unknown time zone is a KeyError of pytz and zoneinfo; a missing dictionary entry is an IndexError.
 _NO_VALUE = (
     ValueError,
     LookupError,
@@ -40,7 +40,7 @@ Build = Callable[[Row, Place, bytes], Record]
 
 def open_parquet(path: str) -> pq.ParquetFile:
     """Open a file so that a row group of any size is read piece by piece."""
-    # Read ahead, or without a buffer, a column of a whole row group would be held: 540 MB of one of 520 MB, for 80 MB.
+    # With read-ahead, or without a buffer, it holds whole columns of a row group: of 520 MB 540 MB, not 80 MB.
     return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
 
 
@@ -149,7 +149,7 @@ def _decoded(row: Row, options: InputOptions) -> Row:
 
 
 def _plain(row: Row, options: InputOptions) -> Row:
-    """Make dates and decimals of the metadata what JSON knows."""
+    """Convert dates and decimals of the metadata to JSON's types."""
     for name in options.metadata_fields:
         if name in row:
             row[name] = msgspec.to_builtins(row[name], enc_hook=str)
@@ -161,5 +161,5 @@ def _encoded(row: Row) -> bytes:
 
 
 def described(error: BaseException) -> str:
-    """Write what pyarrow says in one line without a full stop."""
+    """Write pyarrow's message in one line without a full stop."""
     return " ".join(str(error).split()).rstrip(".")

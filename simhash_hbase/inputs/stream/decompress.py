@@ -1,4 +1,9 @@
-"""Bytes of a file, decompressed on the fly, in blocks of bounded size."""
+"""Bytes of a file, decompressed on the fly, in blocks of bounded size.
+
+Not by `gzip.open` and `zstandard.stream_reader`: these pull from a file, where the input may be standard input or a
+part of a record; they cannot tell a file that is cut off from one that is damaged; and the first loses the bytes before
+the damage.
+"""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -7,7 +12,7 @@ import zstandard
 
 from simhash_hbase.errors import InvalidInput
 
-# One KiB of zstd holds at most 256 runs of 128 KiB: a bomb costs 32 MiB at a time, no more.
+# 1 KiB of zstd holds at most 256 runs of 128 KiB, so a bomb costs at most 32 MiB at a time.
 _ZSTD_STEP = 1 << 10
 _GZIP_WBITS = 31
 
@@ -41,7 +46,7 @@ def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
 
 
 def _rest(member: "zlib._Decompress", block_bytes: int) -> Iterator[bytes]:
-    """Yield what a member still holds after its last compressed byte; it must end there."""
+    """Yield the rest of a member after its last compressed byte; it must end there."""
     while not member.eof:
         try:
             block = member.decompress(member.unconsumed_tail, block_bytes)
@@ -55,10 +60,9 @@ def _rest(member: "zlib._Decompress", block_bytes: int) -> Iterator[bytes]:
 
 
 def _gzip_fault(finished: int, error: zlib.error) -> str:
-    if "incorrect header check" in str(error):
-        where = "something else follows the gzip data" if finished else "the file is not gzip data"
-        return where
-    return "the gzip data is damaged"
+    if "incorrect header check" not in str(error):
+        return "the gzip data is damaged"
+    return "other data follows the gzip data" if finished else "the file is not gzip data"
 
 
 def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from simhash_hbase.inputs.stream.detect import detect
 from simhash_hbase.inputs.stream.wide import from_utf8, to_utf8
 
 SAMPLE_BYTES = 64 << 10
-"""How much of a file ``auto`` looks at."""
+"""How much of a file ``auto`` examines."""
 _BINARY_BYTES = 512
 _NUL_SHARE = 0.05
 _BINARY = "the file looks binary: it has NUL bytes at its beginning"
@@ -25,7 +25,7 @@ _DECOMPRESSORS = {"gz": gunzip, "zst": unzstd}
 
 
 class Progress:
-    """How far reading has come; for a progress bar against `total_bytes`."""
+    """The progress of reading; for a bar against `total_bytes`."""
 
     def __init__(self) -> None:
         self.bytes_read = 0
@@ -34,33 +34,29 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Stream:
-    """Decompressed bytes whose lines end at the byte 0x0A; wide codecs are recoded to UTF-8."""
+class Bytes:
+    """Decompressed bytes of a source."""
 
     blocks: Iterator[bytes]
-    """The bytes; a fault ends them early."""
-    codec: str
-    """What ``blocks`` decodes with."""
-    encoding: str
-    """What the file is in."""
-    mark: bytes = b""
-    """The byte order mark before the blocks."""
+    """A fault ends them early."""
     fault: str | None = None
-    """Why the blocks ended before the file did; known when they are used up."""
-
-    def original(self, piece: bytes) -> bytes:
-        """Return a piece of ``blocks`` as it was in the file."""
-        return from_utf8(piece, self.encoding) if self.encoding in WIDE else piece
+    """Why the blocks end before the file does; known after the last one."""
 
 
 @dataclass(slots=True)
-class Bytes:
-    """Decompressed bytes of a source that is not split into lines."""
+class Stream(Bytes):
+    """Decompressed bytes whose lines end at the byte 0x0A; wide codecs are recoded to UTF-8."""
 
-    blocks: Iterator[bytes]
-    """The bytes; a fault ends them early."""
-    fault: str | None = None
-    """Why the blocks ended before the file did; known when they are used up."""
+    codec: str = UTF8
+    """Decodes ``blocks``."""
+    encoding: str = UTF8
+    """The encoding of the file."""
+    mark: bytes = b""
+    """The byte order mark before the blocks."""
+
+    def original(self, piece: bytes) -> bytes:
+        """Return a piece of ``blocks`` as it is in the file."""
+        return from_utf8(piece, self.encoding) if self.encoding in WIDE else piece
 
 
 def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
@@ -90,7 +86,7 @@ def open_chunks(source: Source, options: InputOptions, progress: Progress) -> By
 
 def open_stream(source: Source, options: InputOptions, progress: Progress) -> Stream | str:
     """Open a source."""
-    stream = Stream(iter(()), UTF8, UTF8)
+    stream = Stream(iter(()))
     blocks = _until_fault(_blocks(source, options, progress), stream)
     wanted = SAMPLE_BYTES if options.encoding == AUTO else MARK_BYTES
     head = _take(blocks, wanted)
@@ -114,7 +110,7 @@ def _codec(options: InputOptions, head: bytes) -> str:
 
 
 def _looks_binary(head: bytes, codec: str) -> bool:
-    """Tell a binary file from text with a stray NUL, which only its own line pays for."""
+    """Tell a binary file from text with a stray NUL, which costs only its own line."""
     nuls = head.count(0)
     if nuls > _NUL_SHARE * len(head):
         return True
@@ -142,7 +138,7 @@ def _take(blocks: Iterator[bytes], wanted: int) -> bytes:
     return head
 
 
-def _until_fault(blocks: Iterable[bytes], stream: Stream | Bytes) -> Iterator[bytes]:
+def _until_fault(blocks: Iterable[bytes], stream: Bytes) -> Iterator[bytes]:
     try:
         yield from blocks
     except InvalidInput as error:
@@ -168,7 +164,7 @@ def _chunks(source: Source, options: InputOptions, progress: Progress) -> Iterat
 
 
 def _read(file: BinaryIO, size: int, progress: Progress) -> Iterator[bytes]:
-    # read1 returns what a pipe has: a slow producer's documents are not held back.
+    # read1 returns what a pipe has, so that documents of a slow producer are not held back.
     read = getattr(file, "read1", file.read)
     while chunk := read(size):
         progress.bytes_read += len(chunk)

@@ -1,8 +1,7 @@
 """API keys: made once, kept as digests in a file, looked up without telling how much of a guess was right.
 
-A key is 32 random bytes, so there is no dictionary to try: the plain SHA-256 of one can be turned back only by trying
-2**255 keys. What makes a slow hash worth its price is that people choose passwords; here it would slow down every
-request and nobody else.
+A key is 32 random bytes, so there is no dictionary to try: its plain SHA-256 can only be reversed by trying 2**255
+keys. A slow hash is worth its price for passwords, which people choose; here it would only slow down every request.
 """
 
 import hashlib
@@ -21,12 +20,12 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.http.logs import logger
 
 SCOPES = ("read", "write", "metrics")
-"""What a key may allow: queries and look-ups; changes and claims; the metrics."""
+"""Queries and look-ups; changes and claims; the metrics."""
 
 KEY_BYTES = 32
 PREFIX = "shk_"
 LOOK_S = 1.0
-"""Seconds for which a file of keys is taken as it was read."""
+"""Seconds between two looks at the file."""
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -60,7 +59,7 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:
         raise InvalidArgument(f"{path} has a key called {name} already: remove its line first, or choose another name")
     key = PREFIX + secrets.token_urlsafe(KEY_BYTES)
     line = f"{name} {','.join(wanted)} {_digest(key).hex()}\n"
-    # Of a file that people edit, the last line may have no end.
+    # The last line of a file that people edit may have no end.
     glue = "\n" if held and not held.endswith(b"\n") else ""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="ascii") as stream:
         stream.write(glue + line)
@@ -70,9 +69,8 @@ def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:
 class Keyring:
     """The keys of a file, which is read again while it is used.
 
-    Threads may share it. Each line counts for itself: one of another form is reported in the log and ignored. A file
-    that is missing, cannot be read or can be written by others has no keys until that is mended, so that no slip keeps
-    a removed key alive.
+    Threads may share it. A line of another form is reported in the log and ignored. A file that is missing, cannot be
+    read or can be written by others has no keys until it is repaired, so that no mistake keeps a removed key alive.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -89,7 +87,7 @@ class Keyring:
         return len(self._keys)
 
     def find(self, presented: str) -> Key | None:
-        """Find the key that a client presents; all are compared, so that the time tells nothing."""
+        """Find the key that a client presents; all are compared, so that the time reveals nothing."""
         self._look_again()
         return self._find(_digest(presented))
 
@@ -130,7 +128,7 @@ def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             if os.fstat(stream.fileno()).st_mode & OTHERS_WRITE:
-                raise InvalidArgument(f"{path} can be written by others, so its keys do not count: chmod go-w {path}")
+                raise InvalidArgument(f"{path} can be written by others, so its keys are ignored: chmod go-w {path}")
             return stream.read()
     except OSError as error:
         raise InvalidArgument(f"{path} cannot be read as a file of keys: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""Logs as JSON lines: what happened to which request, never a document's text and never a key."""
+"""Logs as JSON lines, without document texts and keys."""
 
 import logging
 import sys

@@ -13,14 +13,14 @@ from simhash_hbase.service.http.problems import Problem, internal, stopped
 from simhash_hbase.service.http.trail import Trail, request_id_of
 
 HANG_UP = "simhash_hbase.hang_up"
-"""Key of the scope under which the server puts a function that has the connection closed behind the answer."""
+"""Key of the scope whose function closes the connection after the answer."""
 VOUCH = "simhash_hbase.vouch"
-"""Key of the scope under which the server puts a function that takes whether the client has presented a key."""
+"""Key of the scope whose function takes whether the client has presented a key."""
 
 CLOSED_BY_CLIENT = 499
 MALFORMED = 400
 UNLOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
-# Whoever gets an answer before the end of what it sends may read it late: closing at once could destroy it on the way.
+# A client that is answered before it has sent all may read the answer late; closing at once could destroy it.
 DRAIN_S = 2.0
 DRAIN_BYTES = 16 << 20
 
@@ -31,8 +31,8 @@ _TWO_LENGTHS = Problem(MALFORMED, "malformed_request", "a body has Content-Lengt
 class Surround:
     """Middleware around the whole application.
 
-    What a request has taken, such as its place among those under way, is given back at the end of its answer, not when
-    the rest of its body is drained: else clients that are refused could keep others out.
+    A request returns its place and its memory at the end of its answer, before the rest of its body is drained:
+    otherwise refused clients could keep others out.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -57,7 +57,7 @@ class Surround:
             self._finish(scope, trail)
 
     async def _answer(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
-        """Have the request answered by the rest, or say why it is not."""
+        """Pass the request on; answer errors."""
         try:
             if _has_two_lengths(scope):
                 await _TWO_LENGTHS.response(trail.request_id)(scope, exchange.receive, exchange.send)
@@ -66,7 +66,7 @@ class Surround:
         except ClientDisconnect:
             raise
         except asyncio.CancelledError:
-            # The service ends, and what this waited for goes on without it.
+            # The service ends; the call to the store goes on without this request.
             if exchange.is_begun:
                 raise
             await stopped().response(trail.request_id)(scope, exchange.receive, exchange.send)
@@ -116,8 +116,8 @@ class _Exchange:
             headers["X-Request-ID"] = self._trail.request_id
             headers["Cache-Control"] = "no-store"
             if self._has_more and "content-length" in headers:
-                # The client takes an answer of known length for whole before its request is: were it not told, its next
-                # request would go into what is still drained, or meet the close behind it.
+                # The client sees the end of an answer of known length while its body is still drained: without this
+                # header it would send its next request into the drain, or into the close after it.
                 headers["Connection"] = "close"
         elif message["type"] == "http.response.body":
             self._trail.bytes_out += len(message.get("body", b""))
@@ -129,12 +129,12 @@ class _Exchange:
         await self._send(message)
 
     async def _drain(self) -> None:
-        """Take what the client still sends for a moment; have the connection closed when that was not all.
+        """Read the rest of the body for a moment; close the connection when that was not all.
 
-        When it was, an answer of unknown length, whose last piece comes behind this, leaves the connection to the next
-        request: the client was not told otherwise and may have begun one.
+        When it was all, the connection stays open after an answer of unknown length, whose last piece follows: the
+        client may have begun its next request.
         """
-        # Who waits for a 100 sends nothing before it is told to, and it will not be.
+        # A client that waits for `100 Continue` has sent no body and will not be asked for it.
         most = self._trail.bytes_in + (0 if self._awaits else DRAIN_BYTES)
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
@@ -145,11 +145,11 @@ class _Exchange:
 
 
 def _has_two_lengths(scope: Scope) -> bool:
-    """Tell whether a proxy may see another end of the body than this server does, and another request behind it."""
+    """Tell whether a proxy may see another end of the body, and then another request, than this server does."""
     headers = Headers(scope=scope)
     return "transfer-encoding" in headers and "content-length" in headers
 
 
 def _known(method: str) -> str:
-    """Keep what clients make up out of the labels."""
+    """Keep invented methods out of the labels."""
     return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "other"

@@ -13,9 +13,9 @@ PROBLEM_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 
 BUSY = 503
-# What went wrong behind the service is told in general terms; the sentence with its addresses is in the log.
-_STORE = "the store does not answer as it should; the log has more under this request id"
-_LATER = "the store does not answer; the same request may succeed later, and what was written may have taken effect"
+# Clients get a general sentence; the one with addresses is in the log.
+_STORE = "the store failed; the log has details under this request id"
+_LATER = "the store does not answer; retry later: the write may still have been applied"
 _KNOWN: tuple[tuple[type[errors.SimhashError], int, str, str | None], ...] = (
     (errors.EmptyDocument, 422, "empty_document", None),
     (errors.InvalidInput, 422, "invalid_document", None),
@@ -27,13 +27,13 @@ _KNOWN: tuple[tuple[type[errors.SimhashError], int, str, str | None], ...] = (
     (errors.WorkerLost, BUSY, "worker_lost", None),
     (errors.Retryable, BUSY, "store_unavailable", _LATER),
     (errors.Unsupported, 501, "unsupported", None),
-    (errors.StoreFull, 507, "store_full", "there is no room left where the store keeps its data"),
+    (errors.StoreFull, 507, "store_full", "no space is left where the store keeps its data"),
     (errors.SimhashError, 500, "store_failed", _STORE),
 )
 
 
 class Problem(Exception):
-    """What a request is answered with in place of a result."""
+    """An answer in place of a result."""
 
     def __init__(
         self, status: int, code: str, detail: str, *, retryable: bool = False, headers: Mapping[str, str] | None = None
@@ -46,12 +46,12 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Let it come from another process."""
+        """Keep the keywords when a process sends it to another one."""
         make = partial(Problem, retryable=self.retryable, headers=self.headers)
         return make, (self.status, self.code, self.detail)
 
     def record(self) -> dict[str, object]:
-        """Make what a line of a stream says of it."""
+        """Make the error of a line of a stream."""
         return {"code": self.code, "detail": self.detail, "retryable": self.retryable}
 
     def response(self, request_id: str | None = None) -> Response:
@@ -63,18 +63,22 @@ class Problem(Exception):
         return Response(msgspec.json.encode(body), self.status, headers, PROBLEM_TYPE)
 
 
+def busy(code: str, detail: str) -> Problem:
+    """Make the answer 503: the same request may succeed later."""
+    return Problem(BUSY, code, detail, retryable=True)
+
+
 def internal() -> Problem:
-    """Say that something went wrong that nobody foresaw; what, is in the log."""
-    return Problem(500, "internal_error", "something went wrong in the service; the log has more under this request id")
+    """Make the answer to an unforeseen error, which is in the log."""
+    return Problem(500, "internal_error", "the service failed; the log has details under this request id")
 
 
 def stopped() -> Problem:
-    """Say that the service ended before the store answered."""
-    late = "the service was stopped before the store had answered; what was to be written may have taken effect"
-    return Problem(BUSY, "stopping", late, retryable=True)
+    """Make the answer of a service that ends before the store answers."""
+    return busy("stopping", "the service stopped before the store answered; the write may still have been applied")
 
 
 def of_error(error: errors.SimhashError) -> Problem:
-    """Say what an error of the library is over HTTP."""
+    """Translate an error of the library."""
     status, code, sentence = next((s, c, t) for kind, s, c, t in _KNOWN if isinstance(error, kind))
     return Problem(status, code, sentence or str(error), retryable=isinstance(error, errors.Retryable))

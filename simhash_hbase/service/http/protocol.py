@@ -16,7 +16,10 @@ TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Lengt
 
 
 class GuardedProtocol(H11Protocol):
-    """uvicorn's, with time-outs for slow headers and slow readers, and with its share of connections and of time."""
+    """uvicorn's h11 protocol with time-outs for slow headers and slow readers, which it waits for forever.
+
+    uvicorn has no option for these, and its `limit_concurrency` turns away whoever comes last, not whoever has most.
+    """
 
     def __init__(self, config: Config, *args: Any, **options: Any) -> None:  # noqa: ANN401
         super().__init__(config, *args, **options)
@@ -61,10 +64,10 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Answer as if no other protocol was asked for; uvicorn would advise in the log to install it."""
+        """Answer in HTTP, without the log line in which uvicorn recommends packages."""
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; in the middle of an answer there is no way to say so."""
+        """Refuse what is not HTTP; in the middle of an answer, close the connection instead."""
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
             self.transport.abort()
         else:
@@ -89,7 +92,7 @@ class GuardedProtocol(H11Protocol):
         await self._inner({**scope, HANG_UP: hang_up, VOUCH: vouch}, receive, send_soon)
 
     def _feed(self, data: bytes) -> None:
-        """Have bytes parsed; when they do not complete a header, go on waiting for it."""
+        """Parse bytes; keep the header's time-out running until it is complete."""
         super().data_received(data)
         if not self.is_idle:
             self._await_no_more()

@@ -1,4 +1,4 @@
-"""What one request leaves behind in the log and the metrics."""
+"""What the log and the metrics need of one request."""
 
 import re
 import secrets
@@ -16,7 +16,7 @@ ID_BYTES = 8
 
 @dataclass(slots=True)
 class Trail:
-    """One request; filled in by whoever learns something of it."""
+    """One request; each layer adds what it learns."""
 
     request_id: str
     scope: Mapping[str, Any]
@@ -27,23 +27,23 @@ class Trail:
     is_allowed: Callable[[], bool] = lambda: True
     """Tells whether the key still allows what was asked for."""
     slot: ExitStack = field(default_factory=ExitStack)
-    """What the request has taken and gives back at the end of its answer."""
+    """Returns what the request has taken, at the end of its answer."""
     media: str = "none"
     """``json`` or ``ndjson``."""
     status: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    """Documents by what became of them."""
+    """Number of documents by outcome."""
     bytes_in: int = 0
     bytes_out: int = 0
     waits: bool = False
-    """Whether it waits for the memory that its body needs."""
+    """Whether it waits for memory for its body."""
     end: str | None = None
     """Of a stream: why there was no next line."""
     started: float = field(default_factory=time.monotonic)
 
     @property
     def method(self) -> str:
-        """The method that was asked for."""
+        """The HTTP method."""
         return str(self.scope["method"])
 
     @property
@@ -53,7 +53,7 @@ class Trail:
 
     @property
     def payer(self) -> str:
-        """Whose share the request takes: its key's, or its address's where no keys are asked for."""
+        """Whose share the request takes: its key's, or, without keys, its address's."""
         return self.key or self.client or ""
 
     def seconds(self) -> float:
@@ -61,11 +61,11 @@ class Trail:
         return time.monotonic() - self.started
 
     def extra(self, **more: object) -> dict[str, dict[str, object]]:
-        """Make what a log line about something within this request is given."""
+        """Make the `extra` of a log line within this request."""
         return {"fields": {"request_id": self.request_id, "route": self.route, **more}}
 
     def fields(self) -> dict[str, object]:
-        """Make the fields of the log line."""
+        """Make the fields of the request's own log line."""
         line: dict[str, object] = {
             "request_id": self.request_id,
             "method": self.method,
@@ -83,5 +83,5 @@ class Trail:
 
 
 def request_id_of(sent: str | None) -> str:
-    """Take the id that a client sent, if it is a harmless one, or make one."""
+    """Take the id that a client sent if it is harmless, or make one."""
     return sent if sent is not None and _REQUEST_ID.fullmatch(sent) else secrets.token_hex(ID_BYTES)

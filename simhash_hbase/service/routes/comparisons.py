@@ -35,7 +35,7 @@ async def compare_texts(request: Request, service: Reading) -> Response:
     if len(a) + len(b) > SHORT:
         answer = await service.apart(request, side_by_side, a, b)
     else:
-        answer = await service.call(request, lambda index: side_by_side(index.analysis, a, b))
+        answer = await service.outcome(request, service.engine.run(lambda index: side_by_side(index.analysis, a, b)))
     return Response(answer, media_type=JSON)
 
 

@@ -9,12 +9,11 @@ from simhash_hbase.errors import SimhashError
 from simhash_hbase.service.access import Metering
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.http.logs import logger
-from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.service.http.problems import busy
 from simhash_hbase.service.schemas import problems
 
 router = APIRouter(tags=["operation"])
 
-BUSY = 503
 PLAIN = "text/plain"
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"description": "Text.", "content": {PLAIN: {"schema": {"type": "string"}}}}
@@ -34,12 +33,12 @@ async def ready(request: Request) -> Response:
     """Read something small from the store."""
     service: Service = request.app.state.service
     if service.stopping.is_set():
-        raise Problem(BUSY, "stopping", "the service is being stopped", retryable=True)
+        raise busy("stopping", "the service is stopping")
     try:
         await service.engine.probe()
     except SimhashError as error:
         logger.warning("not ready", extra=request.state.trail.extra(reason=error.sentence))
-        raise Problem(BUSY, "store_unavailable", "the store does not answer", retryable=True) from error
+        raise busy("store_unavailable", "the store does not answer") from error
     return Response("ready\n", media_type=PLAIN)
 
 

@@ -1,4 +1,4 @@
-"""Stretches of a stream: what is analysed together."""
+"""Chunks of a stream: lines that are analysed together."""
 
 from dataclasses import dataclass, field
 
@@ -9,21 +9,20 @@ from simhash_hbase.service.items import Item
 
 LINES = 64
 BYTES = 256 << 10
-# What a line takes in memory beside its bytes, about.
+# About what a line takes in memory besides its bytes.
 LINE_BYTES = 512
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Some lines in their order; its documents have all a text, all features or all a fingerprint."""
+    """Consecutive lines; their documents have all a text, all features or all a fingerprint."""
 
     numbers: list[int] = field(default_factory=list)
-    """Of the lines."""
     items: list[Item | Problem] = field(default_factory=list)
     kind: str | None = None
-    """What its documents have; None while there is no document."""
+    """``text``, ``simhash`` or ``features``; None without documents."""
     size: int = 0
-    """Bytes in memory, about."""
+    """About its bytes in memory."""
 
     def takes(self, item: Item | Problem) -> bool:
         """Tell whether one more fits."""

@@ -37,7 +37,7 @@ class Line(NamedTuple):
 class Lines:
     """Cuts a body into lines.
 
-    What is not asked for is not read: the server then stops taking bytes from the client.
+    Back-pressure: the server stops reading from a client while no lines are asked for.
     """
 
     def __init__(self, receive: Receive, limits: Limits, stop: asyncio.Task[End], ask: Callable[[], Ticket]) -> None:
@@ -60,7 +60,7 @@ class Lines:
         self.end: End | None = None
 
     async def begin(self) -> None:
-        """Have the server tell a client that waits for it to go on: behind the header of an answer it would not."""
+        """Trigger `100 Continue` now: the server does not send it once response headers are out."""
         self._arriving = asyncio.ensure_future(self._receive())
         await asyncio.sleep(0)
 
@@ -95,7 +95,7 @@ class Lines:
         return self._stop.result() if self._stop.done() else None
 
     def give_back(self) -> None:
-        """Give the memory for large lines back: those that were read are answered."""
+        """Return the memory for large lines once they are answered."""
         if self._served is not None:
             self._served.cancel()
         if self._ticket is not None:
@@ -110,7 +110,7 @@ class Lines:
             self._arriving.cancel()
 
     async def _has_room(self, patience_s: float | None) -> bool:
-        """Wait for the memory that the rest of a large line may take; it is not the client who is waited for."""
+        """Wait for the memory that the rest of a large line may take; this does not count as the client's silence."""
         if len(self._part) <= LARGE_BYTES:
             return True
         if self._ticket is None:
@@ -129,7 +129,7 @@ class Lines:
         waiting: set[asyncio.Future[Any]] = {self._arriving, self._stop}
         timeout = max(0.0, waits_s if patience_s is None else min(patience_s, waits_s))
         await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        # Only what is waited for the client counts, not what it has to wait for us.
+        # Only the client's own silence counts, not the time that it waits for us.
         self._waited_s += time.monotonic() - now
         if self._stop.done():
             self.end = self._stop.result()

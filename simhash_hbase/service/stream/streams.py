@@ -18,7 +18,7 @@ from simhash_hbase.pipeline.workers import payload
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.http.logs import logger
 from simhash_hbase.service.http.metrics import Metrics
-from simhash_hbase.service.http.problems import Problem, internal, of_error
+from simhash_hbase.service.http.problems import Problem, busy, internal, of_error
 from simhash_hbase.service.http.trail import Trail
 from simhash_hbase.service.items import Item, decode
 from simhash_hbase.service.limits import Limits, is_large
@@ -27,21 +27,20 @@ from simhash_hbase.service.stream.batches import answer_batch
 from simhash_hbase.service.stream.chunks import Chunk, Ready
 from simhash_hbase.service.stream.lines import End, Line, Lines
 
-# A chunk is closed when the client pauses for so long: who waits for an answer before the next line gets it.
+# A chunk is closed when the client pauses for so long: a client that waits for an answer before its next line gets it.
 PAUSE_S = 0.005
-# What one stream may have under way, and what all together; and each one at least one chunk.
+# Bytes under way of one stream, and of all together; each stream may have at least one chunk.
 WINDOW_BYTES = 8 << 20
 WINDOWS_BYTES = 32 << 20
 
 UNAUTHORIZED = 401
 TOO_LONG = 413
-BUSY = 503
 _encode = msgspec.json.Encoder().encode
 _ENDS = {
-    End.STOPPING: "the service is being stopped: send the lines behind this one again, to one that is not",
-    End.IDLE: "no line was ended for too long: send the lines behind this one in another request",
-    End.KEY: "the key was removed, or no longer allows this: the lines behind this one were not worked on",
-    End.TIME: "the time for one stream is over: send the lines behind this one in another request",
+    End.STOPPING: "the service is stopping: send the lines after this one to another instance",
+    End.IDLE: "no line ended for too long: send the lines after this one in another request",
+    End.KEY: "the key was removed or no longer allows this: the lines after this one were not processed",
+    End.TIME: "the time for one stream is over: send the lines after this one in another request",
 }
 
 
@@ -61,7 +60,7 @@ class Stream:
         self._changed = asyncio.Event()
 
     async def answers(self, lines: Lines) -> AsyncIterator[bytes]:
-        """Answer line by line, and say at the end how far that went."""
+        """Answer line by line, then with a summary."""
         reader = asyncio.create_task(self._read(lines))
         failure = None
         self._engine.streams += 1
@@ -69,7 +68,7 @@ class Stream:
             while not lines.stopped and (batch := await self._next_batch()):
                 yield await self._answer(batch)
             if self._waiting or not self._is_read:
-                # Megabytes may have been read and not begun: the client is told from where to send them again.
+                # Megabytes may have been read and not begun: the summary tells the client from which line to continue.
                 lines.end = lines.stopped or lines.end
             else:
                 await reader
@@ -161,7 +160,7 @@ class Stream:
         return Ready(chunk, analysed.entries, _refused(analysed))
 
     async def _prepare_large(self, line: Line) -> Ready:
-        """Decode and analyse a line where nobody else waits for it."""
+        """Decode and analyse a line in a process of its own."""
         chunk, raw = Chunk(), line.raw or b""
         item: Item | Problem
         seconds, wanted = self._limits.work_s, self._operation.wanted()
@@ -182,7 +181,7 @@ class Stream:
         return Ready(chunk, analysed.entries, _refused(analysed))
 
     async def _next_batch(self) -> list[Ready]:
-        """Wait for the next chunk, and take with it those behind it that are ready."""
+        """Wait for the next chunk, and take those after it that are ready."""
         while not self._waiting:
             if self._is_read:
                 return []
@@ -223,7 +222,7 @@ class Stream:
             detail = _ENDS.get(lines.end, "") if lines.end else ""
             if lines.end is End.KEY:
                 failure = failure or Problem(UNAUTHORIZED, str(lines.end), detail)
-            summary["error"] = (failure or Problem(BUSY, str(lines.end), detail, retryable=True)).record()
+            summary["error"] = (failure or busy(str(lines.end), detail)).record()
         return _encode({"summary": summary}) + b"\n"
 
 

@@ -337,7 +337,11 @@ def test_a_key_is_forgotten_when_asked_to_and_with_it_what_it_showed(browser, gu
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [("shk_wrong", "This key is not known."), ("write", "does not have the scope read."), ("钥匙", "This key is not known.")],
+    [
+        ("shk_wrong", "This key is not known."),
+        ("write", "does not have the scope read."),
+        ("钥匙", "This key is not known."),
+    ],
 )
 def test_a_key_that_will_not_do_is_said_in_a_sentence(browser, guarded, key, words):
     # Chromium itself prints an error for every answer with such a status, so the page is watched for thrown ones alone.

@@ -10,6 +10,9 @@ PAGES = pages()
 FIRST = Path("README.md")
 MOST_LINES = 200
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(
+    r"`((?:\./)?(?:[\w.*-]+/)*[\w.*-]+\.(?:py|rb|json|yml|yaml|lock|toml)|(?:\./)?scripts/[\w-]+)(?= |`)"
+)
 TARGET = re.compile(r'\]\(([^)\s]+)\)|<img src="([^"]+)"')
 
 
@@ -48,6 +51,14 @@ def test_every_link_leads_somewhere(page):
 @pytest.mark.parametrize("target", ["nothing.md", "docker/README.md#nothing", "#nothing", "../README.md"])
 def test_a_link_that_leads_nowhere_is_noticed(target):
     assert problem(FIRST, target) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_file_of_the_project_that_a_page_names_is_there(page):
+    folders = (ROOT, ROOT / page.parent)
+    named = set(NAMED.findall(FENCED.sub("", PAGES[page])))
+
+    assert {name for name in named if not any(any(folder.glob(name)) for folder in folders)} == set()
 
 
 def test_every_page_is_reached_from_the_first_one_and_leads_back():

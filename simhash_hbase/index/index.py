@@ -101,5 +101,5 @@ class Index(ReadableIndex, WritableIndex):
             When the store has no backup of its own.
         """
         if not isinstance(self.store, Backup):
-            raise Unsupported(f"{self.store.url} cannot be copied by this command; see README, Operate")
+            raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
         self.store.backup(destination)

@@ -1,0 +1,99 @@
+"""What a document cell means: to queries, to writers and to claims."""
+
+import pytest
+
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member, encode
+
+STATES = ("added", "original", "duplicate", "pending", "yielded", "aborted", "removed")
+
+
+def cell(state, *, simhash=5, seen=100, stamp=200, previous=None):
+    return DocumentState("a", simhash, state, seen, stamp, previous=previous)
+
+
+def named(predicate):
+    return {state for state in STATES if predicate(cell(state))}
+
+
+def test_each_state_is_of_one_kind():
+    assert named(lambda held: held.is_found) == {"added", "original"}
+    assert named(lambda held: held.is_duplicate) == {"duplicate"}
+    assert named(lambda held: held.is_undecided) == {"pending", "yielded"}
+    assert named(lambda held: held.is_gone) == {"aborted", "removed"}
+
+
+def test_what_is_decided_is_in_force_itself():
+    assert named(lambda held: held.in_force() is held) == set(STATES) - {"pending", "yielded"}
+    assert named(lambda held: held.in_force() is None) == {"pending", "yielded"}
+
+
+@pytest.mark.parametrize("claim", ["pending", "yielded"])
+def test_the_decision_before_a_claim_is_in_force_with_the_stamp_of_the_claim(claim):
+    before = cell("original", simhash=7, seen=50, stamp=60)
+
+    assert cell(claim, previous=before).in_force() == cell("original", simhash=7, seen=50, stamp=200)
+
+
+def test_a_decided_cell_has_no_other_decision_in_force():
+    assert cell("duplicate", previous=cell("original", simhash=7)).in_force().state == "duplicate"
+
+
+def test_an_index_shows_found_documents_and_duplicates():
+    assert named(lambda held: held.shown() is not None) == {"added", "original", "duplicate"}
+    assert named(lambda held: held.found() is not None) == {"added", "original"}
+    assert named(lambda held: held.found_under(5) is not None) == {"added", "original"}
+
+
+@pytest.mark.parametrize(("since", "shown"), [(99, True), (100, True), (101, False)])
+def test_what_was_last_seen_before_a_time_is_not_shown_since_then(since, shown):
+    held = cell("original", seen=100)
+
+    answers = held.shown(since), held.found(since), held.found_under(5, since)
+    assert [answer is held for answer in answers] == [shown] * 3
+    assert shown or answers == (None, None, None)
+
+
+def test_a_document_is_found_under_its_own_fingerprint_alone():
+    held = cell("original", simhash=5)
+
+    assert held.found_under(5) is held
+    assert held.found_under(4) is None
+
+
+def test_a_moving_document_is_found_under_its_old_fingerprint():
+    held = cell("pending", simhash=9, seen=900, previous=cell("added", simhash=5, seen=100))
+
+    assert held.found_under(9) is None
+    assert held.found_under(5).simhash == 5
+    assert held.found_under(5, 101) is None
+
+
+def test_documents_that_are_found_or_under_way_may_have_members():
+    assert named(lambda held: held.member_simhashes() == {5}) == {"added", "original", "pending", "yielded"}
+    assert named(lambda held: not held.member_simhashes()) == {"duplicate", "aborted", "removed"}
+
+
+@pytest.mark.parametrize(("before", "simhashes"), [("original", {5, 7}), ("duplicate", {5}), ("removed", {5})])
+def test_a_moving_document_may_have_members_under_both_fingerprints(before, simhashes):
+    assert cell("pending", previous=cell(before, simhash=7)).member_simhashes() == simhashes
+
+
+def test_a_claim_that_is_given_up_leaves_the_decision_before_it():
+    before = cell("original", simhash=7, seen=50, stamp=60)
+
+    assert cell("yielded", previous=before).abandoned() == cell("original", simhash=7, seen=50, stamp=200)
+    assert cell("pending").abandoned() == cell("aborted")
+
+
+def test_cells_are_read_as_they_are_written():
+    held = DocumentState("a", 2**64 - 1, "duplicate", 1, 2, (3, 4), b"token", "b", 3, 0.5, cell("original"))
+
+    assert decode_document(encode(held)) == held
+
+
+@pytest.mark.parametrize("decode", [decode_document, decode_member])
+@pytest.mark.parametrize("value", [b"", b"\xc1", b"\x91\xa1a", b"\xa1\xff"])
+def test_what_does_not_decode_is_damage(decode, value):
+    with pytest.raises(CorruptIndex, match="does not decode"):
+        decode(value)

@@ -1,0 +1,99 @@
+"""When two documents are near enough, at the edges of each rule."""
+
+import numpy as np
+import pytest
+from bruteforce import entries
+
+from simhash_hbase.near import MatchRule, Sketches, accept, distances, hamming, judge, known_similarity, similarity
+
+THREE = MatchRule(match="distance", distance=3, similarity=1.0, radius=0)
+# Of 512 bits 64 differ at a similarity of 3/4.
+VERIFIED = MatchRule(match="verified", distance=3, similarity=0.75, radius=7)
+
+
+def sketches(*differing):
+    """Make sketches that differ from that of zeros in so many bits; None: there is no sketch."""
+    packed = [None if bits is None else ((1 << bits) - 1).to_bytes(64, "big") for bits in differing]
+    return Sketches.unpacked([b"" if sketch is None else sketch for sketch in packed])
+
+
+def judged(rule, distance, differing, *, own=0):
+    accepted, [estimate] = judge(rule, np.array([distance], np.uint8), sketches(own), sketches(differing))
+    return bool(accepted[0]), known_similarity(float(estimate))
+
+
+@pytest.mark.parametrize(("distance", "is_near"), [(0, True), (3, True), (4, False), (64, False)])
+@pytest.mark.parametrize("differing", [0, 512, None])
+def test_by_distance_the_sketches_do_not_matter(distance, is_near, differing):
+    assert judged(THREE, distance, differing)[0] is is_near
+
+
+@pytest.mark.parametrize(
+    ("distance", "differing", "is_near"),
+    [(0, 64, True), (7, 64, True), (8, 64, False), (8, 0, False), (0, 65, False), (7, 0, True), (3, 65, False)],
+)
+def test_verified_pairs_are_within_the_radius_and_similar_enough(distance, differing, is_near):
+    assert judged(VERIFIED, distance, differing) == (is_near, 1 - differing / 256)
+
+
+@pytest.mark.parametrize(("distance", "is_near"), [(3, True), (4, False), (7, False)])
+@pytest.mark.parametrize(("own", "other"), [(None, 0), (0, None), (None, None)])
+def test_a_pair_without_two_sketches_is_judged_by_distance(distance, is_near, own, other):
+    assert judged(VERIFIED, distance, other, own=own) == (is_near, None)
+
+
+@pytest.mark.parametrize(("differing", "wanted"), [(0, 1.0), (1, 255 / 256), (128, 0.5), (256, 0.0), (512, 0.0)])
+def test_a_similarity_is_never_below_nothing(differing, wanted):
+    [found] = similarity(sketches(0).words, sketches(differing).words)
+
+    assert found == wanted
+
+
+def test_pairs_are_judged_one_by_one():
+    accepted, similarities = judge(
+        VERIFIED, np.array([0, 8, 3, 4], np.uint8), sketches(0, 0, 0, 0), sketches(0, 0, None, None)
+    )
+
+    assert accepted.tolist() == [True, False, True, False]
+    assert np.isnan(similarities).tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("rule", "reach"),
+    [
+        (THREE, 3),
+        (MatchRule(match="distance", distance=3, radius=7), 3),
+        (VERIFIED, 7),
+        (MatchRule(match="verified", distance=9, radius=7), 9),
+    ],
+)
+def test_a_rule_reaches_as_far_as_it_may_accept(rule, reach):
+    assert rule.reach == reach
+
+
+@pytest.mark.parametrize(("bits", "accepted"), [(64, (True, 0.75)), (65, (False, 1 - 65 / 256))])
+def test_two_documents_are_judged_as_pairs_are(bits, accepted):
+    one = entries({"a": 5}, sketches=[0])
+    other = entries({"b": 5}, sketches=[(1 << bits) - 1])
+
+    assert accept(VERIFIED, 7, one, other) == accepted
+
+
+def test_two_bare_fingerprints_have_no_similarity():
+    assert accept(VERIFIED, 3, entries({"a": 5}), entries({"b": 2})) == (True, None)
+
+
+def test_sketches_are_written_as_they_are_read():
+    packed = [bytes(range(64)), b"", b"\xff" * 64]
+    read = Sketches.unpacked(packed)
+
+    assert read.packed() == packed
+    assert read.words[0, 0] == 0x0001020304050607
+    assert read.present.tolist() == [True, False, True]
+    assert read.at(np.array([2, 0])).packed() == [packed[2], packed[0]]
+
+
+def test_bits_above_64_do_not_count():
+    assert hamming(1 << 64, 0) == 0
+    assert hamming(1 << 63, 0) == 1
+    assert distances(np.array([1 << 63], np.uint64), np.array([0], np.uint64)).tolist() == [1]

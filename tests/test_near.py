@@ -5,6 +5,7 @@ import pytest
 from bruteforce import entries
 
 from simhash_hbase.near import MatchRule, Sketches, accept, distances, hamming, judge, known_similarity, similarity
+from simhash_hbase.profile import Profile
 
 THREE = MatchRule(match="distance", distance=3, similarity=1.0, radius=0)
 # Of 512 bits 64 differ at a similarity of 3/4.
@@ -69,6 +70,17 @@ def test_pairs_are_judged_one_by_one():
 )
 def test_a_rule_reaches_as_far_as_it_may_accept(rule, reach):
     assert rule.reach == reach
+
+
+def test_the_plain_rule_is_that_of_a_plain_index():
+    assert MatchRule() == Profile().rule
+
+
+def test_a_rule_is_made_by_names_and_does_not_change():
+    with pytest.raises(TypeError):
+        MatchRule("distance")
+    with pytest.raises(AttributeError):
+        MatchRule().distance = 4
 
 
 @pytest.mark.parametrize(("bits", "accepted"), [(64, (True, 0.75)), (65, (False, 1 - 65 / 256))])

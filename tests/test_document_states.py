@@ -1,9 +1,10 @@
 """What a document cell means: to queries, to writers and to claims."""
 
+import msgspec
 import pytest
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member, encode
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, encode
 
 STATES = ("added", "original", "duplicate", "pending", "yielded", "aborted", "removed")
 
@@ -97,3 +98,10 @@ def test_cells_are_read_as_they_are_written():
 def test_what_does_not_decode_is_damage(decode, value):
     with pytest.raises(CorruptIndex, match="does not decode"):
         decode(value)
+
+
+@pytest.mark.parametrize("record", [cell("original"), Member("a", 1, 2, 3, b"d", b"s", {"k": 1})])
+def test_records_are_stored_as_arrays_and_do_not_change(record):
+    assert msgspec.msgpack.decode(encode(record))[0] == "a"
+    with pytest.raises(AttributeError):
+        record.id = "b"

@@ -1,4 +1,4 @@
-"""Which stretches of two sequences differ: the longest common subsequence, for sequences of any length.
+"""The differing stretches of two sequences, by their longest common subsequence; for any length.
 
 Hyyrö (2004), "Bit-parallel LCS-length computation revisited": a row of the table of lengths is one integer, so a row
 costs a few additions of Python's own. Sequences too long for the whole table are first cut at items that occur once in
@@ -47,7 +47,6 @@ def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> li
 def _pairs(
     a: Sequence[str], b: Sequence[str], stretch: Change, cells: int, levels: int = _LEVELS
 ) -> Iterator[tuple[int, int]]:
-    """Yield the places of equal items, in order."""
     start_a, stop_a, start_b, stop_b = stretch
     head = _common(zip(a[start_a:stop_a], b[start_b:stop_b], strict=False))
     yield from zip(range(start_a, start_a + head), range(start_b, start_b + head), strict=True)
@@ -70,7 +69,7 @@ def _common(pairs: Iterator[tuple[str, str]]) -> int:
 def _cut_pairs(
     a: Sequence[str], b: Sequence[str], stretch: Change, cells: int, levels: int
 ) -> Iterator[tuple[int, int]]:
-    """Cut a long stretch at its anchors, and compare what lies between them."""
+    """Cut a long stretch at its anchors, and compare the parts."""
     start_a, stop_a, start_b, stop_b = stretch
     anchors = _anchors(a[start_a:stop_a], b[start_b:stop_b]) if levels else []
     if not anchors:

@@ -1,4 +1,4 @@
-"""Where two texts differ, word by word: for people who look at a pair."""
+"""The differences of two texts, word by word, for people."""
 
 import re
 import unicodedata
@@ -81,7 +81,7 @@ def words(text: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=1 << 16)
 def _belongs(before: str, after: str) -> bool:
-    """Tell whether jieba has cut between two characters of one word: it takes letters it does not know one by one."""
+    """Tell whether jieba has cut inside a word: it cuts unknown letters one by one."""
     if _JOINER in (before, after) or unicodedata.category(after)[0] == "M":
         return True
     return _is_spaced(before) and _is_spaced(after)
@@ -96,7 +96,7 @@ Words = Sequence[tuple[str, str]]
 
 
 def _shifted(changes: Sequence[Change], left: Words, right: Words) -> list[Change]:
-    """Let words that only one text has begin with a sentence, where they may as well: equal words move around them."""
+    """Move a stretch of words that only one text has to the start of a sentence, where the result is as correct."""
     shifted: list[Change] = []
     # The empty word at the beginning stays where it is.
     floor_a = floor_b = 1
@@ -112,7 +112,7 @@ def _shifted(changes: Sequence[Change], left: Words, right: Words) -> list[Chang
 
 
 def _steps(text: Words, start: int, stop: int, floor: int) -> int:
-    """Count the words by which a stretch has to move back to begin with a sentence; 0 if it cannot."""
+    """Count the words that a stretch must move back to begin with a sentence; 0 if it cannot."""
     for steps in range(min(stop - start, start - floor + 1)):
         if _begins(text, start - steps):
             return steps

@@ -104,7 +104,7 @@ def word_cosine(a: str, b: str, *, segmenter: str) -> float:
 def pulls(
     a: Features, b: Features, differing: int, *, hash: str = "murmur3", seed: int = 0
 ) -> list[tuple[str, float, float, float]]:
-    """Say which features pull two fingerprints apart.
+    """Find the features that pull two fingerprints apart.
 
     The gap at a differing bit is the sum of the features' weights there, with the signs of their hashes, in `a` less
     that in `b`; both sides are scaled to length 1, since a fingerprint does not change with the scale. A feature's

@@ -26,7 +26,7 @@ WORDS = {
         "以後": "之後", "以前": "之前", "忽然": "突然", "已經": "早已", "其中": "當中", "不是": "並非",
     },
 }  # fmt: skip
-"""For each language what a word is replaced by; rare words first."""
+"""Replacements of words by language, rare words first."""
 FRAMES = {
     "en": ("Reposted from the manual.\n\n", "\n\nAll rights reserved by the authors."),
     "zh-Hans": ("【转载】原文如下：\n", "\n责任编辑：小林"),
@@ -107,7 +107,7 @@ EDITS: dict[str, Callable[[str, str, Chance], str]] = {
     "removed": removed,
     "framed": framed,
 }
-"""By name, all of one form: the text, its language, and chance."""
+"""By name; each takes the text, its language, and chance."""
 
 
 def _sentences(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The demonstration corpus as the web pages of three sites, each with a frame of its own around its articles."""
+"""The demonstration corpus as web pages of three sites, each with a template of its own."""
 
 from collections.abc import Iterable
 from html import escape
@@ -7,7 +7,7 @@ from pathlib import Path
 from simhash_hbase.demo.texts import Text
 
 EVERY = 16
-"""Of the unedited English texts one in so many: extraction takes a while."""
+"""One of so many unedited English texts becomes a page: extraction takes a while."""
 SITES = {
     "harbour": ["Home", "News", "Culture", "Opinion", "Weather", "Tide tables", "Subscribe", "Sign in"],
     "lighthouse": ["首页", "新闻", "文化", "评论", "天气", "专题", "订阅", "登录"],

@@ -12,8 +12,7 @@ import msgspec
 
 LEAST_CHARACTERS = 200
 SKIPPED = frozenset({"encodings", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tests", "turtledemo"})
-"""Folders of the standard library with tests, tables and examples; others' packages are in ``site-packages``, no name
-of a module."""
+"""Folders of the standard library with tests, tables and examples; ``site-packages`` is no module's name anyway."""
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -77,7 +76,6 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 
 def _parse(path: Path) -> ast.Module | None:
-    """Parse a file; None when it is no source of this Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

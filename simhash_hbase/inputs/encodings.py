@@ -19,7 +19,6 @@ _MARKS = (
     (b"\x84\x31\x95\x33", "gb18030"),
 )
 MARK_BYTES = 4
-"""Length of the longest byte order mark."""
 
 _SAME = {"utf-8-sig": UTF8, "ascii": UTF8, "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 _NOT_FOR_DOCUMENTS = {"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}

@@ -17,7 +17,6 @@ class Source:
     path: str | None
     """Where to open it; None is standard input itself."""
     id: str
-    """The id of a file that is one document."""
     in_folder: bool = False
     """Whether a folder was named, not the file."""
     fault: str | None = None

@@ -20,16 +20,14 @@ class Beginning:
     """A file before its records are read."""
 
     name: str
-    """As in the places of its records."""
     path: str | None
     """Where to open it; None is standard input itself."""
     id: str
-    """The id, where the file is one document."""
     format: str
     encoding: str | None = None
-    """Of lines: the codec."""
+    """The codec of lines."""
     mark: bytes = b""
-    """Of lines: the byte order mark."""
+    """The byte order mark of lines."""
     header: bytes | None = None
     """The header row's own bytes without the line end; None for formats without one."""
 

@@ -61,7 +61,6 @@ class _Decoder:
         self._decode = msgspec.json.Decoder(dict[str, object]).decode
 
     def __call__(self, line: bytes) -> dict[str, object] | str:
-        """Return the object of a line, or why there is none."""
         try:
             return self._decode(line if self._codec == UTF8 else line.decode(self._codec))
         except UnicodeError as error:

@@ -6,7 +6,6 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.encodings import AUTO, checked_codec
 
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
-"""Names that ``InputOptions.format`` takes."""
 DOCUMENT_BYTES = 8 << 20
 """The default limit of a text: the longest Western novels have 4 to 7 MB."""
 RAISE = "--max-document-bytes raises the limit"
@@ -30,9 +29,7 @@ class InputOptions:
     """A codec's name, or ``"auto"``; a byte order mark at the start of a file wins over both. Of pages, those that do
     not declare another."""
     id_field: str = "id"
-    """The field or column of the id."""
     text_field: str = "text"
-    """The field or column of the text."""
     simhash_field: str | None = None
     """The field of the caller's own fingerprint, read instead of a text."""
     features_field: str | None = None

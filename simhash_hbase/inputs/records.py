@@ -25,15 +25,12 @@ class Document:
     id: str
     """The caller's id, or the file and line when the input names none."""
     text: str | None
-    """The text to fingerprint."""
     simhash: int | None
     """The caller's own fingerprint, 0 <= simhash < 2**64."""
     features: tuple[Feature, ...] | None
-    """The caller's own features with their weights."""
     metadata: dict[str, object] | None
     """The metadata fields that the record has; None when none was asked for or found."""
     place: Place
-    """Where the record starts."""
     raw: bytes | None
     """The record's own bytes without the line end, when ``keep_raw`` asked for them."""
 
@@ -49,7 +46,6 @@ class Reject:
     raw: bytes
     """The record's own bytes; of one above the size limit its beginning; empty for a file."""
     id: str | None = None
-    """The document's id, if it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +53,12 @@ class Page:
     """A page as saved or served; `extract` makes a document of it, which costs far more than reading."""
 
     id: str
-    """The path of its file, or its URL."""
     content: bytes
-    """The undecoded page."""
     options: InputOptions
     """Has the fallback encoding and the metadata to keep."""
     place: Place
-    """Where the record starts."""
     raw: bytes | None
-    """The record's own bytes, when ``keep_raw`` asked for them."""
     html: bool = True
-    """Whether it is HTML; else plain text."""
     content_type: str | None = None
     """The server's header, such as ``text/html; charset=big5``."""
     metadata: dict[str, str] = field(default_factory=dict)
@@ -75,7 +66,5 @@ class Page:
 
 
 Record = Document | Reject
-"""What `read` yields."""
 
 Scanned = Record | Page
-"""What a reader yields."""

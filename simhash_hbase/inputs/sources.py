@@ -63,7 +63,6 @@ def total_bytes(named: Sequence[str]) -> int | None:
 
 
 def _status(path: str) -> os.stat_result | None:
-    """Return the status of a file; None for one that reading will refuse."""
     try:
         return os.stat(path)
     except OSError:

@@ -15,9 +15,9 @@ IN_FLIGHT = 3
 
 
 def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Chunk]:
-    """Fingerprint and sketch a stream of records; pages are extracted where that is done.
+    """Fingerprint and sketch a stream of records, and extract its pages.
 
-    With several workers the first chunk is done here, so a short input starts no process.
+    With several workers this process analyses the first chunk, so that a short input starts no process.
     """
     chunks = _chunks(records)
     if workers <= 1:

@@ -1,4 +1,4 @@
-"""A stretch of the input on its way: read, reduced to what a worker needs, and put together again."""
+"""A chunk of the input: read, reduced to what a worker needs, and completed with the results."""
 
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
 from simhash_hbase.pipeline.workers import Payload, payload, work
 
 CHUNK_DOCUMENTS = 1_000
-# Long texts make short chunks: what is in flight between processes stays below some 30 MB a worker.
+# Long texts make short chunks: at most some 30 MB a worker are in flight between processes.
 CHUNK_CHARACTERS = 2_000_000
 BYTES_A_CHARACTER = 4
 
@@ -19,13 +19,13 @@ class Chunk:
     """A stretch of the input."""
 
     documents: list[Document | Page] = field(default_factory=list)
-    """What was read whole; no page is left among them after analysis but such as became rejects."""
+    """Records that were read completely. After analysis the only pages left are refused ones."""
     rejects: list[Reject] = field(default_factory=list)
-    """What was refused, by the reader or for want of text or features, in the order of the input."""
+    """Refused by the reader, or for lack of text or features, in the order of the input."""
     analysed: Analysed | None = None
     """Entries of `documents`; set by `analyse`."""
     order: list[int] = field(default_factory=list)
-    """For each reject, the documents of this chunk that came before it."""
+    """For each reject, the number of documents of this chunk before it."""
     characters: int = 0
     records: int = 0
     """Records of the input in it, documents and refused ones."""
@@ -61,7 +61,7 @@ class Chunk:
         return [document for document in found if isinstance(document, Document)]
 
     def parts(self) -> tuple[Payload, dict[int, Page]]:
-        """Return what a worker needs, of pages only a place among the texts, and the pages by their positions."""
+        """Return the payload, with placeholders for pages, and the pages by their positions."""
         pages = {at: replace(page, raw=None) for at, page in enumerate(self.documents) if isinstance(page, Page)}
         return payload([_text_to_come(page) if isinstance(page, Page) else page for page in self.documents]), pages
 
@@ -77,7 +77,7 @@ def _text_to_come(page: Page) -> Document:
 
 
 class Done(NamedTuple):
-    """What was made of a chunk."""
+    """The results of a chunk."""
 
     analysed: Analysed
     extracted: dict[int, Document]
@@ -85,7 +85,7 @@ class Done(NamedTuple):
 
 
 def analyse_chunk(analysis: Analysis, what: Payload, pages: dict[int, Page]) -> Done:
-    """Extract, fingerprint and sketch the parts of a chunk, in whatever process."""
+    """Extract, fingerprint and sketch the parts of a chunk, in any process."""
     if not pages:
         return Done(work(analysis, *what), {})
     made = {at: extract(page) for at, page in pages.items()}

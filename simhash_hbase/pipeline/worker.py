@@ -116,7 +116,6 @@ def _without_ctrl_c() -> Iterator[None]:
 
 
 def _serve(pipe: Connection, analysis: Analysis, most_grown: int) -> None:
-    """Do the jobs of a worker, in its process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
     first = _most_memory()

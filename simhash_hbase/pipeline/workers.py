@@ -12,7 +12,7 @@ from simhash_hbase.pipeline.worker import Worker
 T = TypeVar("T")
 
 Payload = tuple[str, list[str], list[object], list[dict[str, object] | None] | None]
-"""What is analysed, as `Analysis` has methods: the ids, the texts or what stands for them, the metadata."""
+"""A method of `Analysis` and its arguments: ids, texts (or fingerprints or features), metadata."""
 
 
 class Workers:
@@ -47,7 +47,7 @@ class Workers:
 
 
 def processors() -> int:
-    """Count the processors that this process may use, where the system tells, else those that there are."""
+    """Count the processors that this process may use, or, where the system does not tell, all."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

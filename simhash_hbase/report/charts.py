@@ -14,10 +14,10 @@ _GAP = 0.18
 
 
 class Bound(NamedTuple):
-    """A bound of the rule that decided."""
+    """A bound of the deciding rule."""
 
     value: float
-    """Between the bars that end and that begin there."""
+    """The end of one bar, and the start of the next."""
     label: str
 
 
@@ -46,7 +46,7 @@ def histogram(name: str, title: str, unit: str, bars: Sequence[Bar], *, bound: B
 
 
 def _line(bound: Bound, bars: Sequence[Bar], step: float) -> str:
-    """Draw where the rule ends, with its name beside it where there is room."""
+    """Draw the rule's bound and its label."""
     each = bars[1].start - bars[0].start if len(bars) > 1 else 1
     place = (bound.value - bars[0].start) / each
     # Rounding must not push what is the end of the last bar out of the chart.
@@ -60,12 +60,12 @@ def _line(bound: Bound, bars: Sequence[Bar], step: float) -> str:
 
 def _bar(bar: Bar, left: float, step: float, share: float, *, has_tick: bool) -> str:
     base = HEIGHT - _BOTTOM
-    # What is not zero can be seen.
+    # A bar above zero must be visible.
     height = max(share * (base - _TOP), 1.5) if bar.height else 0
     middle = left + step / 2
     parts = [
         f"<g><title>{escape(bar.label)}: {bar.height:,}</title>",
-        # All of the column answers the pointer, however low its bar.
+        # The whole column responds to the pointer, however low its bar.
         f'<rect class="column" x="{left:.1f}" y="0" width="{step:.1f}" height="{base}"/>',
         f'<rect class="bar" x="{left + step * _GAP / 2:.1f}" y="{base - height:.1f}" width="{step * (1 - _GAP):.1f}"'
         f' height="{height:.1f}"/>',

@@ -38,7 +38,7 @@ def duplicate_table(lines: Iterable[bytes]) -> Iterator[sqlite3.Connection]:
         placed_database(folder),
         closing(sqlite3.connect(str(Path(folder) / "duplicates"))) as database,
     ):
-        # Nothing of it outlives this process.
+        # The database ends with this process.
         database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         database.execute("CREATE TABLE duplicate (number INTEGER PRIMARY KEY, of, id, distance, similarity)")
         rows = ((d.of, d.id, d.distance, d.similarity) for d in read_decisions(lines) if d.of is not None)

@@ -1,10 +1,10 @@
-"""How far duplicates are from what was kept: the counts of the histograms."""
+"""The counts of the histograms: distance and similarity of duplicates to the kept documents."""
 
 import sqlite3
 from typing import NamedTuple
 
 _BINS = 50
-"""Of similarity, from 0 to 1."""
+"""Bins of similarity, from 0 to 1."""
 _SHOWN_FROM = 35
 
 
@@ -12,13 +12,10 @@ class Bar(NamedTuple):
     """One bar of a histogram."""
 
     label: str
-    """What is counted, for people."""
     tick: str
-    """What stands below it."""
     height: int
-    """Duplicates."""
     start: float
-    """Least value that is counted."""
+    """The least value in the bar."""
 
 
 def distance_bars(database: sqlite3.Connection) -> list[Bar]:

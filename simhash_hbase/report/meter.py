@@ -1,4 +1,4 @@
-"""How a report that is being written shows how far it is."""
+"""The progress of a report that is being written."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Meter(Protocol):
-    """Shows how far something is."""
+    """Shows progress."""
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Show that so many things are done with, and how much of the total that is."""
+        """Show the number of things done, and how much of the total that is."""
 
 
 class Metering(Protocol):
@@ -23,7 +23,7 @@ class Metering(Protocol):
 
 class _Silent:
     def show(self, count: int, done: float | None = None) -> None:
-        """Do nothing."""
+        """Show nothing."""
 
 
 @contextmanager

@@ -4,11 +4,11 @@ import base64
 from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
+from importlib.resources import files
+from string import Template
 from typing import NamedTuple
 
 import msgspec
-
-from simhash_hbase.report.resources import resource
 
 
 class Section(NamedTuple):
@@ -55,6 +55,11 @@ def data_json(data: object) -> str:
     '"\\u003c/script>&\\u003c!--"'
     """
     return msgspec.json.encode(data).decode().replace("<", "\\u003c")
+
+
+def resource(name: str) -> Template:
+    """Read a file of this package."""
+    return Template(files("simhash_hbase.report").joinpath(name).read_text(encoding="utf-8"))
 
 
 def _hash(content: str) -> str:

@@ -13,29 +13,29 @@ from simhash_hbase.report.rows import pair_rows
 from simhash_hbase.report.selection import Cluster, list_clusters
 
 TEXT_BYTES = 5_000_000
-"""What the texts of pairs take in a report at most, as JSON."""
+"""Most bytes of the pairs in a report, as JSON."""
 LIST_BYTES = 3_000_000
-"""What the clusters take, but for those of the pairs, which are there in any case."""
+"""Most bytes of the clusters, apart from those of the shown pairs, which are always there."""
 ALONE_CHARACTERS = 2_000
-"""Of a text that has no other to stand beside."""
+"""Shown of a text without its counterpart."""
 ID_CHARACTERS = 300
 
 _NO_TEXTS = "The input has fingerprints or features of your own, and no texts."
 _NOT_IN_INPUT = (
-    "The text of the kept document is not at hand: it is not in this input, but was in the index before. The"
+    "The text of the kept document is not available: it was in the index before, not in this input. The"
     " duplicate begins:"
 )
-_NEITHER = "The texts are not at hand."
+_NEITHER = "The texts are not available."
 
 
 @dataclass(frozen=True)
 class Lists:
-    """What the page's script draws."""
+    """The data for the page's script."""
 
     pairs: list[dict[str, Any]]
     clusters: list[dict[str, Any]]
     left_out: int
-    """Chosen pairs for which there was no room."""
+    """Chosen pairs without room."""
 
 
 def make_lists(database: sqlite3.Connection, numbers: Sequence[int], meter: Meter, *, has_texts: bool) -> Lists:

@@ -1,4 +1,4 @@
-"""The input, read once more after it was decided: what it amounts to, and the texts of the pairs to show."""
+"""The second reading of the input, after the decisions: its totals, and the texts of the shown pairs."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,15 +14,15 @@ from simhash_hbase.report.meter import Meter
 from simhash_hbase.rows.keys import id_digest
 
 COMPARED_CHARACTERS = 200_000
-"""Of a longer text the rest is not compared for people."""
+"""Compared of a longer text."""
 SHOWN_REJECTS = 100
 
-_CHANGED = "the input has changed while it was read, so there is no report; the decisions stand"
+_CHANGED = "the input changed while it was read, so there is no report; the decisions stand"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What was decided, and where it is."""
+    """The decided input."""
 
     lines: Callable[[], Iterable[bytes]]
     """Reads the decisions, JSON lines in the order of the input."""
@@ -30,9 +30,8 @@ class Corpus:
     """As `simhash_hbase.inputs.read` takes them."""
     settings: InputOptions
     analysis: Analysis
-    """Of the index: says why a document has no decision."""
+    """The index's; gives the reason of a document without decision."""
     refused: int
-    """Records without a decision."""
 
     @property
     def has_texts(self) -> bool:
@@ -42,7 +41,7 @@ class Corpus:
 
 @dataclass
 class Reading:
-    """What the input amounts to."""
+    """The totals of the input."""
 
     kept: int = 0
     duplicates: int = 0
@@ -52,7 +51,7 @@ class Reading:
     removed: int = 0
     """Duplicates whose original was removed or changed since."""
     bytes: int = 0
-    """Of all decided texts as UTF-8, or of pages as they came."""
+    """Bytes of all decided texts as UTF-8, or of undecoded pages."""
     duplicate_bytes: int = 0
     has_pages: bool = False
     rejects: list[Reject] = field(default_factory=list)
@@ -77,15 +76,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class Text:
-    """A document's text, as far as it is compared."""
+    """The compared part of a document's text."""
 
     text: str
     characters: int
-    """Length of the whole."""
 
 
 def read_again(corpus: Corpus, wanted: Sequence[int], database: sqlite3.Connection, meter: Meter) -> Reading:
-    """Read the input beside its decisions."""
+    """Read the input together with its decisions."""
     names = _prepare(database, wanted)
     reading = Reading()
     progress = Progress()
@@ -104,7 +102,6 @@ def read_again(corpus: Corpus, wanted: Sequence[int], database: sqlite3.Connecti
 
 
 def _prepare(database: sqlite3.Connection, wanted: Sequence[int]) -> set[str]:
-    """Make the table of texts and name the documents that belong in it."""
     database.execute("CREATE TABLE text (id PRIMARY KEY, text, characters)")
     pair = "SELECT id, of FROM duplicate WHERE number = ?"
     return {name for number in wanted for name in database.execute(pair, (number,)).fetchone()}
@@ -158,20 +155,19 @@ def _bytes(record: Scanned) -> int:
 
 
 def _keep(database: sqlite3.Connection, record: Record) -> None:
-    """Keep a text to be compared."""
     if isinstance(record, Document) and record.text is not None:
         row = (record.id, record.text[:COMPARED_CHARACTERS], len(record.text))
         database.execute("INSERT INTO text VALUES (?, ?, ?)", row)
 
 
 def _rejected(record: Document | Page, analysis: Analysis) -> Reject:
-    """Say why a record has no decision: it leaves no text or feature, or its id came before."""
+    """Give the reason of a record without decision: no text or feature, or a repeated id."""
     for reject in _rejects(record, analysis):
         return reject
     return Reject(record.place, repeated_id(record.id, record.place), b"", record.id)
 
 
 def text_of(database: sqlite3.Connection, name: str) -> Text | None:
-    """Give the text of a document of a wanted pair; None when the input did not have it."""
+    """Return the text of a document of a wanted pair; None when the input does not have it."""
     row = database.execute("SELECT text, characters FROM text WHERE id = ?", (name,)).fetchone()
     return Text(*row) if row is not None else None

@@ -1,4 +1,4 @@
-"""A pair of texts as rows for two columns: what belongs together is level, long equal passages are left out."""
+"""A pair of texts as rows of two columns: counterparts are level, long equal passages are left out."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,10 +13,9 @@ Segment = str | list[str | int]
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Text that is left out."""
+    """Omitted text."""
 
     left: int
-    """Characters."""
     right: int
     equal: bool
 
@@ -24,11 +23,11 @@ class Gap(msgspec.Struct, frozen=True):
 Row = list[Segment] | Gap
 
 KEPT_AROUND = 1_000
-"""Of a long equal passage so many characters are kept at both ends."""
+"""Kept at both ends of a long equal passage."""
 SHOWN_CHARACTERS = 20_000
-"""Of both texts together; the rest of a pair is left out."""
+"""Shown of both texts together; the rest is omitted."""
 CHANGE_CHARACTERS = 4_000
-"""Of one change on each side."""
+"""Shown of one change on each side."""
 _PARAGRAPH = 120
 _SENTENCES = 240
 _CHUNK = re.compile(r".{1,200}?(?:\n\s*|[。！？；…]+[”」』]?\s*|[.!?;]\s+|\Z)|.{200}", re.DOTALL)
@@ -85,14 +84,13 @@ def _chunks(left: str, right: str) -> Iterator[tuple[str, str]]:
     chunks = _CHUNK.findall(left) or [""]
     for number, chunk in enumerate(chunks, 1):
         seen += sum(not character.isspace() for character in chunk)
-        # Up to the next word, so that the blanks before it stay with this one.
+        # Up to the next word: the blanks before it belong to this chunk.
         stop = stops[seen] if seen < len(stops) and number < len(chunks) else len(right)
         yield chunk, right[start:stop]
         start = stop
 
 
 def _sizes(row: Row) -> tuple[int, int]:
-    """Count the characters of a row on each side."""
     if isinstance(row, Gap):
         return row.left, row.right
     left = right = 0
@@ -107,7 +105,7 @@ def _is_equal(row: Row) -> bool:
 
 
 def _elided(rows: Sequence[Row]) -> Iterator[Row]:
-    """Leave out the middle of every run of equal rows that is long."""
+    """Omit the middle of every long run of equal rows."""
     for equal, found in groupby(rows, key=_is_equal):
         run = list(found)
         yield from _shortened(run) if equal else run
@@ -123,7 +121,6 @@ def _shortened(run: list[Row]) -> list[Row]:
 
 
 def _fitting(lengths: Sequence[int]) -> int:
-    """Count the rows at the beginning that are kept."""
     held = 0
     for number, length in enumerate(lengths):
         held += length
@@ -133,7 +130,7 @@ def _fitting(lengths: Sequence[int]) -> int:
 
 
 def _cut(rows: Iterable[Row]) -> Iterator[Row]:
-    """Leave out the end of a pair that is long all the same."""
+    """Omit the end of a pair that is still too long."""
     room = SHOWN_CHARACTERS
     left = right = 0
     for row in rows:

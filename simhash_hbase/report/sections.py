@@ -1,4 +1,4 @@
-"""The parts of a report that are there without a script: figures, refused records, histograms, empty lists."""
+"""The parts of a report that need no script: figures, refused records, histograms, empty lists."""
 
 from collections.abc import Sequence
 from html import escape
@@ -6,8 +6,8 @@ from html import escape
 from simhash_hbase.near import MatchRule
 from simhash_hbase.report.charts import Bound, histogram
 from simhash_hbase.report.figures import Bar
+from simhash_hbase.report.page import resource
 from simhash_hbase.report.reading import Reading
-from simhash_hbase.report.resources import resource
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 _STEP = 1000
@@ -62,7 +62,7 @@ def _share(shares: Sequence[tuple[str, int]]) -> str:
 
 
 def notices(reading: Reading, *, dry: bool) -> str:
-    """Say what a reader could overlook."""
+    """Write the notices."""
     said = []
     if dry:
         said.append("This was a dry run: nothing was written to the index.")
@@ -135,7 +135,7 @@ def charts(distances: Sequence[Bar], similarities: Sequence[Bar], duplicates: in
 
 
 def lists(clusters: str, pairs: str, distances: Sequence[Bar]) -> str:
-    """Make room for the lists that the script fills."""
+    """Write the empty lists, which the script fills."""
     options = (f'<option value="{at}">{escape(bar.label)}</option>' for at, bar in enumerate(distances) if bar.height)
     return resource("lists.html").substitute(clusters=escape(clusters), pairs=escape(pairs), distances="".join(options))
 
@@ -153,5 +153,5 @@ def _bytes(count: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Escape what is not ours; its direction of writing stays its own."""
+    """Escape a text of the input, and isolate its writing direction."""
     return f"<bdi>{escape(text)}</bdi>"

@@ -5,22 +5,21 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 ALL_PAIRS = 500
-"""Up to so many pairs are all shown."""
+"""Up to this number all pairs are shown."""
 LEAST_SIMILAR = 100
 CLUSTERS = 40
 PAIRS_A_CLUSTER = 4
 PAIRS_A_DISTANCE = 30
 MEMBERS = 100
-"""Members of one cluster that are listed, besides those whose pair is shown."""
+"""Listed members of one cluster, besides those with a shown pair."""
 
 
 class Selection(NamedTuple):
     """Pairs to show."""
 
     numbers: list[int]
-    """Of the table ``duplicate``; what is most worth its place in a file comes first."""
+    """Row numbers of the table ``duplicate``, the most useful first."""
     sentence: str
-    """Says how they were chosen."""
 
 
 class Member(NamedTuple):
@@ -85,7 +84,7 @@ def list_clusters(
     clusters: list[Cluster] = []
     for of, members, _ in database.execute(_LARGEST):
         if of in needed or room > 0:
-            # Without room a cluster is there for the pairs that lead to it, and has no others.
+            # Without room a cluster lists only the members with a shown pair.
             clusters.append(Cluster(of, members, _members(database, of, MEMBERS if room > 0 else 0)))
             room -= size(clusters[-1])
             needed.discard(of)

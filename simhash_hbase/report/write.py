@@ -23,7 +23,7 @@ _NAMED_SOURCES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a report says of the run it is about."""
+    """The run that a report describes."""
 
     index: str
     """Address of the index, without secrets."""
@@ -35,8 +35,8 @@ class Run:
 def write_report(stream: BinaryIO, corpus: Corpus, run: Run, *, meter: Metering = silent) -> None:
     """Write the report of a corpus that was decided.
 
-    Reads the decisions twice and the input once. What grows with the corpus is kept in the folder for temporary files;
-    the page is below ten megabytes, whatever the corpus.
+    Reads the decisions twice and the input once. Data that grows with the corpus stays in the folder for temporary
+    files; the page is below ten megabytes for any corpus.
     """
     with duplicate_table(corpus.lines()) as database:
         chosen = choose_pairs(database)

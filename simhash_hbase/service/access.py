@@ -103,8 +103,5 @@ def _give_back(service: Service, client: str) -> None:
 
 
 Reading = Annotated[Service, Security(_needs("read"))]
-"""For routes that read."""
 Writing = Annotated[Service, Security(_needs("write"))]
-"""For routes that write."""
 Metering = Annotated[Service, Security(_needs("metrics"))]
-"""For the metrics."""

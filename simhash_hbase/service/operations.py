@@ -16,7 +16,6 @@ from simhash_hbase.service.http.problems import Problem, of_error
 from simhash_hbase.service.items import Item, decode, document_or_id
 
 Record = dict[str, object] | Problem
-"""The answer to a document or an id."""
 
 MISSING = 404
 # Answers to queries can be long, and all of a batch are in memory at a time.
@@ -30,11 +29,9 @@ class Operation:
     """A function of documents, of ids, or of either; lists in, lists of the same length out."""
 
     name: str
-    """As metrics call it."""
     on_entries: Callable[[Index, Entries], Sequence[Record]] | None = None
     on_ids: Callable[[Index, Sequence[str]], Sequence[Record]] | None = None
     needs_id: bool = True
-    """Whether a document must have an id."""
     batch: int = BATCH_DOCUMENTS
     """Most documents of a stream at a time."""
     outcome: Callable[[dict[str, object]], str]

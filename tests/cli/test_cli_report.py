@@ -203,7 +203,7 @@ def test_of_an_original_that_only_the_index_knows_the_text_is_not_at_hand(cli, u
     assert report.count("kept") == 0
     assert said(report) == decided(done, corpus)
     pair = report.pairs[0]
-    assert "not at hand" in pair["note"]
+    assert "not available" in pair["note"]
     [begins] = [record["text"] for record in corpus if record["id"] == pair["id"]]
     assert texts_of(pair) == ("", begins[:2000])
 

@@ -82,7 +82,6 @@ def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Rej
 
 
 def _answer(block: bytes) -> _Body | str | None:
-    """Read an HTTP response; None when that is impossible."""
     status = _STATUS.match(block)
     if status is None:
         return None

@@ -144,7 +144,6 @@ class _Splitter:
         return self._window.member(stop) or bytes(self._window.bytes[:stop])
 
     def _head(self) -> int:
-        """Return where the head ends."""
         window = self._window
         if not window.has(len(_WARC)) or not window.bytes.startswith(_WARC):
             raise _Wrong("no WARC record begins here", 1)

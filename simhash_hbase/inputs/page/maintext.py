@@ -31,11 +31,11 @@ class MainText(NamedTuple):
     """The text, title and address of a page."""
 
     text: str
-    """Its main text, a line a paragraph; all of its text where no part is the main one; empty where there is none."""
+    """The main text, a line a paragraph; all text where no part is the main one; may be empty."""
     title: str
-    """Its own title for those who share it, else that of the window; blanks are single, empty where there is none."""
+    """The title for sharing, else that of the window, with single blanks; may be empty."""
     url: str
-    """The address that it wants to be known by, empty where it names none."""
+    """The canonical address that the page declares; may be empty."""
 
 
 def main_text(html: str) -> MainText:

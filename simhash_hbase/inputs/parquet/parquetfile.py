@@ -107,7 +107,6 @@ def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOpt
 
 
 def _values(batch: pa.RecordBatch) -> Iterator[Row | str]:
-    """Yield each row, or why it has no values."""
     try:
         yield from batch.to_pylist()
     except _NO_VALUE:

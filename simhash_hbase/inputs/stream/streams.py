@@ -17,7 +17,6 @@ from simhash_hbase.inputs.stream.detect import detect
 from simhash_hbase.inputs.stream.wide import from_utf8, to_utf8
 
 SAMPLE_BYTES = 64 << 10
-"""How much of a file ``auto`` examines."""
 _BINARY_BYTES = 512
 _NUL_SHARE = 0.05
 _BINARY = "the file looks binary: it has NUL bytes at its beginning"
@@ -48,9 +47,7 @@ class Stream(Bytes):
     """Decompressed bytes whose lines end at the byte 0x0A; wide codecs are recoded to UTF-8."""
 
     codec: str = UTF8
-    """Decodes ``blocks``."""
     encoding: str = UTF8
-    """The encoding of the file."""
     mark: bytes = b""
     """The byte order mark before the blocks."""
 

@@ -37,10 +37,8 @@ class Key:
     """One line of a file of keys."""
 
     name: str
-    """Who uses it; this is what logs show."""
     scopes: frozenset[str]
     digest: bytes
-    """SHA-256 of the key."""
 
 
 def make_key(path: str | Path, name: str, scopes: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """What Prometheus reads."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -18,47 +19,34 @@ class Metrics:
     def __init__(self, store: Store) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_StoreTraffic(store))
-        self.requests = Counter(
-            "simhash_requests", "Requests answered.", ["route", "method", "status"], registry=self._registry
-        )
-        self.seconds = Histogram(
+        counter = partial(Counter, registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        histogram = partial(Histogram, registry=self._registry)
+        self.requests = counter("simhash_requests", "Requests answered.", ["route", "method", "status"])
+        self.seconds = histogram(
             "simhash_request_seconds",
             "Time from a request's header to the end of its answer.",
             ["route", "media"],
             buckets=SECONDS,
-            registry=self._registry,
         )
-        self.under_way = Gauge(
-            "simhash_requests_in_progress", "Requests under way that were let in.", registry=self._registry
-        )
-        self.turned_away = Counter(
-            "simhash_requests_turned_away", "Requests refused because there were too many.", registry=self._registry
-        )
-        self.documents = Counter(
+        self.under_way = gauge("simhash_requests_in_progress", "Requests under way that were let in.")
+        self.turned_away = counter("simhash_requests_turned_away", "Requests refused because there were too many.")
+        self.documents = counter(
             "simhash_documents",
             "Documents answered, by what was asked and what became of them.",
             ["operation", "outcome"],
-            registry=self._registry,
         )
-        self.batch_seconds = Histogram(
+        self.batch_seconds = histogram(
             "simhash_batch_seconds",
             "Time that the index takes for a batch, texts analysed already.",
             ["operation"],
             buckets=SECONDS,
-            registry=self._registry,
         )
-        self._rows = Histogram(
-            "simhash_query_rows",
-            "Block rows read for a query, the mean of a batch.",
-            buckets=ROWS,
-            registry=self._registry,
-        )
-        self._queries = Counter("simhash_queries", "Documents looked for.", registry=self._registry)
-        self._candidates = Counter(
-            "simhash_query_candidates", "Stored fingerprints within reach of a query.", registry=self._registry
-        )
-        self._matches = Counter("simhash_query_matches", "Documents that a rule accepted.", registry=self._registry)
-        self._truncated = Counter("simhash_answers_truncated", "Answers that a limit cut.", registry=self._registry)
+        self._rows = histogram("simhash_query_rows", "Block rows read for a query, the mean of a batch.", buckets=ROWS)
+        self._queries = counter("simhash_queries", "Documents looked for.")
+        self._candidates = counter("simhash_query_candidates", "Stored fingerprints within reach of a query.")
+        self._matches = counter("simhash_query_matches", "Documents that a rule accepted.")
+        self._truncated = counter("simhash_answers_truncated", "Answers that a limit cut.")
 
     def searched(self, figures: Searched) -> None:
         """Count a search; any thread may call it."""

@@ -57,7 +57,6 @@ class Surround:
             self._finish(scope, trail)
 
     async def _answer(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
-        """Pass the request on; answer errors."""
         try:
             if _has_two_lengths(scope):
                 await _TWO_LENGTHS.response(trail.request_id)(scope, exchange.receive, exchange.send)
@@ -151,5 +150,4 @@ def _has_two_lengths(scope: Scope) -> bool:
 
 
 def _known(method: str) -> str:
-    """Keep invented methods out of the labels."""
     return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "other"

@@ -20,7 +20,7 @@ class Trail:
 
     request_id: str
     scope: Mapping[str, Any]
-    """Of the request; the application puts its route in."""
+    """The request's; the application adds the route."""
     client: str | None = None
     key: str | None = None
     """Name of the key that was presented."""
@@ -32,7 +32,6 @@ class Trail:
     """``json`` or ``ndjson``."""
     status: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    """Number of documents by outcome."""
     bytes_in: int = 0
     bytes_out: int = 0
     waits: bool = False

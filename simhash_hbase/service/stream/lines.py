@@ -156,7 +156,6 @@ class Lines:
         self._keep(rest)
 
     def _finished(self, end: bytes) -> bytes | None:
-        """Join the kept beginning of a line with its end."""
         self._keep(end)
         line = None if self._is_dropping else bytes(self._part)
         self._part.clear()

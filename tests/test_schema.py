@@ -14,7 +14,7 @@ from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.tables import create_table, find_table
-from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from tests.stores.hbase_server import address, hbase_options, tables
 
 FOLDER = Path(__file__).parents[1] / "schema"
@@ -35,7 +35,7 @@ def test_the_shell_script_says_what_the_core_says():
 
 def test_the_calls_of_thrift_2_say_what_the_core_says():
     script = runpy.run_path(str(FOLDER / "create_table.py"))
-    [call] = next(Admin2("simhash").create(TableSchema()))
+    [call] = next(Thrift2("simhash").create(TableSchema()))
 
     assert script["table_descriptor"]("default", "simhash") == call.arguments["desc"]
     assert script["SPLIT_KEYS"] == call.arguments["splitKeys"]
@@ -145,7 +145,7 @@ def test_a_table_made_for_something_else_is_left_alone(fresh, version):
         def families(self):
             return super().families[1:2]
 
-    gateways.exchange.one(lambda: Admin2(fresh).create(OneFamily()))
+    gateways.exchange.one(lambda: Thrift2(fresh).create(OneFamily()))
     other = Gateways(hbase_options(version, fresh))
 
     with pytest.raises(NotAnIndex, match="lacks the families b, m"):

@@ -14,7 +14,8 @@ from simhash_hbase.index.upkeep.vacuum import Vacuumed, vacuum
 from simhash_hbase.index.upkeep.verify import Verified, verify
 from simhash_hbase.index.writing import WritableIndex
 from simhash_hbase.profile import Profile
-from simhash_hbase.stores.base import Backup, SelfChecked, Store, atomically
+from simhash_hbase.stores.abilities import Backup, SelfChecked
+from simhash_hbase.stores.base import Store, atomically
 
 
 class Index(ReadableIndex, WritableIndex):

@@ -14,7 +14,8 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.profile import Profile
-from simhash_hbase.stores.base import CellCounts, Store
+from simhash_hbase.stores.abilities import CellCounts
+from simhash_hbase.stores.base import Store
 
 T = TypeVar("T")
 

@@ -2,9 +2,10 @@
 
 A store knows nothing of SimHash. It keeps three families: ``b`` holds *block rows*, keys of 13 bytes without a value;
 ``d`` and ``m`` hold *cells*, values under a row and a qualifier. No row of a family is a prefix of another one of that
-family. The methods are the few that every store can do; what only some can do is a protocol of its own below.
+family. Every store has the methods of `Store`. `CompareAndSet` and `Transactional` are two ways to keep writers apart;
+`simhash_hbase.stores.abilities` has what else only some stores can do.
 
-Every method may raise the errors of `simhash_hbase.errors` named there for stores; none lets a driver's own error out.
+Every method may raise the errors of `simhash_hbase.errors` named there for stores; no error of a driver gets out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from simhash_hbase.rows.keys import BlockRows
 
 UNLIMITED = 2**31 - 2
-"""A limit that none reaches: one less than a signed 32-bit count on a wire can say."""
+"""A limit that nothing reaches: one less than the largest signed 32-bit count of a wire format."""
 
 
 class Cell(NamedTuple):
@@ -28,9 +29,9 @@ class Cell(NamedTuple):
     qualifier: bytes
     """The cell's name within its row."""
     value: bytes
-    """What it holds; when a cell is deleted, ignored."""
+    """The content; ignored when a cell is deleted."""
     timestamp: int | None = None
-    """Milliseconds. Written with None, the store's own clock stamps the cell; read, it is always a number."""
+    """Milliseconds. If None is written, the store's own clock stamps the cell; cells that are read have a number."""
 
 
 class Swap(NamedTuple):
@@ -56,34 +57,12 @@ class PrefixScan(NamedTuple):
 
 
 class StoreSize(NamedTuple):
-    """How large a store is, as far as it can tell without reading everything."""
+    """The size of a store, as far as it is known without reading everything."""
 
     bytes: int | None
     """Bytes on disk, or None."""
     rows: dict[str, int] | None
     """Block rows of ``b``, cells of ``d`` and ``m``; None where counting means scanning."""
-
-
-class RegionPlace(NamedTuple):
-    """One region: a range of rows that one server serves."""
-
-    start: bytes
-    """Its first row key; empty for the first region."""
-    server: str
-    """``host:port``; empty while no server serves it."""
-
-
-class Traffic(NamedTuple):
-    """How a store that is reached over a network is doing."""
-
-    connections: int
-    """Connections that are open, in use or waiting for it."""
-    in_use: int
-    """Connections that calls hold at this moment."""
-    most: int
-    """Connections that there may be."""
-    retries: int
-    """Calls that were made again since the store was opened."""
 
 
 class Store(Protocol):
@@ -99,10 +78,10 @@ class Store(Protocol):
         Parameters
         ----------
         prefixes : ndarray of uint64, shape (n,)
-            ``segment << 8 | flag``, sorted, without repeats; from the ten of one query to the million of
-            a batch of a hundred thousand.
+            ``segment << 8 | flag``, sorted, without repeats; ten for one query, a million for a batch
+            of a hundred thousand.
         limit : int
-            Rows a prefix at most, in byte order.
+            Most rows of a prefix, in byte order.
 
         Returns
         -------
@@ -110,7 +89,7 @@ class Store(Protocol):
         """
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Look up single block rows, however many others lie under their prefixes.
+        """Look up single block rows; the number of rows under their prefixes does not matter.
 
         Parameters
         ----------
@@ -120,19 +99,20 @@ class Store(Protocol):
         Returns
         -------
         ndarray of bool
-            For each of them whether it is there.
+            Whether each of them is there.
         """
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read block rows in order, a page at a time.
+
+        Rows that are written or deleted meanwhile may or may not be seen; every other row is seen once.
 
         Parameters
         ----------
         start, stop : int
             Prefixes, stop exclusive; ``0`` and ``1 << 40`` read all.
         page : int
-            Rows a page at most; a page is never empty. Rows written or deleted behind the reader's back
-            meanwhile may or may not be seen; all others are seen once.
+            Most rows of a page; a page is never empty.
         """
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
@@ -152,10 +132,10 @@ class Store(Protocol):
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Write cells.
 
-        With an explicit timestamp the cell with the highest one is the one that is read afterwards, whatever
-        the order of the writes, and writing one again changes nothing. With None it replaces what is there.
-        Not to be called with an explicit timestamp at or below that of a delete of the same cell: a store may
-        hide such a write. When it fails, part may have been written; the same call repeated completes it.
+        Of cells with explicit timestamps the one with the highest is read afterwards, in whatever order they were
+        written, and writing one again changes nothing. A cell with None replaces what is there. Do not write at or
+        below the timestamp of a delete of the same cell: a store may hide such a write. A call that fails may have
+        written a part; the same call repeated completes it.
         """
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
@@ -184,7 +164,7 @@ class Store(Protocol):
         rows : sequence of bytes
             Row keys in any order; repeats allowed.
         limit : int
-            Cells a row at most, in the order of their qualifiers.
+            Most cells of a row, in the order of their qualifiers.
 
         Returns
         -------
@@ -193,7 +173,7 @@ class Store(Protocol):
         """
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        """Read on in one row, which may be wide.
+        """Read more cells of one row, which may be wide.
 
         Parameters
         ----------
@@ -202,9 +182,9 @@ class Store(Protocol):
         row : bytes
             Its key.
         after : bytes
-            Only cells whose qualifiers come behind this one are read.
+            Only cells whose qualifiers come after this one are read.
         limit : int
-            Cells at most, in the order of their qualifiers.
+            Most cells, in the order of their qualifiers.
 
         Returns
         -------
@@ -213,9 +193,9 @@ class Store(Protocol):
         """
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        """Delete cells with a timestamp at or below the given one, in all their versions.
+        """Delete all versions of cells at or below the given timestamps, each of which must be a number.
 
-        A cell that is not there, or is newer, is no error. A timestamp must be given.
+        A cell that is not there, or is newer, is no error.
         """
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
@@ -228,19 +208,19 @@ class Store(Protocol):
         start, stop : bytes
             Row keys, stop exclusive; ``b""`` and None read all.
         page : int
-            Cells a page at most; a page is never empty, and a row may be cut by its end.
+            Most cells of a page; a page is never empty, and its end may cut a row.
         """
 
     def size(self) -> StoreSize:
-        """Tell how large the store is."""
+        """Measure the store."""
 
     def close(self) -> None:
-        """Let go of files and connections; the store is not used afterwards. A second call does nothing."""
+        """Release files and connections; the store is not used afterwards. A second call does nothing."""
 
 
 @runtime_checkable
 class CompareAndSet(Protocol):
-    """A store that changes a cell only if it holds what the caller thinks."""
+    """A store that changes a cell only if it holds the value that the caller expects."""
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
         """Change cells of family ``d``, each by itself, in the order given.
@@ -248,91 +228,30 @@ class CompareAndSet(Protocol):
         Returns
         -------
         list of bool
-            True where the expected value stood and was replaced. When the call fails, each swap may or may
-            not have taken effect: read the cell, never repeat the swap.
+            True where the expected value was found and replaced. After a call that failed, each swap may or may not
+            have taken effect: read the cell, never repeat the swap.
         """
 
 
 @runtime_checkable
 class Transactional(Protocol):
-    """A store whose calls can be made to happen all together or not at all."""
+    """A store in which several calls take effect together or not at all."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Hold the store for writing.
 
-        What is called inside sees and changes it alone, and is kept only when the block ends without an exception.
-        Other threads and processes wait; keep the block short. Not nested.
+        Calls inside the block have the store for themselves, and their changes are kept only when the block ends
+        without an exception. Other threads and processes wait: keep the block short. Transactions do not nest.
         """
-
-
-@runtime_checkable
-class Backup(Protocol):
-    """A store that can copy itself while it is in use."""
-
-    def backup(self, destination: str) -> None:
-        """Write a consistent copy; the destination must not exist yet.
-
-        Raises
-        ------
-        InvalidArgument
-            When there is something at the destination.
-        """
-
-
-@runtime_checkable
-class SelfChecked(Protocol):
-    """A store that can look for damage which would end a process that reads it."""
-
-    def check_readable(self) -> None:
-        """Read everything, where a crash harms nobody.
-
-        Raises
-        ------
-        CorruptIndex
-            When reading ended with a crash.
-        """
-
-
-@runtime_checkable
-class Networked(Protocol):
-    """A store that is reached over a network and counts how that goes."""
-
-    def traffic(self) -> Traffic:
-        """Tell how many connections there are, and how often calls had to be repeated."""
-
-
-@runtime_checkable
-class Regional(Protocol):
-    """A store whose rows are spread over regions."""
-
-    def regions(self) -> list[RegionPlace]:
-        """Tell the regions as they are now, in the order of their keys."""
-
-
-@runtime_checkable
-class Shortfalls(Protocol):
-    """A store whose place may not be made just as asked."""
-
-    @property
-    def shortfalls(self) -> Sequence[str]:
-        """What is not as it should be, a clause each; empty but after making it."""
-
-
-@runtime_checkable
-class CellCounts(Protocol):
-    """A store without ranges that still counts its cells by the kind of their rows."""
-
-    def count_cells(self, family: str, flag: int) -> int:
-        """Count the cells of a family's rows of one flag, the fifth byte of their keys."""
 
 
 def atomically(store: Store) -> AbstractContextManager[None]:
-    """Hold a store for writing where it has transactions; elsewhere do nothing.
+    """Hold a store for writing if it has transactions.
 
     Parameters
     ----------
     store : Store
-        Any.
+        Any store.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.arguments import CELL_FAMILIES, check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
+from simhash_hbase.stores.base import Cell, CompareAndSet, PrefixScan, Store, StoreSize, Swap, Transactional
 
 U64 = np.uint64
 
@@ -22,11 +22,11 @@ U64 = np.uint64
 Family = dict[bytes, dict[bytes, Cell]]
 
 
-class MemoryStore:
+class MemoryStore(Store, CompareAndSet, Transactional):
     """Rows in dictionaries, sorted when they are read.
 
-    Implements `Store`, `CompareAndSet` and `Transactional`. Threads may share it: every call holds one lock, and a
-    transaction holds it until its end. All is lost when the process ends.
+    Threads may share it: every call holds one lock, and a transaction holds it until its end. All is lost when the
+    process ends.
 
     Examples
     --------
@@ -46,11 +46,9 @@ class MemoryStore:
 
     @property
     def url(self) -> str:
-        """The address, as a user would write it."""
         return "memory:"
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-        """Find the block rows under many prefixes; see `Store.scan`."""
         check_positive("limit", limit)
         found: list[tuple[int, int]] = []
         truncated = []
@@ -63,19 +61,16 @@ class MemoryStore:
         return PrefixScan(_as_rows(found), np.array(truncated, dtype=U64))
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Look up single block rows; see `Store.has_rows`."""
         pairs = zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True)
         with self._lock:
             found = [simhash in self._blocks.get(prefix, ()) for prefix, simhash in pairs]
         return np.array(found, dtype=np.bool_)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        """Read block rows in order, a page at a time; see `Store.scan_range`."""
         check_positive("page", page)
         return self._pages_of_rows(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Write block rows; see `Store.put_rows`. The timestamp is not needed here."""
         with self._lock:
             for prefix, simhash in zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True):
                 if simhash not in self._blocks.get(prefix, ()):
@@ -83,7 +78,6 @@ class MemoryStore:
                     self._remember(partial(self._drop_row, prefix, simhash))
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Delete block rows; see `Store.delete_rows`. The timestamp is not needed here."""
         with self._lock:
             for prefix, simhash in zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True):
                 if simhash in self._blocks.get(prefix, ()):
@@ -91,7 +85,7 @@ class MemoryStore:
                     self._remember(partial(self._add_row, prefix, simhash))
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
-        """Write cells; see `Store.put`. Of two writes with one timestamp the later stays."""
+        """Keep the later of two writes with one timestamp."""
         check_cell_family(family)
         with self._lock:
             for cell in cells:
@@ -102,30 +96,23 @@ class MemoryStore:
                     self._set(family, cell)
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
-        """Read single cells; see `Store.get`."""
         check_cell_family(family)
         with self._lock:
             return [self._cell(family, row, qualifier) for row, qualifier in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
-        """Read many rows whole; see `Store.get_rows`."""
-        check_cell_family(family)
-        check_positive("limit", limit)
+        check_cell_family(family, limit=limit)
         with self._lock:
             return [_sorted_cells(self._cells[family].get(row, {}))[:limit] for row in rows]
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        """Read on in one row; see `Store.read_row`."""
-        check_cell_family(family)
-        check_positive("limit", limit)
+        check_cell_family(family, limit=limit)
         with self._lock:
             held = self._cells[family].get(row, {})
             return [held[qualifier] for qualifier in sorted(q for q in held if q > after)[:limit]]
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        """Delete cells up to a timestamp; see `Store.delete`."""
-        check_cell_family(family)
-        check_deletions(cells)
+        check_deletions(family, cells)
         with self._lock:
             for row, qualifier, _, timestamp in cells:
                 old = self._cell(family, row, qualifier)
@@ -133,19 +120,15 @@ class MemoryStore:
                     self._unset(family, old)
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
-        """Read the cells of a family in order, a page at a time; see `Store.scan_cells`."""
-        check_cell_family(family)
-        check_positive("page", page)
+        check_cell_family(family, page=page)
         return self._pages_of_cells(family, start, stop, page)
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of family ``d``, each by itself; see `CompareAndSet.compare_and_set`."""
         with self._lock:
             return [self._swap(swap) for swap in swaps]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the store for writing; see `Transactional.transaction`."""
         with self._lock:
             if self._undo is not None:
                 raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
@@ -160,7 +143,6 @@ class MemoryStore:
                 self._undo = None
 
     def size(self) -> StoreSize:
-        """Count rows and cells; see `Store.size`."""
         with self._lock:
             rows = {FAMILY_BLOCKS: sum(map(len, self._blocks.values()))}
             rows |= {family: sum(map(len, held.values())) for family, held in self._cells.items()}

@@ -93,8 +93,8 @@ def _table(url: str, profile: Profile) -> Iterator[Place]:
 def _drop(options: HBaseOptions) -> None:
     gateways = Gateways(options)
     try:
-        if gateways.exchange.one(gateways.admin.describe) is not None:
-            gateways.exchange.one(gateways.admin.drop)
+        if gateways.exchange.one(gateways.driver.describe) is not None:
+            gateways.exchange.one(gateways.driver.drop)
     finally:
         gateways.close()
 

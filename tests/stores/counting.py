@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from simhash_hbase.stores.base import Backup, CompareAndSet, Store, Transactional
+from simhash_hbase.stores.abilities import Backup
+from simhash_hbase.stores.base import CompareAndSet, Store, Transactional
 
 __all__ = ["CountingStore"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from tests.gates import absent
 
 __all__ = ["HBASE_MAKERS", "Tables", "address", "drop_tables", "hbase_options", "tables"]
@@ -67,7 +67,7 @@ class Tables:
             self._drop_all(self._taken)
             self._taken = []
             self._spare = [_name() for _ in range(AT_ONCE)]
-            self._all(partial(Admin2(name).create, TableSchema(regions=1)) for name in self._spare)
+            self._all(partial(Thrift2(name).create, TableSchema(regions=1)) for name in self._spare)
         name = self._spare.pop()
         (self._kept if keep else self._taken).append(name)
         return name
@@ -98,7 +98,7 @@ def _name():
 
 
 def _drop(name):
-    admin = Admin2(name)
+    admin = Thrift2(name)
     if (yield from admin.describe()) is not None:
         yield from admin.drop()
 

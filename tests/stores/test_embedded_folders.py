@@ -270,7 +270,7 @@ def test_a_backup_is_a_whole_index(index, tmp_path):
     copy = EmbeddedStore.open(target, QUICK)
     assert (all_pairs(copy), all_cells(copy)) == ([(1, 1)], [Cell(b"r", b"s", b"v", 1)])
     assert os.listdir(tmp_path / "deep") == ["copy"]
-    with pytest.raises(InvalidArgument, match="something already"):
+    with pytest.raises(InvalidArgument, match="already exists"):
         store.backup(target)
     copy.close()
     store.close()

@@ -18,7 +18,7 @@ from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.thrift import exchange
-from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Call
 from tests.stores.faults import Chaos, FaultyProxy
 from tests.stores.hbase_server import address, hbase_options, tables
@@ -372,7 +372,7 @@ def drop(name):
 
 def _administrate(name, *methods):
     gateways = Gateways(hbase_options(2, name))
-    admin = Admin2(name)
+    admin = Thrift2(name)
 
     def conversation():
         for method in methods:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from simhash_hbase.errors import StoreTimeout
 from simhash_hbase.rows.keys import pack_rows
 from simhash_hbase.stores.hbase import scanning
-from simhash_hbase.stores.hbase.regions import Regions
-from simhash_hbase.stores.hbase.scanning import scan_prefixes
+from simhash_hbase.stores.hbase.scanning import Regions, scan_prefixes
 from simhash_hbase.stores.hbase.thrift import pace as pacing
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.pace import Pace

@@ -9,7 +9,7 @@ from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.opening import open_index
-from simhash_hbase.stores.base import Backup
+from simhash_hbase.stores.abilities import Backup
 from simhash_hbase.stores.embedded.copies import copied_bytes
 
 LOOK_S = 0.2

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.features.hashes import WeakHashWarning
-from simhash_hbase.stores.base import Shortfalls, Store
+from simhash_hbase.stores.abilities import Shortfalls
+from simhash_hbase.stores.base import Store
 
 
 def warn_of_shortfalls(store: Store, output: Output) -> None:

@@ -12,7 +12,8 @@ from simhash_hbase.index.upkeep.tally import Tally
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import ALL_PREFIXES
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
-from simhash_hbase.stores.base import CellCounts, Regional, RegionPlace, Store, StoreSize
+from simhash_hbase.stores.abilities import CellCounts, Regional, RegionPlace
+from simhash_hbase.stores.base import Store, StoreSize
 
 # An index of fewer block rows is read whole: in a folder that takes about a second, through a gateway some seconds.
 READ_WHOLE = 1_000_000

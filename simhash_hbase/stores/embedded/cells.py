@@ -46,8 +46,14 @@ def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell
             transaction.put(key, _packed(row, value, timestamp), db=database)
 
 
-def swap_cell(transaction: Transaction, database: Database, swap: Swap, clock: Callable[[], int]) -> bool:
-    """Change one cell if it holds what is expected."""
+def swap_cells(
+    transaction: Transaction, database: Database, swaps: Sequence[Swap], clock: Callable[[], int]
+) -> list[bool]:
+    """Change cells that hold what is expected, in the order given."""
+    return [_swap(transaction, database, swap, clock) for swap in swaps]
+
+
+def _swap(transaction: Transaction, database: Database, swap: Swap, clock: Callable[[], int]) -> bool:
     old = _cell_at(swap.row, swap.qualifier, transaction.get(swap.row + swap.qualifier, db=database))
     if (None if old is None else old.value) != swap.expected:
         return False

@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 import lmdb
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull
-from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
 from simhash_hbase.stores.embedded import probe
 from simhash_hbase.stores.embedded.gate import Gate
-from simhash_hbase.stores.embedded.mapping import open_map, undisturbed
+from simhash_hbase.stores.embedded.mapping import DATABASES, open_map, undisturbed
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.translate import translated
 
@@ -24,10 +23,6 @@ from simhash_hbase.stores.embedded.translate import translated
 Transaction = Any
 Database = Any
 T = TypeVar("T")
-
-# Prefixes with very many rows; see `rows`.
-HOT_PREFIXES = "h"
-_DATABASES = (FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX, HOT_PREFIXES)
 
 
 class Environment:
@@ -54,24 +49,24 @@ class Environment:
             self._follow(self._fill_up)
 
     def drop_inherited(self) -> None:
-        """Let go, in a forked child, of the copy of its parent's environment."""
+        """Close a forked child's copy of its parent's environment."""
         self._env.close()
 
     def make_databases(self, transaction: Transaction) -> None:
-        """Make the named databases within a transaction."""
+        """Make all databases within a transaction."""
         self._open_databases(transaction, create=True)
 
     def open_databases(self) -> None:
-        """Open the named databases; once, before anything else is done, and not within a transaction.
+        """Open all databases; once, before anything else, and not within a transaction.
 
-        A handle opened within a reading transaction ends with it, so the driver begins one of its own: on a folder
-        that may be written to it waits for the writer of the moment, this once.
+        A handle opened within a reading transaction ends with it, so the driver begins a transaction of its own; with
+        write permission this waits once for the current writer.
         """
         with translated(self.path):
             self._follow(lambda: self._open_databases(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
-        """Call a function with a transaction that sees one state; it may be called again after the map has moved."""
+        """Call a function with a transaction that sees one state; repeat when the map has moved."""
         with translated(self.path):
             if self._owner == get_ident():
                 return look(self._open)
@@ -84,7 +79,7 @@ class Environment:
                         raise
 
     def write(self, change: Callable[[Transaction], T]) -> T:
-        """Call a function with a transaction that is committed behind it; again when the map had to grow."""
+        """Call a function with a transaction and commit it; repeat when the map had to grow."""
         with translated(self.path):
             if self._owner == get_ident():
                 return self._join(change)
@@ -132,11 +127,11 @@ class Environment:
     def check_readable(self) -> None:
         """Read all pages in a process of its own, which damage may end by a signal."""
         lock = "no lock" if self._unseen else "lock"
-        asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock]
+        asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock, *DATABASES]
         try:
             code = subprocess.run(asked, capture_output=True, check=False).returncode
         except OSError:
-            # This user may start no process: the pages are read in this one, for better or worse.
+            # This user may not start processes: the caller will read the pages itself and take the risk.
             return
         if code < 0:
             raise CorruptIndex(
@@ -145,16 +140,17 @@ class Environment:
             )
 
     def close(self) -> None:
-        """Close the environment; what was written without waiting for the disk is written now."""
+        """Close the environment; writes that did not wait for the disk are flushed first."""
         with translated(self.path), self._writing, self._gate.alone():
             if not self.options.durable and self.writable:
                 self._env.sync(True)
             self._env.close()
 
     def _open_databases(self, transaction: Transaction, *, create: bool) -> None:
-        blocks = self._env.open_db(b"b", transaction, dupsort=True, dupfixed=True, create=create)
-        others = {name: self._env.open_db(name.encode(), transaction, create=create) for name in _DATABASES[1:]}
-        self.databases = {FAMILY_BLOCKS: blocks, **others}
+        self.databases = {
+            name: self._env.open_db(name.encode(), transaction, dupsort=many, dupfixed=many, create=create)
+            for name, many in DATABASES.items()
+        }
 
     def _look(self, look: Callable[[Transaction], T]) -> T:
         with self._gate:
@@ -168,7 +164,7 @@ class Environment:
             self._env.copy(destination, compact=True)
 
     def _follow(self, call: Callable[[], T]) -> T:
-        """Make a call; again, in a larger map, when another process has outgrown the one of this process."""
+        """Make a call; repeat it in a larger map when another process has grown the file beyond this one's."""
         while True:
             try:
                 return call()
@@ -176,14 +172,14 @@ class Environment:
                 self._move_map(0)
 
     def _fill_up(self) -> None:
-        """Make the file as long as LMDB believes it is: touching a page behind its end would kill the process.
+        """Make the file as long as LMDB believes it is: touching a page beyond its end would kill the process.
 
-        A file that was cut short is then full of zeros, which LMDB reports as damage. LMDB may by itself leave the
-        last pages unwritten, so a short file alone proves nothing.
+        LMDB reports the zeros at the end of a truncated file as damage. It may itself leave the last pages unwritten,
+        so a short file alone proves nothing.
         """
         if not self._is_short() or not self.writable:
             return
-        # The write transaction keeps writers of other processes away between the look and the change.
+        # The write transaction keeps writers of other processes out between the check and the change.
         with self._env.begin(write=True):
             if self._is_short():
                 os.truncate(os.path.join(self.path, "data.mdb"), self._believed_bytes())
@@ -195,9 +191,9 @@ class Environment:
         return (int(self._env.info()["last_pgno"]) + 1) * int(self._env.stat()["psize"])
 
     def _begin(self) -> Transaction:
-        """Begin to write, in a map of which at most half is used; the caller holds the lock."""
+        """Begin to write in a map of which at most half is used; the caller holds the lock."""
         if not self.writable:
-            raise InvalidArgument(f"{self.path}: the files may not be written to")
+            raise InvalidArgument(f"{self.path}: no write permission on its files")
         while True:
             transaction = self._follow(lambda: self._env.begin(write=True))
             size = self.map_bytes
@@ -210,8 +206,6 @@ class Environment:
         try:
             return change(self._open)
         except lmdb.MapFullError as error:
-            # The map cannot grow under an open transaction: it grows at the end of the block.
-            self._outgrown = self.map_bytes
             raise self._full() from error
 
     def _leave(self) -> None:
@@ -222,10 +216,11 @@ class Environment:
             try:
                 transaction.commit()
             except lmdb.MapFullError as error:
-                self._outgrown = self.map_bytes
                 raise self._full() from error
 
     def _full(self) -> StoreBusy:
+        # The map cannot grow under an open transaction: it grows at the end of the block.
+        self._outgrown = self.map_bytes
         return StoreBusy(f"{self.path}: the memory map was full and has grown; repeat the whole transaction")
 
     def _grow(self, outgrown: int) -> None:
@@ -236,13 +231,13 @@ class Environment:
         self._move_map(2 * outgrown)
 
     def _move_map(self, size: int) -> None:
-        """Give the map another size; 0 takes the one that another process has given it."""
+        """Resize the map; 0 takes the size that another process has given it."""
         with self._writing, self._gate.alone():
             self._env.set_mapsize(size)
 
 
 def _has_address_space(size: int) -> bool:
-    """Try first: when `set_mapsize` itself fails, LMDB is left without a map and the next read kills the process."""
+    """Try to reserve it: when `set_mapsize` fails, LMDB is left without a map and the next read kills the process."""
     try:
         mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ).close()
     except (OSError, OverflowError, ValueError):

@@ -1,9 +1,11 @@
-"""What may be found at a path: nothing, an index, or something that must not be touched."""
+"""What is at a path: nothing, an index, or something else, which stays untouched."""
 
 import os
+from itertools import islice
 
-from simhash_hbase.errors import IndexExists, IndexMissing, NotAnIndex
+from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, NotAnIndex, SimhashError
 from simhash_hbase.stores.embedded.environment import Environment, Transaction
+from simhash_hbase.stores.embedded.mapping import DATABASES
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.translate import translated
 
@@ -50,14 +52,14 @@ def _make_folder(path: str) -> None:
 
 def _refuse_unless_index(path: str) -> None:
     try:
-        # Not `os.path.exists`, for which a folder behind closed doors is not there.
+        # Not `os.path.exists`, which is False where a parent folder cannot be read.
         os.lstat(path)
     except FileNotFoundError as error:
         raise IndexMissing(f"there is no index at {path}: nothing is there") from error
     if not os.path.isdir(path):
         raise NotAnIndex(f"{path} is a file: an index is a folder")
     if not holds_index(path):
-        # LMDB would begin a new environment here; a `create` that was interrupted leaves an empty data.mdb too.
+        # LMDB would begin a new environment here. A `create` that was interrupted leaves an empty data.mdb, too.
         kind = IndexMissing if OWN_FILES.issuperset(os.listdir(path)) else NotAnIndex
         raise kind(f"there is no index at {path}: the folder has no {DATA}, or an empty one")
 
@@ -66,7 +68,7 @@ def _mark(environment: Environment, transaction: Transaction) -> None:
     if transaction.get(MARKER) is not None:
         raise IndexExists(f"there is an index at {environment.path} already")
     if transaction.stat()["entries"]:
-        raise NotAnIndex(f"{environment.path} holds an LMDB environment of another program")
+        raise _unmarked(environment, transaction)
     transaction.put(MARKER, FORMAT)
     environment.make_databases(transaction)
 
@@ -76,9 +78,23 @@ def _check_mark(environment: Environment, transaction: Transaction) -> None:
     if found is None and not transaction.stat()["entries"]:
         raise IndexMissing(f"there is no index at {environment.path}: its making was interrupted")
     if found is None:
-        raise NotAnIndex(f"{environment.path} holds an LMDB environment of another program")
+        raise _unmarked(environment, transaction)
     if found != FORMAT:
         raise NotAnIndex(f"{environment.path} has format {found!r}: this version reads {FORMAT!r}")
+
+
+def _unmarked(environment: Environment, transaction: Transaction) -> SimhashError:
+    """Say whose databases lack the mark: those of a damaged index, or of another program."""
+    entries = transaction.stat()["entries"]
+    with transaction.cursor() as cursor:
+        # Not more than there should be: damaged pages may lead in a circle.
+        names = list(islice(cursor.iternext(values=False), entries + 1))
+    if len(names) != entries or not {name.encode() for name in DATABASES}.isdisjoint(names):
+        return CorruptIndex(
+            f"{environment.path}: a page is damaged, the mark of an index is not in it: restore a backup, or make the "
+            "index again"
+        )
+    return NotAnIndex(f"{environment.path} holds an LMDB environment of another program")
 
 
 def _has_content(file: str) -> bool:

@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,31 +13,33 @@ from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreUnavailable
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
+from simhash_hbase.stores.abilities import Backup, SelfChecked
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize, Swap
+from simhash_hbase.stores.base import Cell, CompareAndSet, PrefixScan, Store, StoreSize, Swap, Transactional
 from simhash_hbase.stores.embedded import cells as cells_of
 from simhash_hbase.stores.embedded import rows as rows_of
 from simhash_hbase.stores.embedded.copies import new_partial
-from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Environment, Transaction
+from simhash_hbase.stores.embedded.environment import Database, Environment, Transaction
 from simhash_hbase.stores.embedded.folder import holds_index
+from simhash_hbase.stores.embedded.mapping import HOT_PREFIXES
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.registry import acquire, release
 from simhash_hbase.stores.embedded.translate import translated
 
 U64 = np.uint64
+P = ParamSpec("P")
 T = TypeVar("T")
-P = TypeVar("P", bytes, tuple[int, int])
+Place = TypeVar("Place", bytes, tuple[int, int])
 
 
-class EmbeddedStore:
+class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
     """Rows in one folder of this machine; made by `create` and `open`.
 
-    Implements `Store`, `CompareAndSet`, `Transactional`, `Backup` and `SelfChecked`. Threads may share a store, and
-    several processes a folder: reads never wait, writes wait for one another. Each write outside a transaction is
-    committed, and with `EmbeddedOptions.durable` on the disk, when the call returns. After a fork, parent and child may
-    both go on; fork while no thread of the process reads, since the child ends the reads that it inherits. Not for
-    network file systems: LMDB needs a memory map and locks that all its users share. A user who may not write the lock
-    file reads all the same; such a read is made again when commits came in between.
+    Threads may share a store, and several processes a folder: reads never wait, writes wait for one another. When a
+    write outside a transaction returns, it is committed, and with `EmbeddedOptions.durable` on the disk. After a fork,
+    parent and child may both go on; fork while no thread of the process reads, since the child ends the reads that it
+    inherits. Network file systems are not supported: LMDB needs a memory map and locks that all its users share. A user
+    without write permission on the lock file can read; such a read is repeated when commits came in between.
 
     Examples
     --------
@@ -63,7 +65,7 @@ class EmbeddedStore:
     @classmethod
     def create(
         cls, path: str, options: EmbeddedOptions | None = None, *, clock: Callable[[], int] | None = None
-    ) -> "EmbeddedStore":
+    ) -> Self:
         """Make a new index in a folder that is not there yet, or is empty."""
         return cls(acquire(path, options or EmbeddedOptions(), create=True), os.path.abspath(path), clock=clock)
 
@@ -75,108 +77,77 @@ class EmbeddedStore:
         *,
         readonly: bool = False,
         clock: Callable[[], int] | None = None,
-    ) -> "EmbeddedStore":
+    ) -> Self:
         """Open an index."""
         shared = acquire(path, options or EmbeddedOptions())
         return cls(shared, os.path.abspath(path), readonly=readonly, clock=clock)
 
     @staticmethod
     def exists(path: str) -> bool:
-        """Tell whether a folder has the files of an index; whether they are sound is told by `open`."""
+        """Tell whether a folder has the files of an index; `open` finds out whether they are sound."""
         return holds_index(path)
 
     @property
     def url(self) -> str:
-        """The address, as a user would write it."""
         return f"file:{self._path}"
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-        """Find the block rows under many prefixes; see `Store.scan`."""
         check_positive("limit", limit)
-        shared = self._environment()
-        blocks, hot = shared.databases[FAMILY_BLOCKS], shared.databases[HOT_PREFIXES]
-        return shared.read(lambda transaction: rows_of.scan(transaction, blocks, hot, prefixes, limit))
+        return self._read(rows_of.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Look up single block rows; see `Store.has_rows`."""
-        shared = self._environment()
-        return shared.read(lambda transaction: rows_of.has_rows(transaction, shared.databases[FAMILY_BLOCKS], rows))
+        return self._read(rows_of.has_rows, FAMILY_BLOCKS, rows)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        """Read block rows in order, a page at a time; see `Store.scan_range`. Each page is one short transaction."""
+        """Read each page in a short transaction of its own."""
         check_positive("page", page)
         return self._pages_of_rows(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Write block rows; see `Store.put_rows`. The timestamp is not needed here."""
-        databases = self._environment().databases
-        blocks, hot = databases[FAMILY_BLOCKS], databases[HOT_PREFIXES]
         if len(rows.prefixes):
-            self._write(lambda transaction: rows_of.put_rows(transaction, blocks, hot, rows))
+            self._write(rows_of.put_rows, FAMILY_BLOCKS, self._hot(), rows)
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Delete block rows; see `Store.delete_rows`. The timestamp is not needed here."""
-        blocks = self._environment().databases[FAMILY_BLOCKS]
-        self._write(lambda transaction: rows_of.delete_rows(transaction, blocks, rows))
+        self._write(rows_of.delete_rows, FAMILY_BLOCKS, rows)
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
-        """Write cells, all or none; see `Store.put`."""
+        """Write all, or none."""
         check_cell_family(family)
-        database = self._environment().databases[family]
-        self._write(lambda transaction: cells_of.put_cells(transaction, database, cells, self._clock))
+        self._write(cells_of.put_cells, family, cells, self._clock)
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
-        """Read single cells; see `Store.get`."""
         check_cell_family(family)
-        shared = self._environment()
-        return shared.read(lambda transaction: cells_of.get_cells(transaction, shared.databases[family], keys))
+        return self._read(cells_of.get_cells, family, keys)
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
-        """Read many rows whole; see `Store.get_rows`."""
-        check_cell_family(family)
-        check_positive("limit", limit)
-        shared = self._environment()
-        return shared.read(lambda transaction: cells_of.get_rows(transaction, shared.databases[family], rows, limit))
+        check_cell_family(family, limit=limit)
+        return self._read(cells_of.get_rows, family, rows, limit)
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        """Read on in one row; see `Store.read_row`."""
-        check_cell_family(family)
-        check_positive("limit", limit)
-        shared = self._environment()
-        return shared.read(
-            lambda transaction: cells_of.read_row(transaction, shared.databases[family], row, after, limit)
-        )
+        check_cell_family(family, limit=limit)
+        return self._read(cells_of.read_row, family, row, after, limit)
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        """Delete cells up to a timestamp, all or none; see `Store.delete`."""
-        check_cell_family(family)
-        check_deletions(cells)
-        database = self._environment().databases[family]
-        self._write(lambda transaction: cells_of.delete_cells(transaction, database, cells))
+        """Delete all, or none."""
+        check_deletions(family, cells)
+        self._write(cells_of.delete_cells, family, cells)
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
-        """Read the cells of a family in order, a page at a time; see `Store.scan_cells`."""
-        check_cell_family(family)
-        check_positive("page", page)
+        check_cell_family(family, page=page)
         return self._pages_of_cells(family, start, stop, page)
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of family ``d``; here all in one transaction; see `CompareAndSet.compare_and_set`."""
-        database = self._environment().databases[FAMILY_DOCUMENTS]
-        return self._write(
-            lambda transaction: [cells_of.swap_cell(transaction, database, swap, self._clock) for swap in swaps]
-        )
+        """Make all in one transaction."""
+        return self._write(cells_of.swap_cells, FAMILY_DOCUMENTS, swaps, self._clock)
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Hold the folder for writing; see `Transactional.transaction`."""
         return self._writable().transaction()
 
     def backup(self, destination: str) -> None:
-        """Copy what is committed, without gaps, into a new folder; see `Backup.backup`."""
         shared = self._environment()
         target = os.path.abspath(destination)
         if os.path.lexists(target):
-            raise InvalidArgument(f"{destination}: there is something already, a backup needs a new folder")
+            raise InvalidArgument(f"{destination} already exists; name a new folder for the backup")
         with translated(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             partial = new_partial(target)
@@ -187,11 +158,9 @@ class EmbeddedStore:
                 shutil.rmtree(partial, ignore_errors=True)
 
     def check_readable(self) -> None:
-        """Read all pages in a process of its own; see `SelfChecked.check_readable`."""
         self._environment().check_readable()
 
     def size(self) -> StoreSize:
-        """Tell bytes on disk, and rows and cells; see `Store.size`."""
         shared = self._environment()
         with translated(self._path):
             disk = os.stat(os.path.join(shared.path, "data.mdb")).st_blocks * 512
@@ -203,7 +172,6 @@ class EmbeddedStore:
         return StoreSize(disk, rows)
 
     def close(self) -> None:
-        """Let go of the folder; see `Store.close`."""
         shared, self._shared = self._shared, None
         if shared is not None:
             release(shared)
@@ -221,15 +189,26 @@ class EmbeddedStore:
             raise InvalidArgument(f"{self._path}: this store was opened for reading only")
         return self._environment()
 
-    def _write(self, change: Callable[[Transaction], T]) -> T:
-        return self._writable().write(change)
+    def _hot(self) -> Database:
+        return self._environment().databases[HOT_PREFIXES]
+
+    def _read(
+        self, look: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
+    ) -> T:
+        """Call a function of `rows` or `cells` with a transaction and the database of a family."""
+        shared = self._environment()
+        return shared.read(lambda transaction: look(transaction, shared.databases[family], *rest, **named))
+
+    def _write(
+        self, change: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
+    ) -> T:
+        shared = self._writable()
+        return shared.write(lambda transaction: change(transaction, shared.databases[family], *rest, **named))
 
     def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
         place = (start, 0)
         while place[0] < stop:
-            shared, here = self._environment(), place
-            blocks = shared.databases[FAMILY_BLOCKS]
-            rows = shared.read(lambda transaction: rows_of.next_rows(transaction, blocks, here, page))  # noqa: B023
+            rows = self._read(rows_of.next_rows, FAMILY_BLOCKS, place, page)
             end = int(np.searchsorted(rows.prefixes, U64(stop)))
             if not end:
                 return
@@ -239,9 +218,7 @@ class EmbeddedStore:
     def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
         place = start
         while True:
-            shared, here = self._environment(), place
-            database = shared.databases[family]
-            found = shared.read(lambda transaction: cells_of.next_cells(transaction, database, here, page))  # noqa: B023
+            found = self._read(cells_of.next_cells, family, place, page)
             # A key may lie inside the range although its row does not: the row decides.
             wanted = [cell for _, cell in found if start <= cell.row and (stop is None or cell.row < stop)]
             if wanted:
@@ -250,8 +227,8 @@ class EmbeddedStore:
                 return
             place = self._further(place, found[-1][0] + b"\x00")
 
-    def _further(self, place: P, behind: P) -> P:
-        """Return the place behind a page; in damaged pages it may lie before the page, and reading would never end."""
+    def _further(self, place: Place, behind: Place) -> Place:
+        """Return the place after a page; in damaged pages it may lie before the page, and reading would never end."""
         if behind <= place:
             raise CorruptIndex(f"{self._path}: rows are out of order, so a page is damaged")
         return behind

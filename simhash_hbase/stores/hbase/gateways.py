@@ -1,9 +1,7 @@
-"""Everything that a store needs to talk to gateways: pool, exchange, and the driver that fits what they speak."""
+"""What a store needs to talk to gateways: a pool, an exchange, and the driver of their Thrift version."""
 
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.stores.hbase.options import HBaseOptions
-from simhash_hbase.stores.hbase.thrift.admin1 import Admin1
-from simhash_hbase.stores.hbase.thrift.admin2 import Admin2
 from simhash_hbase.stores.hbase.thrift.detect import ask_version
 from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
@@ -14,25 +12,21 @@ from simhash_hbase.stores.hbase.thrift.wire import Connection
 
 
 class Gateways:
-    """Connects to the first gateway that answers and finds out what it speaks."""
+    """Connects to the first gateway that answers and asks for its Thrift version."""
 
     def __init__(self, options: HBaseOptions) -> None:
         self.options = options
         self._version = options.version
         self._pool = Pool(options, self._greet)
-        # Not repeated: whoever mistyped a port wants to know at once.
+        # Not repeated, so that a mistyped port is reported at once.
         with self._pool.lend(1):
             pass
-        self.driver: Driver
-        self.admin: Admin1 | Admin2
-        if self._version == 1:
-            self.driver, self.admin = Thrift1(options.table), Admin1(options.table)
-        else:
-            self.driver, self.admin = (
-                Thrift2(options.table),
-                Admin2(options.table, framed=options.transport == "framed"),
-            )
-        self.exchange = Exchange(self._pool, options, self.admin.is_disabled)
+        self.driver: Driver = (
+            Thrift1(options.table)
+            if self._version == 1
+            else Thrift2(options.table, framed=options.transport == "framed")
+        )
+        self.exchange = Exchange(self._pool, options, self.driver.is_disabled)
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,6 +1,6 @@
 """The store over HBase's Thrift gateways."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Self
 
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.keys import BlockRows, pack_prefixes, unpack_rows
 from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.abilities import Networked, Regional, RegionPlace, Shortfalls, Traffic
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, PrefixScan, RegionPlace, StoreSize, Swap, Traffic
+from simhash_hbase.stores.base import Cell, CompareAndSet, PrefixScan, Store, StoreSize, Swap
 from simhash_hbase.stores.hbase.cells import CellWalk, read_on, read_rows
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.grouping import (
@@ -24,8 +25,7 @@ from simhash_hbase.stores.hbase.grouping import (
     swap_waves,
 )
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
-from simhash_hbase.stores.hbase.regions import Regions
-from simhash_hbase.stores.hbase.scanning import scan_prefixes
+from simhash_hbase.stores.hbase.scanning import Regions, scan_prefixes
 from simhash_hbase.stores.hbase.tables import create_table, find_table
 from simhash_hbase.stores.hbase.thrift.exchange import Task
 from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
@@ -33,89 +33,81 @@ from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
 WRITE_SOCKETS = 3
 READ_SOCKETS = 4
 SWAP_SOCKETS = 16
-# A gateway does the calls of one connection in turn. A swap is about a kilobyte; see `Exchange.hold` for the limit.
+# A gateway does the calls of one connection in turn. A swap is about a kilobyte, and all calls that are sent before an
+# answer is read must fit into the buffers of the sockets (see `Connection`).
 SWAP_WINDOW = 4
 END_OF_PREFIXES = 1 << 40
-# The server's default, hbase.server.keyvalue.maxsize; Thrift 2 only says "internal error" above it.
+# The default of hbase.server.keyvalue.maxsize; above it Thrift 2 only answers "internal error".
 CELL_BYTES = 10 << 20
 
 
-class HBaseStore:
+class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
     """An index in one table of an HBase.
 
-    Implements `Store`, `CompareAndSet`, `Networked` and `Regional`. Threads may share it; a fork starts with
-    connections of its own. What was acknowledged is in HBase's write-ahead log. Cells without a timestamp and
-    compare-and-set are stamped by the region server. A write that may not be repeated and gets no answer raises
-    `StoreTimeout` or `StoreUnavailable`: it may have taken effect. HBase does not tell an empty value from an absent
-    one in a compare- and-set, so those with an empty value are refused.
+    Threads may share it; a forked child opens connections of its own. Acknowledged writes are in HBase's write-ahead
+    log. The region server stamps cells without a timestamp and those of a compare-and-set. A write that is not safe to
+    repeat and gets no answer raises `StoreTimeout` or `StoreUnavailable`: it may have taken effect. An empty value is
+    refused in a compare-and-set, since HBase takes it for an absent one.
     """
 
-    def __init__(self, gateways: Gateways, options: HBaseOptions) -> None:
+    def __init__(self, gateways: Gateways, options: HBaseOptions, shortfalls: tuple[str, ...]) -> None:
         self._options = options
         self._gateways = gateways
         self._driver = gateways.driver
         self._exchange = gateways.exchange
         self._scan_pace, self._row_pace, self._cell_pace = Pace(), Pace(), Pace()
         self._regions = Regions(lambda: [region.start for region in self.regions()])
-        self.shortfalls: tuple[str, ...] = ()
+        self._shortfalls = shortfalls
 
     @classmethod
     def open(cls, options: HBaseOptions) -> Self:
         """Connect to a table that is there."""
-        gateways = Gateways(options)
-        try:
-            find_table(gateways)
-        except BaseException:
-            gateways.close()
-            raise
-        return cls(gateways, options)
+        return cls._connect(options, find_table)
 
     @classmethod
     def create(cls, options: HBaseOptions, schema: TableSchema | None = None) -> Self:
-        """Make a table and connect to it; one that an operator made, and nobody has used, is taken over."""
+        """Make a table and connect to it; a table that an operator made is taken over while it is unused."""
+        return cls._connect(options, lambda gateways: create_table(gateways, schema or TableSchema()))
+
+    @classmethod
+    def _connect(cls, options: HBaseOptions, look: Callable[[Gateways], tuple[str, ...]]) -> Self:
         gateways = Gateways(options)
         try:
-            shortfalls = create_table(gateways, schema or TableSchema())
+            return cls(gateways, options, look(gateways))
         except BaseException:
             gateways.close()
             raise
-        store = cls(gateways, options)
-        store.shortfalls = shortfalls
-        return store
 
     @property
     def url(self) -> str:
-        """The address, as a user would write it."""
         return format_url(self._options)
 
+    @property
+    def shortfalls(self) -> tuple[str, ...]:
+        return self._shortfalls
+
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-        """Find the block rows under many prefixes; see `Store.scan`."""
         check_positive("limit", limit)
         if not len(prefixes):
             return PrefixScan(BlockRows.empty(), np.empty(0, np.uint64))
         return scan_prefixes(self._exchange, self._driver, prefixes, limit, regions=self._regions, pace=self._scan_pace)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Look up single block rows; see `Store.has_rows`."""
         groups = group_row_keys(row_keys_of(rows), self._driver.rows_per_get)
         answers = self._exchange.hold([partial(self._driver.has_keys, keys) for keys in groups], sockets=READ_SOCKETS)
         return np.array([there for answer in answers for there in answer], dtype=np.bool_)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        """Read block rows in order, a page at a time; see `Store.scan_range`."""
         check_positive("page", page)
         return self._pages_of_rows(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Write block rows; see `Store.put_rows`."""
         self._write([partial(self._driver.put_keys, keys, timestamp) for keys in group_rows(rows)])
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Delete block rows; see `Store.delete_rows`."""
         self._write([partial(self._driver.delete_keys, keys, timestamp) for keys in group_rows(rows)])
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
-        """Write cells; see `Store.put`."""
         check_cell_family(family)
         _check_sizes(len(cell.value) for cell in cells)
         groups = group_cells(latest_writes(cells))
@@ -123,7 +115,6 @@ class HBaseStore:
         self._write([partial(self._driver.put, family, group) for group in groups], repeat=repeat)
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
-        """Read single cells; see `Store.get`."""
         check_cell_family(family)
         wanted = sorted(set(keys))
         groups = group_keys(wanted, self._driver.rows_per_get)
@@ -134,32 +125,23 @@ class HBaseStore:
         return [found[key] for key in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
-        """Read many rows whole; see `Store.get_rows`."""
-        check_cell_family(family)
-        check_positive("limit", limit)
+        check_cell_family(family, limit=limit)
         found = read_rows(self._exchange, self._driver, family, sorted(set(rows)), limit)
         return [list(found[row]) for row in rows]
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        """Read on in one row; see `Store.read_row`."""
-        check_cell_family(family)
-        check_positive("limit", limit)
+        check_cell_family(family, limit=limit)
         return read_on(self._exchange, self._driver, family, row, after, limit)
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        """Delete cells up to a timestamp; see `Store.delete`."""
-        check_cell_family(family)
-        check_deletions(cells)
+        check_deletions(family, cells)
         self._write([partial(self._driver.delete, family, group) for group in group_cells(cells)])
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
-        """Read the cells of a family in order, a page at a time; see `Store.scan_cells`."""
-        check_cell_family(family)
-        check_positive("page", page)
+        check_cell_family(family, page=page)
         return CellWalk(self._exchange, self._driver, family, self._cell_pace).pages(start, stop, page)
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
-        """Change cells of family ``d``, each by itself; see `CompareAndSet.compare_and_set`."""
         if any(not swap.value or swap.expected == b"" for swap in swaps):
             raise InvalidArgument("an empty value cannot be compared and set: HBase takes it for an absent one")
         _check_sizes(len(swap.value) for swap in swaps)
@@ -171,19 +153,16 @@ class HBaseStore:
         return [done[number] for number in range(len(swaps))]
 
     def regions(self) -> list[RegionPlace]:
-        """Tell the regions; see `Regional.regions`."""
         return self._exchange.one(self._driver.regions)
 
     def size(self) -> StoreSize:
-        """Tell nothing: a gateway knows no sizes, and counting means scanning."""
+        """Nothing is known: a gateway reports no sizes, and counting means scanning."""
         return StoreSize(None, None)
 
     def traffic(self) -> Traffic:
-        """Tell how connections are used; see `Networked.traffic`."""
         return self._exchange.traffic()
 
     def close(self) -> None:
-        """Close all connections."""
         self._gateways.close()
 
     def _write(self, tasks: Sequence[Task[None]], *, repeat: bool = True) -> None:

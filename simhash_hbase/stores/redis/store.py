@@ -11,36 +11,37 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, Unsupported
 from simhash_hbase.rows.keys import BlockRows, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILIES
+from simhash_hbase.stores.abilities import CellCounts
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, PrefixScan, StoreSize
+from simhash_hbase.stores.base import Cell, PrefixScan, Store, StoreSize
 from simhash_hbase.stores.redis import scripts
 from simhash_hbase.stores.redis.connection import Argument, Connection
 from simhash_hbase.stores.redis.options import RedisOptions
 from simhash_hbase.stores.redis.scanning import scan
 
 VERSION = b"1"
-# What one script takes: some milliseconds of the server, which serves nobody else meanwhile.
+# A script keeps the server from everything else, so it is bounded to some milliseconds.
 ROWS_A_CALL = 4_000
 CELLS_A_CALL = 500
-# The scripts' numbers are doubles.
+# Numbers of scripts are doubles.
 LARGEST_STAMP = 1 << 53
 
 
-class RedisStore:
+class RedisStore(Store, CellCounts):
     """Rows in one database of a Redis server; made by `create` and `open`.
 
-    Implements `Store` but for reading ranges: Redis keeps keys in no order, so `scan_range` and `scan_cells` raise
-    `Unsupported`, and what needs them (export, verify, vacuum, backup) is refused. Rows of removed documents therefore
-    stay; each costs a query that meets it one empty lookup.
+    Redis keeps keys in no order, so `scan_range` and `scan_cells` raise `Unsupported`, and what needs them (export,
+    verify, vacuum, backup) is refused. Rows of removed documents therefore stay; each costs one empty lookup in a query
+    that meets it.
 
-    There is no compare-and-set. Each call is made of scripts that run alone, so timestamps decide between two writers
-    of one cell, and block rows of several writers never get lost. Two writers that change the *same document* in the
-    same moment both succeed: the last one's document cell stays, and the other's member is left over, which no answer
+    There is no compare-and-set. Each call consists of scripts that run alone, so timestamps decide between two writers
+    of one cell, and no block row of several writers is lost. Two writers that change the *same document* at the same
+    moment both succeed: the later document cell stays, and the other writer's member is left over, which no answer
     counts. One original among many writers needs a store with compare-and-set.
 
-    Threads and processes may share a database. What a write is worth after a crash is the server's setting: with
-    ``appendonly yes`` the last second may be lost, with ``appendfsync always`` nothing, with the default snapshots
-    minutes. A server that evicts keys of its own accord is refused. Redis Cluster is not supported.
+    Threads and processes may share a database. The server's settings decide what a crash may lose: with
+    ``appendonly yes`` the last second, with ``appendfsync always`` nothing, with the default snapshots minutes. Servers
+    that evict keys without an expiry are refused. Redis Cluster is not supported.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class RedisStore:
         with store._closed_on_error():
             store._check_server()
             if store._connection.ask("SET", scripts.FORMAT, VERSION, "NX") is None:
-                raise IndexExists(f"there is an index at {options.url} already, whole or begun")
+                raise IndexExists(f"there is an index at {options.url} already, complete or begun")
         return store
 
     @classmethod
@@ -75,30 +76,26 @@ class RedisStore:
 
     @property
     def url(self) -> str:
-        """The address, without user and password."""
         return self._connection.url
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-        """Find the block rows under many prefixes; see `Store.scan`. A round trip for each 16,000 of them."""
+        """Take one round trip for each 16,000 prefixes."""
         check_positive("limit", limit)
         return scan(self._connection, prefixes, limit=limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Look up single block rows; see `Store.has_rows`."""
         calls = [(space, packed) for space, _, packed in _row_calls(rows)]
         answers: Iterator[bytes] = self._connection.run(scripts.HAS_ROWS, calls)
         return np.array([octet == ord("1") for octet in b"".join(answers)], dtype=np.bool_)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Write block rows; see `Store.put_rows`. The timestamp is not needed here."""
         self._write(scripts.PUT_ROWS, _row_calls(rows))
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Delete block rows; see `Store.delete_rows`. The timestamp is not needed here."""
         self._write(scripts.DELETE_ROWS, _row_calls(rows))
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
-        """Write cells; see `Store.put`. Of two writes with one timestamp the later stays."""
+        """Keep the later of two writes with one timestamp."""
         check_cell_family(family)
         _check_stamps(cells)
         now = self._clock() if self._clock is not None else ""
@@ -107,16 +104,15 @@ class RedisStore:
         self._write(scripts.PUT, _calls(head, fields))
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
-        """Read single cells; see `Store.get`. A round trip for each 4,000 of them."""
+        """Take one round trip for each 4,000 cells."""
         check_cell_family(family)
         answers = self._connection.run(scripts.GET, _calls((_space(family),), keys))
         values = chain.from_iterable(answers)
         return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
-        """Read many rows whole; see `Store.get_rows`. Of a row above the limit all qualifiers are read."""
-        check_cell_family(family)
-        check_positive("limit", limit)
+        """Read all qualifiers of a row with more cells than the limit."""
+        check_cell_family(family, limit=limit)
         found: list[list[Cell]] = []
         wanted: dict[int, list[tuple[bytes, bytes]]] = {}
         calls = _calls((_space(family), limit), [(row,) for row in rows])
@@ -132,18 +128,15 @@ class RedisStore:
         return found
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        """Read on in one row; see `Store.read_row`. All its qualifiers are read."""
-        check_cell_family(family)
-        check_positive("limit", limit)
+        """Read all qualifiers of the row."""
+        check_cell_family(family, limit=limit)
         held: list[bytes] = self._connection.ask("HKEYS", _space(family).encode() + row)
         wanted = sorted(qualifier for qualifier in held if qualifier > after)[:limit]
         cells = self.get(family, [(row, qualifier) for qualifier in wanted])
         return [cell for cell in cells if cell is not None]
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        """Delete cells up to a timestamp; see `Store.delete`."""
-        check_cell_family(family)
-        check_deletions(cells)
+        check_deletions(family, cells)
         _check_stamps(cells)
         fields = [(c.row, c.qualifier, c.timestamp or 0) for c in cells]
         self._write(scripts.DELETE, _calls((_space(family), scripts.COUNTERS, family), fields))
@@ -155,23 +148,19 @@ class RedisStore:
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         """Refuse: there is no order to read cells in."""
-        check_cell_family(family)
-        check_positive("page", page)
+        check_cell_family(family, page=page)
         self._refuse_range()
 
     def size(self) -> StoreSize:
-        """Tell rows and cells, and bytes of memory; see `Store.size`."""
         counters = self._counters()
         rows = {family: sum(n for kind, n in counters.items() if kind[0] == family) for family in FAMILIES}
         return StoreSize(int(self._memory()["used_memory_dataset"]), rows)
 
     def count_cells(self, family: str, flag: int) -> int:
-        """Count the cells of the rows of one flag."""
         check_cell_family(family)
         return self._counters().get(f"{family}:{flag}", 0)
 
     def close(self) -> None:
-        """Close the connections; see `Store.close`."""
         self._connection.close()
 
     def _write(self, script: str, calls: Sequence[Sequence[Argument]]) -> None:
@@ -182,8 +171,8 @@ class RedisStore:
 
     def _refuse_range(self) -> NoReturn:
         raise Unsupported(
-            f"{self.url}: Redis keeps rows in no order, so create, add, query, remove and stats are all it can do; "
-            "for the rest use a file: or hbase: index"
+            f"{self.url}: Redis keeps rows in no order, so it supports only create, add, query, remove and stats; use "
+            "a file: or hbase: index for the rest"
         )
 
     @contextmanager

@@ -1,15 +1,28 @@
-"""What the store asks of either Thrift interface."""
+"""The calls that the store needs of either Thrift interface."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.stores.base import Cell, RegionPlace, Swap
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.abilities import RegionPlace
+from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
 Key = tuple[bytes, bytes]
+
+
+class Description(NamedTuple):
+    """A table as a gateway describes it; Thrift 1 leaves out some settings."""
+
+    families: Mapping[str, Mapping[str, str]]
+    """Settings and configuration of each family, by the names of the HBase shell."""
+    attributes: Mapping[str, str]
+    """Of the table itself."""
+    split_keys: list[bytes]
+    """First keys of all regions but the first."""
 
 
 class Driver(Protocol):
@@ -20,12 +33,12 @@ class Driver(Protocol):
     """
 
     @property
-    def version(self) -> int:
-        """1 or 2."""
-
-    @property
     def prefixes_per_scan(self) -> int:
         """How many prefixes `scan_keys` takes."""
+
+    @property
+    def makes_everything(self) -> bool:
+        """Whether `create` makes a table with all that a schema asks for."""
 
     @property
     def rows_per_get(self) -> int:
@@ -80,6 +93,18 @@ class Driver(Protocol):
     def regions(self) -> Conversation[list[RegionPlace]]:
         """Read where the table's regions begin and who serves them, sorted."""
 
+    def create(self, schema: TableSchema) -> Conversation[None]:
+        """Make the table, as far as the interface allows."""
+
+    def describe(self) -> Conversation[Description | None]:
+        """Read the table's description and its regions; None where there is no such table."""
+
+    def is_disabled(self) -> Conversation[bool]:
+        """Ask whether the table is disabled."""
+
+    def drop(self) -> Conversation[None]:
+        """Disable and delete the table."""
+
 
 def after_qualifier(qualifier: bytes) -> bytes:
     """Write the filter for cells after one, in HBase's filter language.
@@ -93,7 +118,7 @@ def after_qualifier(qualifier: bytes) -> bytes:
 
 
 def region_place(start: bytes | None, host: bytes | None, port: int | None) -> RegionPlace:
-    """Make a region's place of what either interface tells of it.
+    """Make a region's place from the answer of either interface.
 
     Examples
     --------
@@ -101,3 +126,13 @@ def region_place(start: bytes | None, host: bytes | None, port: int | None) -> R
     RegionPlace(start=b'', server='node7:16020')
     """
     return RegionPlace(start or b"", f"{host.decode()}:{port}" if host else "")
+
+
+def decoded(value: bytes | str) -> str:
+    """Decode a name or a setting, which a gateway may send as either type."""
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
+def boolean(value: object) -> str:
+    """Write a setting as the HBase shell does."""
+    return "true" if value else "false"

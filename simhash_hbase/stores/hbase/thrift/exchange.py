@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Generic, TypeAlias, TypeVar
 
 from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused, StoreTimeout
-from simhash_hbase.stores.base import Traffic
+from simhash_hbase.stores.abilities import Traffic
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.pool import Pool
 from simhash_hbase.stores.hbase.thrift.translate import after_tries, translated

@@ -1,7 +1,7 @@
 """The calls of Thrift 1, for clusters that offer nothing else.
 
-A scan takes three calls: open, read, close. There are no filters of many ranges and no limit on the cells of a row that
-is asked for by name, so rows are scanned one by one, many on a connection.
+A scan takes three calls: open, read, close. There are no filters of many ranges, and no limit on the cells of a row
+that is read by its key, so rows are scanned one by one, many on a connection.
 """
 
 from collections import defaultdict
@@ -11,8 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell, RegionPlace, Swap
-from simhash_hbase.stores.hbase.thrift.driver import Key, after_qualifier, region_place
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.abilities import RegionPlace
+from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.hbase.thrift.driver import (
+    Description,
+    Driver,
+    Key,
+    after_qualifier,
+    boolean,
+    decoded,
+    region_place,
+)
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.idl import Interface, thrift1, walk1
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
@@ -21,10 +31,14 @@ from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 WRITES_AT_ONCE = 64
 
 
-class Thrift1:
-    """Implements `Driver`."""
+class Thrift1(Driver):
+    """All calls for one table.
 
-    version = 1
+    A table cannot be made with everything that a schema asks for: Thrift 1 knows neither encodings, nor the length of a
+    bloom filter's prefix, nor attributes of the table, nor where its regions begin.
+    """
+
+    makes_everything = False
     prefixes_per_scan = 1
     rows_per_get = 50
 
@@ -36,13 +50,12 @@ class Thrift1:
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """See `Driver.scan_keys`; takes one prefix, for which `start` and `stop` say everything."""
+        """Scan one prefix, which `start` and `stop` define."""
         scan = self._scan(FAMILY_BLOCKS, start, stop, walk=walk, caching=rows)
         [found] = yield from self._read_scans([scan], rows)
         return [result.row for result in found]
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
-        """See `Driver.has_keys`."""
         columns = [_column(FAMILY_BLOCKS, b"")]
         [found] = yield [self._call("getRowsWithColumns", rows=list(keys), columns=columns, attributes={})]
         there = {result.row for result in found if result.columns}
@@ -51,7 +64,6 @@ class Thrift1:
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:
-        """See `Driver.scan_cells`."""
         scan = self._scan(family, start, stop, walk=True, caching=rows, batchSize=row_part)
         [found] = yield from self._read_scans([scan], rows)
         return [_cells(result) for result in found]
@@ -59,14 +71,12 @@ class Thrift1:
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
     ) -> Conversation[list[Cell]]:
-        """See `Driver.row_tail`."""
         part = {"batchSize": limit, "filterString": after_qualifier(after)}
         scan = self._scan(family, row, row + b"\0", walk=walk, caching=1, **part)
         [found] = yield from self._read_scans([scan], 1)
         return [cell for result in found for cell in _cells(result)]
 
     def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
-        """See `Driver.get`."""
         rows_by_column: dict[bytes, list[bytes]] = defaultdict(list)
         for row, qualifier in keys:
             rows_by_column[qualifier].append(row)
@@ -78,31 +88,25 @@ class Thrift1:
         return [found.get(key) for key in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[list[list[Cell]]]:
-        """See `Driver.get_rows`."""
         scans = [self._scan(family, row, row + b"\0", caching=1, batchSize=limit) for row in rows]
         answers = yield from self._read_scans(scans, 1)
         return [[cell for result in found for cell in _cells(result)] for found in answers]
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """See `Driver.put_keys`."""
         mutations = [self._idl.Mutation(column=_column(FAMILY_BLOCKS, b""), value=b"")]
         yield [self._write(timestamp, [self._idl.BatchMutation(row=key, mutations=mutations) for key in keys])]
 
     def delete_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """See `Driver.delete_keys`."""
         mutations = [self._idl.Mutation(isDelete=True, column=_column(FAMILY_BLOCKS, b""))]
         yield [self._write(timestamp, [self._idl.BatchMutation(row=key, mutations=mutations) for key in keys])]
 
     def put(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
-        """See `Driver.put`."""
         return (yield from self._write_cells(family, cells, delete=False))
 
     def delete(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
-        """See `Driver.delete`."""
         return (yield from self._write_cells(family, cells, delete=True))
 
     def swap(self, swap: Swap) -> Conversation[bool]:
-        """See `Driver.swap`."""
         column = _column(FAMILY_DOCUMENTS, swap.qualifier)
         call = self._call(
             "checkAndPut",
@@ -116,9 +120,38 @@ class Thrift1:
         return bool(done)
 
     def regions(self) -> Conversation[list[RegionPlace]]:
-        """See `Driver.regions`."""
         [found] = yield [self._call("getTableRegions")]
         return sorted(region_place(region.startKey, region.serverName, region.port) for region in found)
+
+    def create(self, schema: TableSchema) -> Conversation[None]:
+        families = [
+            self._idl.ColumnDescriptor(
+                name=family.name.encode() + b":",
+                maxVersions=int(family.settings["VERSIONS"]),
+                compression=family.settings["COMPRESSION"],
+                # A filter of prefixes needs their length, for which there is no field; one of rows serves only gets.
+                bloomFilterType="NONE" if family.name == FAMILY_BLOCKS else family.settings["BLOOMFILTER"],
+                blockCacheEnabled=family.settings["BLOCKCACHE"] == "true",
+                timeToLive=int(family.settings["TTL"]),
+            )
+            for family in schema.families
+        ]
+        yield [self._call("createTable", columnFamilies=families)]
+
+    def describe(self) -> Conversation[Description | None]:
+        [families] = yield [self._call("getColumnDescriptors")]
+        [regions] = yield [self._call("getTableRegions")]
+        starts = sorted(region.startKey for region in regions)
+        settings = {name.rstrip(b":").decode(): _settings(family) for name, family in families.items()}
+        return Description(settings, {}, starts[1:])
+
+    def is_disabled(self) -> Conversation[bool]:
+        [enabled] = yield [self._call("isTableEnabled")]
+        return not enabled
+
+    def drop(self) -> Conversation[None]:
+        yield [self._call("disableTable")]
+        yield [self._call("deleteTable")]
 
     def _call(self, method: str, **arguments: object) -> Call:
         return Call(self._idl.Hbase, method, {"tableName": self._table, **arguments})
@@ -172,3 +205,13 @@ def _cells(result: Answer) -> list[Cell]:
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
         for column, found in sorted((result.columns or {}).items())
     ]
+
+
+def _settings(family: Answer) -> dict[str, str]:
+    return {
+        "VERSIONS": str(family.maxVersions),
+        "COMPRESSION": decoded(family.compression),
+        "BLOOMFILTER": decoded(family.bloomFilterType),
+        "BLOCKCACHE": boolean(family.blockCacheEnabled),
+        "TTL": str(family.timeToLive),
+    }

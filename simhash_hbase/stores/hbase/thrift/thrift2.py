@@ -7,32 +7,48 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Cell, RegionPlace, Swap
+from simhash_hbase.rows.table import TABLE_ATTRIBUTES, FamilySchema, TableSchema
+from simhash_hbase.stores.abilities import RegionPlace
+from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase.ranges import ranges_filter
-from simhash_hbase.stores.hbase.thrift.driver import Key, after_qualifier, region_place
+from simhash_hbase.stores.hbase.thrift.driver import (
+    Description,
+    Driver,
+    Key,
+    after_qualifier,
+    boolean,
+    decoded,
+    region_place,
+)
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.idl import Interface, thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 
 
-class Thrift2:
-    """Implements `Driver`."""
+class Thrift2(Driver):
+    """All calls for one table."""
 
-    version = 2
     prefixes_per_scan = 4_000
     rows_per_get = 2_000
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, *, framed: bool = False) -> None:
         self._idl = thrift2()
         self._table = table.encode()
+        namespace, _, name = table.rpartition(":")
+        self._name = self._idl.TableName(ns=(namespace or "default").encode(), qualifier=name.encode())
+        # With all its split keys, a table of many regions does not fit into a frame.
+        self._framed = framed
         self._block_columns = [self._idl.Column(family=FAMILY_BLOCKS.encode())]
         self._block_cells = [self._idl.Column(family=FAMILY_BLOCKS.encode(), qualifier=b"")]
         self._block_values = [self._idl.ColumnValue(family=FAMILY_BLOCKS.encode(), qualifier=b"", value=b"")]
 
+    @property
+    def makes_everything(self) -> bool:
+        return not self._framed
+
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """See `Driver.scan_keys`."""
         scan = self._idl.Scan(
             startRow=start,
             stopRow=stop or None,
@@ -49,7 +65,6 @@ class Thrift2:
         return [result.row for result in found]
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
-        """See `Driver.has_keys`."""
         gets = [self._idl.Get(row=key, columns=self._block_cells) for key in keys]
         [found] = yield [self._call("existsAll", tgets=gets)]
         return [bool(there) for there in found]
@@ -57,7 +72,6 @@ class Thrift2:
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:
-        """See `Driver.scan_cells`."""
         scan = self._idl.Scan(
             startRow=start or None,
             stopRow=stop or None,
@@ -72,7 +86,6 @@ class Thrift2:
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
     ) -> Conversation[list[Cell]]:
-        """See `Driver.row_tail`."""
         columns = [self._idl.Column(family=family.encode())]
         get = self._idl.Get(
             row=row, columns=columns, filterString=after_qualifier(after), storeLimit=limit, cacheBlocks=_caching(walk)
@@ -81,37 +94,31 @@ class Thrift2:
         return _cells(found)
 
     def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
-        """See `Driver.get`."""
         column, name = self._idl.Column, family.encode()
         gets = [self._idl.Get(row=row, columns=[column(family=name, qualifier=qualifier)]) for row, qualifier in keys]
         [found] = yield [self._call("getMultiple", tgets=gets)]
         return [next(iter(_cells(result)), None) for result in found]
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[list[list[Cell]]]:
-        """See `Driver.get_rows`."""
         columns = [self._idl.Column(family=family.encode())]
         gets = [self._idl.Get(row=row, columns=columns, storeLimit=limit) for row in rows]
         [found] = yield [self._call("getMultiple", tgets=gets)]
         return [_cells(result) for result in found]
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """See `Driver.put_keys`."""
         put, values = self._idl.Put, self._block_values
         yield [
             self._call("putMultiple", tputs=[put(row=key, columnValues=values, timestamp=timestamp) for key in keys])
         ]
 
     def delete_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
-        """See `Driver.delete_keys`."""
         columns = [self._idl.Column(family=FAMILY_BLOCKS.encode(), qualifier=b"", timestamp=timestamp)]
         return (yield from self._delete([self._idl.Delete(row=key, columns=columns) for key in keys]))
 
     def put(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
-        """See `Driver.put`."""
         yield [self._call("putMultiple", tputs=[self._put(family, cell) for cell in cells])]
 
     def delete(self, family: str, cells: Sequence[Cell]) -> Conversation[None]:
-        """See `Driver.delete`."""
         name = family.encode()
         deletes = [
             self._idl.Delete(
@@ -123,7 +130,6 @@ class Thrift2:
         return (yield from self._delete(deletes))
 
     def swap(self, swap: Swap) -> Conversation[bool]:
-        """See `Driver.swap`."""
         put = self._put(FAMILY_DOCUMENTS, Cell(swap.row, swap.qualifier, swap.value))
         call = self._call(
             "checkAndPut",
@@ -137,9 +143,33 @@ class Thrift2:
         return bool(done)
 
     def regions(self) -> Conversation[list[RegionPlace]]:
-        """See `Driver.regions`."""
         [found] = yield [self._call("getAllRegionLocations")]
         return sorted(region_place(at.regionInfo.startKey, at.serverName.hostName, at.serverName.port) for at in found)
+
+    def create(self, schema: TableSchema) -> Conversation[None]:
+        attributes = {name.encode(): value.encode() for name, value in TABLE_ATTRIBUTES.items()}
+        families = [self._family(family) for family in schema.families]
+        table = self._idl.Table(tableName=self._name, columns=families, attributes=attributes)
+        split_keys = [] if self._framed else schema.split_keys
+        yield [Call(self._idl.Cells, "createTable", {"desc": table, "splitKeys": split_keys})]
+
+    def describe(self) -> Conversation[Description | None]:
+        [there] = yield [Call(self._idl.Cells, "tableExists", {"tableName": self._name})]
+        if not there:
+            return None
+        [table] = yield [Call(self._idl.Cells, "getTableDescriptor", {"table": self._name})]
+        [regions] = yield [Call(self._idl.Cells, "getAllRegionLocations", {"table": self._table})]
+        starts = sorted(region.regionInfo.startKey or b"" for region in regions)
+        families = {family.name.decode(): self._settings(family) for family in table.columns}
+        return Description(families, _texts(table.attributes), starts[1:])
+
+    def is_disabled(self) -> Conversation[bool]:
+        [disabled] = yield [Call(self._idl.Cells, "isTableDisabled", {"tableName": self._name})]
+        return bool(disabled)
+
+    def drop(self) -> Conversation[None]:
+        yield [Call(self._idl.Cells, "disableTable", {"tableName": self._name})]
+        yield [Call(self._idl.Cells, "deleteTable", {"tableName": self._name})]
 
     def _call(self, method: str, **arguments: object) -> Call:
         return Call(self._idl.Cells, method, {"table": self._table, **arguments})
@@ -158,6 +188,30 @@ class Thrift2:
         if left:
             raise StoreUnavailable(f"deleteMultiple: {len(left)} of {len(deletes)} deletes were not done")
 
+    def _family(self, family: FamilySchema) -> Interface:
+        settings = family.settings
+        return self._idl.Family(
+            name=family.name.encode(),
+            configuration=dict(family.configuration),
+            bloomnFilterType=getattr(self._idl.BloomFilter, settings["BLOOMFILTER"]),
+            compressionType=getattr(self._idl.Compression, settings["COMPRESSION"]),
+            dataBlockEncoding=getattr(self._idl.Encoding, settings["DATA_BLOCK_ENCODING"]),
+            maxVersions=int(settings["VERSIONS"]),
+            timeToLive=int(settings["TTL"]),
+            blockCacheEnabled=settings["BLOCKCACHE"] == "true",
+        )
+
+    def _settings(self, family: Answer) -> dict[str, str]:
+        names = {
+            "BLOOMFILTER": self._idl.BloomFilter._VALUES_TO_NAMES.get(family.bloomnFilterType),
+            "COMPRESSION": self._idl.Compression._VALUES_TO_NAMES.get(family.compressionType),
+            "DATA_BLOCK_ENCODING": self._idl.Encoding._VALUES_TO_NAMES.get(family.dataBlockEncoding),
+            "VERSIONS": family.maxVersions,
+            "TTL": family.timeToLive,
+            "BLOCKCACHE": boolean(family.blockCacheEnabled),
+        }
+        return {**{name: str(value) for name, value in names.items()}, **_texts(family.configuration)}
+
 
 def _caching(walk: bool) -> bool | None:
     """Leave it to the server, which caches by default, unless it is a walk."""
@@ -167,3 +221,7 @@ def _caching(walk: bool) -> bool | None:
 def _cells(result: Answer) -> list[Cell]:
     row = result.row
     return [Cell(row, found.qualifier, found.value, found.timestamp) for found in result.columnValues or ()]
+
+
+def _texts(pairs: dict[bytes | str, bytes | str] | None) -> dict[str, str]:
+    return {decoded(name): decoded(value) for name, value in (pairs or {}).items()}

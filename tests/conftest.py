@@ -6,6 +6,7 @@ from places import PLACES, Clock, IndexMaker, server_goes_by
 
 from tests.chromium import launch
 from tests.stores.hbase_server import drop_tables
+from tests.stores.proxies import proxy_to
 
 # How long an example takes depends on the machine and on what else it does.
 settings.register_profile("any machine", deadline=None)
@@ -32,6 +33,20 @@ def make_index(request, tmp_path, clock):
 def make_memory_index(tmp_path, clock):
     """Return what makes indexes in memory, for tests that no store could fail."""
     return IndexMaker(PLACES["memory"](tmp_path, clock), clock)
+
+
+@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
+def version(request):
+    """Return each of HBase's Thrift interfaces, for tests that name it."""
+    return request.param
+
+
+@pytest.fixture
+def proxy(version):
+    """Return a proxy before the gateway of that interface, which does what networks do."""
+    made = proxy_to(version)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,10 +4,11 @@ import pytest
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.rows.keys import document_row, id_digest
-from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase import HBaseStore
 from tests.late_writers import CHANGES, FIRST, WRITERS, beside, found_at
-from tests.stores.faults import FaultyProxy, HeldRequest
-from tests.stores.hbase_server import address, hbase_options, tables
+from tests.stores.faults import HeldRequest
+from tests.stores.hbase_server import tables
+from tests.stores.proxies import proxied_options
 
 pytestmark = pytest.mark.hbase
 
@@ -17,23 +18,9 @@ METHODS = (b"mutateRows", b"putMultiple", b"checkAndPut")
 FEW, MANY = 0, 40
 
 
-@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
-def version(request):
-    return request.param
-
-
-@pytest.fixture
-def proxy(version):
-    host, _, port = address(version).rpartition(":")
-    made = FaultyProxy(host, int(port))
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def index(version, proxy):
-    gateways = (Gateway("127.0.0.1", proxy.port),)
-    store = HBaseStore.open(hbase_options(version, tables().take(), gateways=gateways, **PATIENCE))
+    store = HBaseStore.open(proxied_options(version, tables().take(), proxy, **PATIENCE))
     made = Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
     yield made
     made.close()

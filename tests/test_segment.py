@@ -11,6 +11,7 @@ from simhash_hbase.words import dictionary
 from simhash_hbase.words import fast as fastsegment
 from simhash_hbase.words.dictionary import dictionary_digest
 from simhash_hbase.words.fast import fast_available, fast_segmenter
+from simhash_hbase.words.model import WordModel
 from simhash_hbase.words.runs import ASCII_RUN, ascii_runs
 from simhash_hbase.words.segment import Wording, bag, cut, cut_run, segmenter
 
@@ -80,6 +81,10 @@ SPACES = [" ", "\n", "\r\n", "\r", "\t", "\x00", "\x1c", "\u2028"]
 mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
 
 
+def words(tokens):
+    return sorted(token for token in tokens if any(c == "_" or c.isalnum() for c in token))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -116,6 +121,28 @@ def test_fast_cuts_any_unicode_as_jieba_does(text):
     assert cut(text) == plain(text)
 
 
+@given(st.text(alphabet="常在不是年上我们说中国人民a，", min_size=1, max_size=80).map(lambda text: text + "常在"))
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_fast_cuts_what_the_model_cannot_decide_as_jieba_does(text):
+    found = bag(text, Wording(words=None), letters=True)
+    tokens = found.tokens + [token for run in found.runs for token in cut_run(run.decode())]
+
+    assert cut(text) == plain(text)
+    assert words(tokens) == words(plain(text))
+
+
+@given(
+    st.text(
+        alphabet=st.sampled_from("常在不是年上我们说龦龥一二三四仨俩鿕")
+        | st.characters(min_codepoint=0x4E00, max_codepoint=0x9FD5),
+        min_size=1,
+    )
+)
+@settings(max_examples=1000, deadline=None, derandomize=True)
+def test_the_model_cuts_as_that_of_jieba_does(run):
+    assert WordModel().cut(run) == list(jieba.finalseg.cut(run))
+
+
 def test_fast_cuts_every_unlikely_word_beside_ascii_as_jieba_does():
     unlikely = sorted(fast_segmenter()._unlikely)
 
@@ -148,9 +175,6 @@ def test_fast_cuts_real_documents_as_jieba_does(name):
 @given(mixtures)
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_a_bag_holds_the_tokens_with_word_characters(text):
-    def words(tokens):
-        return sorted(token for token in tokens if any(c == "_" or c.isalnum() for c in token))
-
     found = bag(text, Wording(words=None), letters=True)
     tokens = found.tokens + [token for run in found.runs for token in cut_run(run.decode())]
 

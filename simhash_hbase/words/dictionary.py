@@ -91,6 +91,6 @@ def jieba_cut(text: str) -> list[str]:
     return tokens
 
 
-def jieba_model(word: str) -> list[str]:
-    """Cut a run of characters by jieba's hidden Markov model alone."""
-    return list(_jieba().finalseg.cut(word))
+def jieba_model() -> Any:  # noqa: ANN401 - jieba has no types
+    """Give the module with the tables of jieba's hidden Markov model."""
+    return _jieba().finalseg

@@ -1,31 +1,33 @@
 """jieba's token lists, several times faster, by rjieba (jieba-rs, the same algorithm in Rust).
 
-rjieba (jieba-rs, the same algorithm in Rust) cuts text without ASCII as jieba does. Elsewhere it
-does not, and these rules make the two agree:
+rjieba cuts text without ASCII as jieba does. These rules make the two agree on all other text:
 
-1. ASCII runs (``[a-zA-Z0-9+#&._%-]+``) are cut by `cut_ascii`, through a cache; what lies between them
+1. ASCII runs (``[a-zA-Z0-9+#&._%-]+``) are cut by `cut_ascii`, through a cache; the text between them
    is cut by rjieba in one call, with a separator in place of each run.
 2. A block in which the two meet as in a dictionary word of mixed script (``T恤``, ``卡拉OK``) is cut
    by jieba as a whole.
-3. jieba joins single characters beside an ASCII run with that run before it asks whether they are
-   a dictionary word, so it runs its hidden Markov model where rjieba does not. Only words that are
-   rarer than their characters would be by chance come into question: 8,000 of two, five of three.
-4. Two paths of that model can weigh the same but for rounding, which the two round differently:
-   the blocks with such a pair (`_TIES`, those found so far) are cut by jieba.
-5. Han characters outside U+4E00-U+9FD5, which jieba does not know as such, are single tokens, and so are lone
-   surrogates, which rjieba does not take.
+3. jieba joins single characters beside an ASCII run with that run before it looks them up in the
+   dictionary, so it runs its hidden Markov model where rjieba does not. This concerns only words that are
+   rarer than their characters would be by chance: 8,000 of two characters, five of three.
+4. Two paths of that model can weigh the same but for rounding, which jieba and rjieba round differently.
+   In runs of Han with such a pair (`_TIES`, those found so far) rjieba finds the words of the dictionary,
+   and `WordModel` cuts the rest.
+5. Han characters outside U+4E00-U+9FD5, which are not Han to jieba, are single tokens, and so are lone
+   surrogates, which rjieba does not accept.
 """
 
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.words.ascii import cut_ascii
-from simhash_hbase.words.dictionary import jieba_cut, jieba_model, jieba_tokenizer
+from simhash_hbase.words.dictionary import jieba_cut, jieba_tokenizer
 from simhash_hbase.words.exceptions import mixed_words, unlikely_words
 from simhash_hbase.words.long import pieces
+from simhash_hbase.words.model import WordModel
 from simhash_hbase.words.runs import ASCII, HAN, HAN_RUN, ascii_runs
 
 _RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
@@ -35,6 +37,7 @@ _SEPARATOR = "\x00"
 _split_ascii = re.compile(f"([{ASCII}]+)").split
 _split_rare = re.compile(f"([{_RARE_HAN}{_SURROGATES}{_SEPARATOR}]+)").split
 _find_letters = re.compile(f"[^\\W{HAN}{ASCII}]").findall
+_split_han = re.compile(f"([{HAN}]+)").split
 _find_blocks = re.compile(f"[{HAN}{ASCII}]+").finditer
 
 _TIES = ("常在",)
@@ -43,12 +46,12 @@ _MAX_CACHED_LENGTH = 40
 
 
 @cache
-def _rjieba_cut() -> Callable[[str], list[str]] | None:
+def _rjieba_cut() -> Callable[..., list[str]] | None:
     try:
         import rjieba  # noqa: PLC0415 - optional
     except ImportError:
         return None
-    function: Callable[[str], list[str]] = rjieba.cut
+    function: Callable[..., list[str]] = rjieba.cut
     return function
 
 
@@ -78,12 +81,13 @@ class FastSegmenter:
         if cut_han is None:
             raise MissingExtra("The fast segmenter needs rjieba: pip install rjieba")
         tokenizer = jieba_tokenizer()
-        self._cut_han = cut_han
+        self._cut_by_rjieba = cut_han
+        self._frequencies = tokenizer.FREQ
+        self._model = WordModel()
         self._borders, self._ascii_words = mixed_words(tokenizer.FREQ)
         self._unlikely = unlikely_words(tokenizer.FREQ, tokenizer.total)
         self._suspects = {pair for word in self._unlikely for pair in (word[:2], word[-2:])}
         self._runs: dict[str, list[str]] = {}
-        self._modelled_words: dict[str, list[str]] = {}
 
     def cut(self, text: str) -> list[str]:
         """Cut a text into the tokens that ``jieba.lcut`` gives."""
@@ -117,8 +121,6 @@ class FastSegmenter:
         return Bag([token for bag in bags for token in bag.tokens], [run for bag in bags for run in bag.runs])
 
     def _bag(self, text: str, *, letters: bool) -> "Bag":
-        if _has_tie(text):
-            return Bag(self.cut(text), [])
         stretches = HAN_RUN.findall(text)
         runs = ascii_runs(text)
         if runs and stretches:
@@ -145,7 +147,7 @@ class FastSegmenter:
         """Cut a text that has neither rare Han characters nor the separator, nor an overlong block."""
         parts = _split_ascii(text)
         between, runs = parts[::2], parts[1::2]
-        if _has_tie(text) or self._mixed(between, runs):
+        if self._mixed(between, runs):
             return self._cut_mixed(text)
         tokens = self._cut_han(_SEPARATOR.join(between))
         return self._put_back(tokens, runs) if runs else tokens
@@ -156,7 +158,7 @@ class FastSegmenter:
         start = 0
         for match in _find_blocks(text):
             parts = _split_ascii(match.group())
-            if _has_tie(match.group()) or self._mixed(parts[::2], parts[1::2]):
+            if self._mixed(parts[::2], parts[1::2]):
                 if match.start() > start:
                     tokens.extend(self._cut_plain(text[start : match.start()]))
                 tokens.extend(jieba_cut(match.group()))
@@ -193,12 +195,25 @@ class FastSegmenter:
 
     def _modelled(self, characters: list[str]) -> list[str]:
         word = "".join(characters)
-        return self._model(word) if word in self._unlikely else characters
+        return self._model.cut(word) if word in self._unlikely else characters
 
-    def _model(self, word: str) -> list[str]:
-        tokens = self._modelled_words.get(word)
-        if tokens is None:
-            tokens = self._modelled_words[word] = jieba_model(word)
+    def _cut_han(self, text: str) -> list[str]:
+        """Cut a text without ASCII (rule 4)."""
+        if not _has_tie(text):
+            return self._cut_by_rjieba(text)
+        tokens: list[str] = []
+        for part in _split_han(text):
+            tokens.extend(self._cut_tied(part) if _has_tie(part) else self._cut_by_rjieba(part))
+        return tokens
+
+    def _cut_tied(self, run: str) -> list[str]:
+        """Cut a run of Han as jieba does: words of the dictionary first, then single characters by the model."""
+        tokens: list[str] = []
+        for single, words in groupby(self._cut_by_rjieba(run, False), lambda word: len(word) == 1):
+            found = list(words)
+            joined = "".join(found)
+            modelled = single and len(found) > 1 and not self._frequencies.get(joined)
+            tokens.extend(self._model.cut(joined) if modelled else found)
         return tokens
 
 

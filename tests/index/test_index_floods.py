@@ -1,12 +1,12 @@
 """Many documents with one fingerprint, or with fingerprints near each other: the work is bounded, the answers right."""
 
 import random
-import tracemalloc
 
 import pytest
 from bruteforce import clustered, entries, flip, sketch_near
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from peak import peak_bytes
 from places import CLAIMING_PLACES, HBASE_PLACES, Clock, IndexMaker, Memory, Swapping
 from swapping import SwappingOnly
 
@@ -261,16 +261,6 @@ def ball(count, *, seed):
     while len(found) < count:
         found[flip(BASE, chosen.sample(range(64), chosen.randint(1, 3)))] = chosen.getrandbits(512)
     return found
-
-
-def peak_bytes(act):
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        act()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("operation", ["query", "claim", "dedup"])

@@ -1,11 +1,10 @@
 """What verify and vacuum read: the rows of a page's documents, however many others lie under the same prefixes."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from bruteforce import entries
 from noting import NotingStore
+from peak import peak_bytes
 from swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile
@@ -26,16 +25,6 @@ def crowded(tmp_path):
         crowd = np.uint64(BASE) & ~np.uint64((1 << 38) - 1) | low
         index.store.put_rows(block_rows(index.profile.blocks, crowd), timestamp=1)
         yield index
-
-
-def peak_bytes(act):
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        act()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("repair", [False, True])

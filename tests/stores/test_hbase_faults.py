@@ -20,9 +20,10 @@ from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.thrift import exchange
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Call
-from tests.stores.faults import Chaos, FaultyProxy
+from tests.stores.faults import Chaos
 from tests.stores.hbase_server import address, hbase_options, tables
 from tests.stores.own_gateway import own_gateway
+from tests.stores.proxies import proxied_options, proxy_to
 from tests.stores.rows import found_by, pairs_of
 
 pytestmark = pytest.mark.hbase
@@ -31,11 +32,6 @@ QUERIES = int(os.environ.get("SIMHASH_HBASE_FAULT_QUERIES", "10000"))
 THREADS = 4
 SCHEME = Scheme(5, 2)
 PATIENCE = {"timeout_s": 2.0, "deadline_s": 20.0}
-
-
-@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
-def version(request):
-    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +53,6 @@ def simhashes(table):
 
 
 @pytest.fixture
-def proxy(version):
-    host, _, port = address(version).rpartition(":")
-    made = FaultyProxy(host, int(port))
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def store(proxy, version, table, simhashes):
     made = through(proxy, version, table)
     yield made
@@ -73,8 +61,7 @@ def store(proxy, version, table, simhashes):
 
 def through(*proxies_version_table):
     *proxies, version, table = proxies_version_table
-    gateways = tuple(Gateway("127.0.0.1", proxy.port) for proxy in proxies)
-    return HBaseStore.open(hbase_options(version, table, gateways=gateways, **PATIENCE))
+    return HBaseStore.open(proxied_options(version, table, *proxies, **PATIENCE))
 
 
 def expected(simhashes, prefixes):
@@ -223,8 +210,7 @@ def test_a_gateway_killed_at_work_is_an_error_alone_and_replaced_where_there_is_
 
 
 def test_another_gateway_takes_over(proxy, version, table, simhashes):
-    host, _, port = address(version).rpartition(":")
-    other = FaultyProxy(host, int(port))
+    other = proxy_to(version)
     store = through(proxy, other, version, table)
     prefixes = prefixes_of(simhashes[:1])
     wanted = expected(simhashes, prefixes)
@@ -238,8 +224,7 @@ def test_another_gateway_takes_over(proxy, version, table, simhashes):
 
 
 def test_a_gateway_that_falls_silent_is_left_for_another(proxy, version, table, simhashes):
-    host, _, port = address(version).rpartition(":")
-    other = FaultyProxy(host, int(port))
+    other = proxy_to(version)
     store = through(proxy, other, version, table)
     prefixes = prefixes_of(simhashes[:1])
     proxy.stalled = True
@@ -342,8 +327,7 @@ def test_a_write_that_takes_long_is_waited_for_after_the_table_was_looked_at(sto
 def test_queries_under_random_faults_are_never_answered_wrongly(proxy, version, table, simhashes, monkeypatch):
     # Each fault costs time-out or pause, and there are hundreds.
     monkeypatch.setattr(exchange, "FIRST_PAUSE_S", 0.002)
-    gateway = Gateway("127.0.0.1", proxy.port)
-    store = HBaseStore.open(hbase_options(version, table, gateways=(gateway,), timeout_s=0.5, deadline_s=20.0))
+    store = HBaseStore.open(proxied_options(version, table, proxy, timeout_s=0.5, deadline_s=20.0))
     proxy.chaos = Chaos(seed=7, hold_s=0.6)
 
     def is_right(simhash):

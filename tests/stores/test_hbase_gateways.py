@@ -9,8 +9,8 @@ import pytest
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from simhash_hbase.stores.hbase.thrift.resting import FIRST_REST_S, LONGEST_REST_S, Resting
-from tests.stores.faults import FaultyProxy
-from tests.stores.hbase_server import address, hbase_options, tables
+from tests.stores.hbase_server import hbase_options, tables
+from tests.stores.proxies import proxied_options, proxy_to
 from tests.stores.rows import found_by, pairs_of, rows_of
 
 ONE, TWO = (Gateway("gateway", port) for port in (1, 2))
@@ -84,8 +84,7 @@ def test_an_answer_ends_the_rest_and_the_next_failure_is_a_first_one(resting, cl
 
 @pytest.fixture
 def proxies():
-    host, _, port = address(2).rpartition(":")
-    made = [FaultyProxy(host, int(port)) for _ in range(2)]
+    made = [proxy_to(2) for _ in range(2)]
     yield made
     for proxy in made:
         proxy.close()
@@ -94,8 +93,7 @@ def proxies():
 @contextmanager
 def through(proxies, clock, **options):
     """Open a store over proxies, in whose pool time passes when a test says so."""
-    gateways = tuple(Gateway("127.0.0.1", proxy.port) for proxy in proxies)
-    made = HBaseStore.open(hbase_options(2, tables().take(), gateways=gateways, **options))
+    made = HBaseStore.open(proxied_options(2, tables().take(), *proxies, **options))
     made._gateways._pool._resting = Resting(clock)
     yield made
     made.close()

@@ -7,11 +7,11 @@ import pytest
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.hbase import Gateway, HBaseStore
+from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.thrift.pace import ANSWERS_TO_GROW, LEAST, Pace
 from simhash_hbase.stores.hbase.thrift.wire import Connection
-from tests.stores.faults import FaultyProxy
-from tests.stores.hbase_server import address, hbase_options, tables
+from tests.stores.hbase_server import tables
+from tests.stores.proxies import proxied_options
 from tests.stores.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 ROWS = 3_000
@@ -76,24 +76,9 @@ def test_other_errors_leave_a_page_as_it_is():
     assert pace.share(20_000) == 20_000
 
 
-@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
-def version(request):
-    return request.param
-
-
-@pytest.fixture
-def proxy(version):
-    host, _, port = address(version).rpartition(":")
-    made = FaultyProxy(host, int(port))
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def store(proxy, version):
-    gateway = Gateway("127.0.0.1", proxy.port)
-    options = hbase_options(version, tables().take(), gateways=(gateway,), timeout_s=1.0, deadline_s=120.0)
-    made = HBaseStore.open(options)
+    made = HBaseStore.open(proxied_options(version, tables().take(), proxy, timeout_s=1.0, deadline_s=120.0))
     yield made
     made.close()
 

@@ -23,11 +23,6 @@ from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of,
 pytestmark = pytest.mark.hbase
 
 
-@pytest.fixture(params=[1, 2], ids=["thrift1", "thrift2"])
-def version(request):
-    return request.param
-
-
 @pytest.fixture
 def store(version):
     made = HBaseStore.open(hbase_options(version, tables().take()))

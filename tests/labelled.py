@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.words.normal import code_points
+from simhash_hbase.words.normal import point_pieces
 
 SHINGLE = 5
 CACHED_DOCUMENTS = 3_000
@@ -62,7 +62,7 @@ class Similarities:
 
 def shingles(text: str) -> NDArray[np.uint64]:
     """Hash the distinct shingles of a text; a shorter text is its own one shingle."""
-    points = code_points(text)
+    points = np.concatenate(list(point_pieces(text)))
     if len(points) < SHINGLE:
         points = np.concatenate([points, np.full(SHINGLE - len(points), FILLER, np.uint32)])
     windows = np.lib.stride_tricks.sliding_window_view(points.astype(np.uint64), SHINGLE)

@@ -56,6 +56,32 @@ class PrefixScan(NamedTuple):
     """The prefixes that hold more rows than the limit, sorted; of these just the first rows are in `rows`."""
 
 
+def first_rows(rows: BlockRows, limit: int) -> PrefixScan:
+    """Keep the first rows of each prefix.
+
+    Parameters
+    ----------
+    rows : BlockRows
+        Sorted.
+    limit : int
+        Most rows of a prefix.
+
+    Returns
+    -------
+    PrefixScan
+    """
+    nothing = np.empty(0, dtype=np.uint64)
+    # With fewer rows in all than one prefix may have, there is nothing to count.
+    if len(rows.prefixes) <= limit:
+        return PrefixScan(rows, nothing)
+    starts = np.flatnonzero(np.concatenate(([True], rows.prefixes[1:] != rows.prefixes[:-1])))
+    counts = np.diff(starts, append=len(rows.prefixes))
+    if counts.max() <= limit:
+        return PrefixScan(rows, nothing)
+    kept = np.arange(len(rows.prefixes)) - np.repeat(starts, counts) < limit
+    return PrefixScan(BlockRows(rows.prefixes[kept], rows.simhashes[kept]), rows.prefixes[starts[counts > limit]])
+
+
 class StoreSize(NamedTuple):
     """The size of a store, as far as it is known without reading everything."""
 

@@ -66,12 +66,6 @@ def _table() -> NDArray[np.uint32]:
     return table
 
 
-def code_points(text: str) -> NDArray[np.uint32]:
-    """Give the code points of the normalised text."""
-    found = list(point_pieces(text))
-    return found[0] if len(found) == 1 else np.concatenate(found)
-
-
 def point_pieces(text: str) -> Iterator[NDArray[np.uint32]]:
     """Give the code points of the normalised text, a piece at a time: a long text is never held as numbers whole."""
     return map(_piece_points, pieces(text))

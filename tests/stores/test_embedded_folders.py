@@ -23,6 +23,7 @@ from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 from simhash_hbase.stores.embedded import rows as rows_module
+from simhash_hbase.stores.embedded.folder import holds_index
 from tests.patience import END_S
 from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
@@ -69,13 +70,13 @@ def test_create_makes_parent_folders_and_takes_an_empty_one(tmp_path):
     for path in (tmp_path / "empty", tmp_path / "a" / "b"):
         EmbeddedStore.create(str(path), QUICK).close()
 
-        assert EmbeddedStore.exists(str(path))
+        assert holds_index(str(path))
 
 
 def test_open_says_when_nothing_is_there(tmp_path):
     (tmp_path / "empty").mkdir()
     for name in ("none", "empty"):
-        assert not EmbeddedStore.exists(str(tmp_path / name))
+        assert not holds_index(str(tmp_path / name))
         with pytest.raises(IndexMissing, match=name):
             EmbeddedStore.open(str(tmp_path / name))
 

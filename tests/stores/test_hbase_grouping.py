@@ -58,7 +58,7 @@ def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, metho
         "get": lambda: [driver.get("d", group) for group in grouping.group_keys(keys, 1_000)],
         "get_rows": lambda: (
             [driver.get_rows("d", [row], 9) for row, _ in keys]
-            if driver.version == 1
+            if isinstance(driver, Thrift1)
             else [driver.get_rows("d", rows, 9) for rows in grouping.group_row_keys((row for row, _ in keys), 1_000)]
         ),
     }[method]()

@@ -10,7 +10,7 @@ import pytest
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
 from simhash_hbase.stores.hbase.thrift.detect import ask_version
-from simhash_hbase.stores.hbase.thrift.idl import either
+from simhash_hbase.stores.hbase.thrift.idl import interface
 from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, UnreadableAnswer
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
@@ -71,7 +71,7 @@ def options_for(gateway):
 
 
 def ask(connection):
-    connection.send([Call(either().Either, ASK, {})])
+    connection.send([Call(interface("either").Either, ASK, {})])
     return connection.receive()
 
 
@@ -134,7 +134,7 @@ def test_a_connection_with_bytes_that_nobody_asked_for_is_not_lent(serve):
 
 def test_a_connection_with_an_answer_that_nobody_read_is_not_taken_back(serve):
     connection = connect(serve(lambda number: [*right(1), *right(2)]))
-    connection.send([Call(either().Either, ASK, {})] * 2)
+    connection.send([Call(interface("either").Either, ASK, {})] * 2)
 
     assert connection.receive() == 2
     assert not connection.is_clean()
@@ -173,7 +173,7 @@ def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, second, vers
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP"),
         (b"-ERR unknown command\r\n", "which is not Thrift"),
-        (b"", "it takes connections and says nothing"),
+        (b"", "it accepts connections but sends nothing"),
         (b"\x00\x00\x00\x20" + message(ASK, 1), "transport=framed&protocol=binary"),
         (b"\x82\x41\x01\x01x", "transport=buffered&protocol=compact"),
     ],

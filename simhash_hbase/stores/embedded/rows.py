@@ -20,7 +20,7 @@ from simhash_hbase.rows.keys import (
     unpack_simhashes,
 )
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
-from simhash_hbase.stores.base import PrefixScan
+from simhash_hbase.stores.base import PrefixScan, first_rows
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
 U64 = np.uint64
@@ -31,11 +31,11 @@ _PAIR = f"{PREFIX_BYTES}s{SIMHASH_BYTES}s"
 _SCAN_CHUNK = 1 << 16
 _PUT_CHUNK = 1 << 20
 
-# A scan has the driver read all rows of a prefix and cuts behind that; fine for thousands, not for millions. So a
-# prefix that has more rows than this is written down in a database of its own, `h`, and read row by row up to the
-# limit. To keep writing fast, rows are counted only under prefixes of which a sampled row is written: one in 1,024,
-# chosen by the fingerprint's bits. A prefix slips through with twice as many rows once in ten million times; it then
-# costs memory, never a wrong answer. Nothing is taken out again: a prefix that shrank is read correctly all the same.
+# In a scan the driver reads all rows of a prefix, and the limit is applied afterwards: fine for thousands of rows, not
+# for millions. So a prefix with more rows than this is noted in the database `h`, and its rows are read one by one, up
+# to the limit. To keep writing fast, rows are counted only under prefixes of which a sampled row is written: one in
+# 1,024, chosen by the fingerprint's bits. Once in ten million times a prefix with twice as many rows is missed; that
+# costs memory, never a wrong answer. Nothing is removed from `h`: a prefix that shrank is still read correctly.
 _HOT_ROWS = 1 << 14
 _SAMPLE_BITS = 10
 _SCATTER = U64(0x9E3779B97F4A7C15)
@@ -65,20 +65,20 @@ def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: Bl
 
 
 def delete_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> None:
-    """Delete rows; those that are not there are passed over."""
+    """Delete rows; missing ones are skipped."""
     for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows)):
         transaction.delete(prefix, simhash, db=blocks)
 
 
 def has_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> NDArray[np.bool_]:
-    """Tell which of some rows are there."""
+    """Look up single rows."""
     with transaction.cursor(blocks) as cursor:
         find = cursor.set_key_dup
         return np.array([find(prefix, simhash) for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows))], np.bool_)
 
 
 def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> BlockRows:
-    """Read at most a page of rows from a prefix and fingerprint on."""
+    """Read at most a page of rows, beginning at a prefix and fingerprint."""
     with transaction.cursor(blocks) as cursor:
         if not _seek(cursor, *after):
             return BlockRows.empty()
@@ -86,7 +86,7 @@ def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int]
 
 
 def row_behind(rows: BlockRows) -> tuple[int, int]:
-    """Tell prefix and fingerprint from which to read on behind the last of some rows."""
+    """Return the prefix and fingerprint at which the next page begins."""
     prefix, simhash = int(rows.prefixes[-1]), int(rows.simhashes[-1])
     return (prefix + 1, 0) if simhash == _LAST_SIMHASH else (prefix, simhash + 1)
 
@@ -101,9 +101,7 @@ def _scan_plain(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -
 def _read_all(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
     keys = pack_prefixes(prefixes)
     packed = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=SIMHASH_BYTES, keyfixed=True)
-    rows = _unpacked(packed)
-    # Fewer rows in all than one prefix may have: nothing to count.
-    return PrefixScan(rows, _NONE) if len(rows.prefixes) <= limit else _cut(rows, limit)
+    return first_rows(_unpacked(packed), limit)
 
 
 def _unpacked(packed: bytes | bytearray) -> BlockRows:
@@ -112,20 +110,9 @@ def _unpacked(packed: bytes | bytearray) -> BlockRows:
     return unpack_rows(packed)
 
 
-def _cut(rows: BlockRows, limit: int) -> PrefixScan:
-    """Keep the first rows of each prefix."""
-    starts = np.flatnonzero(np.concatenate(([True], rows.prefixes[1:] != rows.prefixes[:-1])))
-    counts = np.diff(starts, append=len(rows.prefixes))
-    if counts.max() <= limit:
-        return PrefixScan(rows, _NONE)
-    rank = np.arange(len(rows.prefixes)) - np.repeat(starts, counts)
-    kept = rank < limit
-    return PrefixScan(BlockRows(rows.prefixes[kept], rows.simhashes[kept]), rows.prefixes[starts[counts > limit]])
-
-
 def _scan_hot(cursor: Transaction, prefix: int, limit: int) -> PrefixScan:
     if not cursor.set_key(pack_prefix(prefix)):
-        return PrefixScan(BlockRows.empty(), _NONE)
+        return PrefixScan(BlockRows.empty(), np.empty(0, dtype=U64))
     truncated = np.array([prefix] if cursor.count() > limit else [], dtype=U64)
     simhashes = unpack_simhashes(b"".join(islice(cursor.iternext_dup(), limit)))
     return PrefixScan(BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated)
@@ -150,12 +137,12 @@ def _merged(scans: list[PrefixScan]) -> PrefixScan:
 
 def _put_packed(cursor: Transaction, packed: bytes) -> None:
     first = packed[:PREFIX_BYTES], packed[PREFIX_BYTES:BLOCK_ROW_BYTES]
-    # Behind all rows there are: pages are filled to the brim, and nothing is searched.
+    # After all rows that there are: an append fills pages completely and searches nothing.
     if not cursor.last() or cursor.item() < first:
         consumed, added = cursor.putmulti(iter_unpack(_PAIR, packed), append=True)
         if consumed == added:
             return
-        # Rows that are not sorted after all are left out by an append; they are written below.
+        # An append leaves out rows that are not sorted; they are written below.
     cursor.putmulti(iter_unpack(_PAIR, packed), dupdata=False)
 
 
@@ -171,7 +158,7 @@ def _hot_among(cursor: Transaction, prefixes: NDArray[np.uint64]) -> NDArray[np.
 
 
 def _seek(cursor: Transaction, prefix: int, simhash: int) -> bool:
-    """Go to the first row at or behind a place."""
+    """Go to the first row at or after a place."""
     if prefix >= ALL_PREFIXES:
         return False
     key = pack_prefix(prefix)
@@ -179,6 +166,3 @@ def _seek(cursor: Transaction, prefix: int, simhash: int) -> bool:
         return True
     found = cursor.set_range(key)
     return bool(found and (cursor.key() != key or cursor.next_nodup()))
-
-
-_NONE = np.empty(0, dtype=U64)

@@ -20,7 +20,6 @@ from simhash_hbase.stores.embedded import cells as cells_of
 from simhash_hbase.stores.embedded import rows as rows_of
 from simhash_hbase.stores.embedded.copies import new_partial
 from simhash_hbase.stores.embedded.environment import Database, Environment, Transaction
-from simhash_hbase.stores.embedded.folder import holds_index
 from simhash_hbase.stores.embedded.mapping import HOT_PREFIXES
 from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.registry import acquire, release
@@ -81,11 +80,6 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
         """Open an index."""
         shared = acquire(path, options or EmbeddedOptions())
         return cls(shared, os.path.abspath(path), readonly=readonly, clock=clock)
-
-    @staticmethod
-    def exists(path: str) -> bool:
-        """Tell whether a folder has the files of an index; `open` finds out whether they are sound."""
-        return holds_index(path)
 
     @property
     def url(self) -> str:

@@ -8,15 +8,8 @@ from typing import Literal
 
 import lmdb
 
-from simhash_hbase.errors import (
-    CorruptIndex,
-    InvalidArgument,
-    NotAnIndex,
-    SimhashError,
-    StoreBusy,
-    StoreFull,
-    StoreUnavailable,
-)
+from simhash_hbase import errors
+from simhash_hbase.errors import SimhashError
 
 # An `lmdb.Error` for which LMDB has no class of its own tells its number only by the text of `strerror`.
 # A write of which the last part found no room is EIO to LMDB; a failing disk is too, which the sentence leaves open.
@@ -24,20 +17,20 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NO_PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 _SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
-    (lmdb.InvalidError, NotAnIndex, "data.mdb is no LMDB file"),
-    (lmdb.VersionMismatchError, NotAnIndex, "data.mdb was written by another version of LMDB"),
-    (lmdb.IncompatibleError, NotAnIndex, "the databases in it have another form"),
-    (lmdb.CorruptedError, CorruptIndex, "a page is damaged"),
-    (lmdb.NotFoundError, CorruptIndex, "one of its databases is missing"),
-    (lmdb.PageNotFoundError, CorruptIndex, "a page is missing"),
-    (lmdb.DiskError, StoreFull, "the disk is full"),
-    (lmdb.MemoryError, StoreFull, "the system grants no more address space"),
-    (lmdb.MapFullError, StoreFull, "the memory map is full"),
-    (lmdb.ReadersFullError, StoreBusy, "more reads are under way than max_readers allows"),
-    (lmdb.BadValsizeError, InvalidArgument, "a row key with its qualifier has 1 to 511 bytes"),
-    (lmdb.ReadonlyError, InvalidArgument, "it may not be written to"),
-    (lmdb.BadTxnError, CorruptIndex, "an earlier error has undone the transaction: verify looks for damage"),
-    (lmdb.PanicError, StoreUnavailable, "an earlier write failed half-way, the folder must be opened anew"),
+    (lmdb.InvalidError, errors.NotAnIndex, "data.mdb is no LMDB file"),
+    (lmdb.VersionMismatchError, errors.NotAnIndex, "data.mdb was written by another version of LMDB"),
+    (lmdb.IncompatibleError, errors.NotAnIndex, "the databases in it have another form"),
+    (lmdb.CorruptedError, errors.CorruptIndex, "a page is damaged"),
+    (lmdb.NotFoundError, errors.CorruptIndex, "one of its databases is missing"),
+    (lmdb.PageNotFoundError, errors.CorruptIndex, "a page is missing"),
+    (lmdb.DiskError, errors.StoreFull, "the disk is full"),
+    (lmdb.MemoryError, errors.StoreFull, "the system grants no more address space"),
+    (lmdb.MapFullError, errors.StoreFull, "the memory map is full"),
+    (lmdb.ReadersFullError, errors.StoreBusy, "more reads are under way than max_readers allows"),
+    (lmdb.BadValsizeError, errors.InvalidArgument, "a row key with its qualifier has 1 to 511 bytes"),
+    (lmdb.ReadonlyError, errors.InvalidArgument, "it may not be written to"),
+    (lmdb.BadTxnError, errors.CorruptIndex, "an earlier error has undone the transaction: verify looks for damage"),
+    (lmdb.PanicError, errors.StoreUnavailable, "an earlier write failed half-way, the folder must be opened anew"),
 )
 
 
@@ -60,7 +53,7 @@ class translated:
         if isinstance(error, lmdb.Error):
             raise _of_lmdb(error, self._path) from error
         if isinstance(error, struct.error):
-            raise CorruptIndex(f"{self._path}: a cell is damaged ({error})") from error
+            raise errors.CorruptIndex(f"{self._path}: a cell is damaged ({error})") from error
         if isinstance(error, OSError) and not isinstance(error, SimhashError):
             raise _of_system(error.errno or 0, str(error.strerror), self._path) from error
         return False
@@ -71,14 +64,14 @@ def _of_lmdb(error: lmdb.Error, path: str) -> SimhashError:
         if isinstance(error, kind):
             return ours(f"{path}: {sentence} ({error})")
     if "data format" in str(error):
-        return NotAnIndex(f"{path}: data.mdb was written by another version of LMDB ({error})")
+        return errors.NotAnIndex(f"{path}: data.mdb was written by another version of LMDB ({error})")
     numbers = (code for code in (*_NO_ROOM, *_NO_PERMISSION) if os.strerror(code) in str(error))
     return _of_system(next(numbers, 0), str(error), path)
 
 
 def _of_system(code: int, text: str, path: str) -> SimhashError:
     if code in _NO_ROOM:
-        return StoreFull(f"{path}: no room left, or the disk fails ({text})")
+        return errors.StoreFull(f"{path}: no room left, or the disk fails ({text})")
     if code in _NO_PERMISSION:
-        return InvalidArgument(f"{path}: permission denied ({text})")
-    return StoreUnavailable(f"{path}: the folder cannot be used ({text})")
+        return errors.InvalidArgument(f"{path}: permission denied ({text})")
+    return errors.StoreUnavailable(f"{path}: the folder cannot be used ({text})")

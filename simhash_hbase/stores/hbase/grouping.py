@@ -1,6 +1,7 @@
-"""Many rows and cells, cut into calls of a bounded size."""
+"""Rows and cells, cut into calls of a bounded size."""
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import TypeVar
 
 from simhash_hbase.rows.keys import BlockRows, pack_rows
@@ -9,10 +10,9 @@ from simhash_hbase.stores.base import Cell, Swap
 
 # A server warns above 5,000 rows in one call to one region ("Large batch operation").
 WRITE_ROWS = 4_000
-# A gateway with framed transport closes the connection on a larger frame than it was set to take: 2 MiB by default, and
-# 1 MiB at least.
+# A gateway with framed transport closes the connection on a frame above its limit: 2 MiB by default, 1 MiB at least.
 CALL_BYTES = 1_000_000
-# What either interface and protocol adds to a cell's row, qualifier and value.
+# Either interface and protocol adds at most this to a cell's row, qualifier and value.
 FRAMING_BYTES = 96
 
 T = TypeVar("T")
@@ -41,16 +41,20 @@ def group_keys(keys: Iterable[tuple[bytes, bytes]], most: int) -> list[list[tupl
 
 def group_cells(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Sort cells, and cut them into groups for one call each, bounded in rows and in bytes."""
-    return _bounded(sorted(cells, key=_row_and_qualifier), _cell_bytes, WRITE_ROWS)
+    return _bounded(
+        sorted(cells, key=itemgetter(0, 1)),
+        lambda cell: len(cell.row) + len(cell.qualifier) + len(cell.value),
+        WRITE_ROWS,
+    )
 
 
 def latest_writes(cells: Sequence[Cell]) -> list[Cell]:
-    """Leave of several writes of one cell at one time the last: calls overtake each other."""
+    """Keep the last of several writes of one cell at one time: calls may overtake each other."""
     return list({(cell.row, cell.qualifier, cell.timestamp): cell for cell in cells}.values())
 
 
 def swap_waves(swaps: Sequence[Swap]) -> list[list[int]]:
-    """Split swaps so that no row is twice in a wave: only the order on one row matters."""
+    """Split swaps so that no row is twice in a wave: order matters only within a row."""
     waves: list[list[int]] = []
     times: dict[bytes, int] = {}
     for number, swap in enumerate(swaps):
@@ -74,11 +78,3 @@ def _bounded(items: Iterable[T], size: Callable[[T], int], most: int) -> list[li
         groups[-1].append(item)
         room -= wanted
     return groups
-
-
-def _cell_bytes(cell: Cell) -> int:
-    return len(cell.row) + len(cell.qualifier) + len(cell.value)
-
-
-def _row_and_qualifier(cell: Cell) -> tuple[bytes, bytes]:
-    return cell.row, cell.qualifier

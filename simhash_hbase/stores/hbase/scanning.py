@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.rows.keys import BlockRows, distinct, last_row, pack_prefixes, prefix_stop, row_prefix, unpack_rows
+from simhash_hbase.rows.keys import last_row, pack_prefixes, prefix_stop, row_prefix, unpack_rows
 from simhash_hbase.rows.layout import PREFIX_BYTES
-from simhash_hbase.stores.base import PrefixScan
+from simhash_hbase.stores.base import PrefixScan, first_rows
 from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange
 from simhash_hbase.stores.hbase.thrift.pace import Pace
 
 U64 = np.uint64
 
-# One query has 4 to 35 tables; up to here each prefix gets a scan of its own, all in flight at once, and the
-# server's bloom filter is asked.
+# One query has 4 to 35 tables. Up to this number each prefix has a scan of its own, all in flight at once, and the
+# server uses its bloom filter.
 FEW_PREFIXES = 64
-# Rows in one reply at most: about a megabyte.
+# Most rows of one reply: about a megabyte.
 REPLY_ROWS = 20_000
 FAN_OUT_SOCKETS = 5
 BATCH_SOCKETS = 4
@@ -58,7 +58,7 @@ class Regions:
 
 class _Page(NamedTuple):
     keys: list[bytes]
-    # What was asked for: so many rows of so many prefixes.
+    # The rows and prefixes that were asked for.
     rows: int
     prefixes: int
 
@@ -78,7 +78,7 @@ def scan_prefixes(
     except SimhashError:
         regions.forget()
         raise
-    return _cut(unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
+    return first_rows(unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
 
 
 def _read(exchange: Exchange, driver: Driver, jobs: list["_Job"], *, many: bool) -> None:
@@ -89,7 +89,7 @@ def _read(exchange: Exchange, driver: Driver, jobs: list["_Job"], *, many: bool)
 
 
 class _Job:
-    """Sorted prefixes that are read page after page."""
+    """Sorted prefixes, read page by page."""
 
     def __init__(self, prefixes: NDArray[np.uint64], limit: int, pace: Pace) -> None:
         self.packed: list[bytes] = []
@@ -98,7 +98,7 @@ class _Job:
         self._limit = limit
         self._pace = pace
         [self._start] = pack_prefixes(prefixes[:1])
-        # Rows of the first prefix that were read already.
+        # Rows of the first prefix that have been read.
         self._seen = 0
 
     def next_page(self, driver: Driver) -> Conversation[_Page]:
@@ -106,14 +106,14 @@ class _Job:
         wanted = self._prefixes[: self._pace.share(self._whole)]
         [last] = pack_prefixes(wanted[-1:])
         alone = len(wanted) == 1
-        # Of one prefix one row above the limit, which shows that there are more.
+        # One row more than the limit shows that a single prefix has more.
         rows = self._pace.share(min(self._limit + 1 - self._seen, REPLY_ROWS) if alone else REPLY_ROWS)
         with self._pace.watched():
             keys = yield from driver.scan_keys(self._start, prefix_stop(last), rows, None if alone else wanted)
         return _Page(keys, rows, len(wanted))
 
     def take(self, page: _Page) -> bool:
-        """Keep a page and tell whether it was the last one."""
+        """Keep a page; return whether it was the last one."""
         self.packed.append(b"".join(page.keys))
         if len(page.keys) < page.rows:
             self._go_on_at(page.prefixes)
@@ -122,8 +122,8 @@ class _Job:
         at = int(np.searchsorted(self._prefixes, U64(row_prefix(last))))
         seen = len(page.keys) - bisect_left(page.keys, last) + (self._seen if at == 0 else 0)
         if seen > self._limit or page.keys[-1] == last_row(last):
-            # What else this prefix holds is not wanted: a hot prefix must not be read to its end. After its last key
-            # there is nothing, and HBase refuses a filter with a range of nothing.
+            # The rest of this prefix is not wanted: a hot prefix must not be read to its end. After its last possible
+            # key there is nothing, and HBase refuses a filter with an empty range.
             self._go_on_at(at + 1)
         else:
             self._prefixes, self._seen = self._prefixes[at:], seen
@@ -137,17 +137,7 @@ class _Job:
 
 
 def _by_region(prefixes: NDArray[np.uint64], region_starts: Sequence[bytes], most: int) -> Iterator[NDArray[np.uint64]]:
-    """Split prefixes where regions begin, and what is left into equal parts."""
+    """Split prefixes where regions begin, and each part into equal parts of a bounded size."""
     edges = np.searchsorted(prefixes, np.array(list(map(row_prefix, region_starts)), dtype=U64))
     for group in np.split(prefixes, edges):
         yield from np.array_split(group, -(-len(group) // most) or 1)
-
-
-def _cut(rows: BlockRows, limit: int) -> PrefixScan:
-    """Leave of each prefix as many rows as the limit allows, and name those that had more."""
-    prefixes = rows.prefixes
-    starts = np.searchsorted(prefixes, prefixes, "left")
-    above = np.arange(len(prefixes)) - starts >= limit
-    if not above.any():
-        return PrefixScan(rows, np.empty(0, U64))
-    return PrefixScan(BlockRows(prefixes[~above], rows.simhashes[~above]), distinct(prefixes[above]))

@@ -13,17 +13,9 @@ from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.abilities import Networked, Regional, RegionPlace, Shortfalls, Traffic
 from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
 from simhash_hbase.stores.base import Cell, CompareAndSet, PrefixScan, Store, StoreSize, Swap
+from simhash_hbase.stores.hbase import grouping
 from simhash_hbase.stores.hbase.cells import CellWalk, read_on, read_rows
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.grouping import (
-    group_cells,
-    group_keys,
-    group_row_keys,
-    group_rows,
-    latest_writes,
-    row_keys_of,
-    swap_waves,
-)
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
 from simhash_hbase.stores.hbase.scanning import Regions, scan_prefixes
 from simhash_hbase.stores.hbase.tables import create_table, find_table
@@ -93,7 +85,7 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         return scan_prefixes(self._exchange, self._driver, prefixes, limit, regions=self._regions, pace=self._scan_pace)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        groups = group_row_keys(row_keys_of(rows), self._driver.rows_per_get)
+        groups = grouping.group_row_keys(grouping.row_keys_of(rows), self._driver.rows_per_get)
         answers = self._exchange.hold([partial(self._driver.has_keys, keys) for keys in groups], sockets=READ_SOCKETS)
         return np.array([there for answer in answers for there in answer], dtype=np.bool_)
 
@@ -102,22 +94,22 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         return self._pages_of_rows(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write([partial(self._driver.put_keys, keys, timestamp) for keys in group_rows(rows)])
+        self._write([partial(self._driver.put_keys, keys, timestamp) for keys in grouping.group_rows(rows)])
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write([partial(self._driver.delete_keys, keys, timestamp) for keys in group_rows(rows)])
+        self._write([partial(self._driver.delete_keys, keys, timestamp) for keys in grouping.group_rows(rows)])
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         check_cell_family(family)
         _check_sizes(len(cell.value) for cell in cells)
-        groups = group_cells(latest_writes(cells))
+        groups = grouping.group_cells(grouping.latest_writes(cells))
         repeat = all(cell.timestamp is not None for cell in cells)
         self._write([partial(self._driver.put, family, group) for group in groups], repeat=repeat)
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
         check_cell_family(family)
         wanted = sorted(set(keys))
-        groups = group_keys(wanted, self._driver.rows_per_get)
+        groups = grouping.group_keys(wanted, self._driver.rows_per_get)
         answers = self._exchange.hold(
             [partial(self._driver.get, family, group) for group in groups], sockets=READ_SOCKETS
         )
@@ -135,7 +127,7 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         check_deletions(family, cells)
-        self._write([partial(self._driver.delete, family, group) for group in group_cells(cells)])
+        self._write([partial(self._driver.delete, family, group) for group in grouping.group_cells(cells)])
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         check_cell_family(family, page=page)
@@ -146,7 +138,7 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
             raise InvalidArgument("an empty value cannot be compared and set: HBase takes it for an absent one")
         _check_sizes(len(swap.value) for swap in swaps)
         done: dict[int, bool] = {}
-        for wave in swap_waves(swaps):
+        for wave in grouping.swap_waves(swaps):
             tasks = [partial(self._driver.swap, swaps[number]) for number in wave]
             answers = self._exchange.hold(tasks, sockets=SWAP_SOCKETS, window=SWAP_WINDOW, repeat=False)
             done.update(zip(wave, answers, strict=True))

@@ -1,26 +1,28 @@
-"""What runs inside the server: one Lua script for each call of the seam.
+"""The Lua scripts that run inside the server, one for each call of the seam.
 
-A script runs alone, so what it reads stays true until it has written: the highest timestamp wins without a race, and
-the counters of rows and cells are exact. A call sends scripts in chunks, many in one round trip, because nobody else
-is served while a script runs.
+A script runs alone, so nothing changes between its reads and its writes: the highest timestamp wins without a race, and
+the counters of rows and cells are exact. The server does nothing else meanwhile, so a call sends its work in chunks,
+many in one round trip.
 
-The scripts are sent whole each time: half a kilobyte beside a chunk, for which a restarted server, or one that forgot
-them, needs no special case. They make the keys they touch from their arguments, so they do not run on Redis Cluster;
-that has one database only and would cut a query's prefixes into many calls.
+The scripts are sent whole each time: half a kilobyte beside a chunk, and no special case for a restarted server or one
+that forgot them. They make the keys they touch from their arguments, so they do not run on Redis Cluster, which has one
+database only and would split a query's prefixes into many calls.
 
 Keys, each behind ``simhash-hbase:``
 ------------------------------------
 ``format``
-    Text: the version of this form. It makes a database one that holds an index.
+    Text: the version of this form; a database with this key holds an index.
 ``rows``
     Hash: how many block rows (``b``) and cells (``d:FLAG``, ``m:FLAG``; the flag is the row's fifth byte) there are.
 ``b:PREFIX``
     Sorted set of simhashes, 8 bytes each, all with score 0. It is the *set for each segment and flag* of the write-ups:
-    with equal scores Redis keeps members in byte order, so a limit cuts every set at the same place; a plain set
-    gives its members in no order. Small ones take no more memory either, since both are stored as one packed list.
+    with equal scores Redis keeps members in byte order, so a limit cuts every set at the same place; a plain set has no
+    order. Small sets take no more memory than plain ones, since Redis stores both as one packed list.
 ``d:ROW``, ``m:ROW``
     Hash: qualifier to timestamp (8 bytes, big-endian) and value.
 """
+
+from pathlib import Path
 
 SPACE = "simhash-hbase:"
 FORMAT = SPACE + "format"
@@ -28,113 +30,18 @@ COUNTERS = SPACE + "rows"
 BLOCKS = SPACE + "b:"
 STAMP_BYTES = 8
 
-# ARGV: the keys' beginning, rows a prefix at most, rows after which to stop, prefixes of 5 bytes one behind the other.
-# Answer: how many prefixes were done, their rows packed, the positions of those with more rows than the limit.
-SCAN = """
-local space, most, enough, packed = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local rows, cut, at, n = {}, {}, 0, #packed / 5
-while at < n and #rows < enough do
-  local prefix = string.sub(packed, at * 5 + 1, at * 5 + 5)
-  local found = redis.call('ZRANGE', space .. prefix, '0', ARGV[2])
-  if #found > most then
-    cut[#cut + 1] = at
-    found[#found] = nil
-  end
-  for i = 1, #found do
-    rows[#rows + 1] = prefix .. found[i]
-  end
-  at = at + 1
-end
-return {at, table.concat(rows), cut}
-"""
 
-# ARGV: the keys' beginning, the counters' key, rows of 13 bytes one behind the other.
-PUT_ROWS = """
-local space, packed, added = ARGV[1], ARGV[3], 0
-for i = 1, #packed, 13 do
-  added = added + redis.call('ZADD', space .. string.sub(packed, i, i + 4), '0', string.sub(packed, i + 5, i + 12))
-end
-if added > 0 then
-  redis.call('HINCRBY', ARGV[2], 'b', added)
-end
-"""
+def _script(name: str) -> str:
+    lines = Path(__file__).with_name("lua").joinpath(f"{name}.lua").read_text("ascii").splitlines()
+    # Comments need not be sent.
+    return "\n".join(line for line in lines if not line.startswith("--"))
 
-DELETE_ROWS = """
-local space, packed, gone = ARGV[1], ARGV[3], 0
-for i = 1, #packed, 13 do
-  gone = gone + redis.call('ZREM', space .. string.sub(packed, i, i + 4), string.sub(packed, i + 5, i + 12))
-end
-if gone > 0 then
-  redis.call('HINCRBY', ARGV[2], 'b', -gone)
-end
-"""
 
-# ARGV: the keys' beginning, rows of 13 bytes one behind the other. Answer: a "1" or a "0" for each.
-HAS_ROWS = """
-local space, packed, found = ARGV[1], ARGV[2], {}
-for i = 1, #packed, 13 do
-  local score = redis.call('ZSCORE', space .. string.sub(packed, i, i + 4), string.sub(packed, i + 5, i + 12))
-  found[#found + 1] = score and '1' or '0'
-end
-return table.concat(found)
-"""
-
-# ARGV: the keys' beginning, the counters' key, the family, the time or nothing for the server's own; for each cell row,
-# qualifier, timestamp or nothing, value.
-PUT = """
-local space, family, now = ARGV[1], ARGV[3], tonumber(ARGV[4])
-if not now then
-  local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
-end
-for i = 5, #ARGV, 4 do
-  local key, qualifier = space .. ARGV[i], ARGV[i + 1]
-  local old = redis.call('HGET', key, qualifier)
-  local before = old and struct.unpack('>i8', old) or -1
-  local stamp = tonumber(ARGV[i + 2]) or math.max(now, before + 1)
-  if stamp >= before then
-    redis.call('HSET', key, qualifier, struct.pack('>i8', stamp) .. ARGV[i + 3])
-  end
-  if not old then
-    redis.call('HINCRBY', ARGV[2], family .. ':' .. (string.byte(ARGV[i], 5) or ''), 1)
-  end
-end
-"""
-
-# ARGV: the keys' beginning, the counters' key, the family; for each cell row, qualifier, timestamp.
-DELETE = """
-local space, family = ARGV[1], ARGV[3]
-for i = 4, #ARGV, 3 do
-  local key, qualifier = space .. ARGV[i], ARGV[i + 1]
-  local old = redis.call('HGET', key, qualifier)
-  if old and struct.unpack('>i8', old) <= tonumber(ARGV[i + 2]) then
-    redis.call('HDEL', key, qualifier)
-    redis.call('HINCRBY', ARGV[2], family .. ':' .. (string.byte(ARGV[i], 5) or ''), -1)
-  end
-end
-"""
-
-# ARGV: the keys' beginning; for each cell row, qualifier. Answer: a value or nothing for each.
-GET = """
-local found = {}
-for i = 2, #ARGV, 2 do
-  found[#found + 1] = redis.call('HGET', ARGV[1] .. ARGV[i], ARGV[i + 1])
-end
-return found
-"""
-
-# ARGV: the keys' beginning, cells a row at most, rows. Answer: for each row its qualifiers and values by turns; of a
-# row with more cells than the limit only the qualifiers, and its position in the second list.
-GET_ROWS = """
-local most, found, wide = tonumber(ARGV[2]), {}, {}
-for i = 3, #ARGV do
-  local key = ARGV[1] .. ARGV[i]
-  if redis.call('HLEN', key) > most then
-    wide[#wide + 1] = i - 3
-    found[#found + 1] = redis.call('HKEYS', key)
-  else
-    found[#found + 1] = redis.call('HGETALL', key)
-  end
-end
-return {found, wide}
-"""
+SCAN = _script("scan")
+PUT_ROWS = _script("put_rows")
+DELETE_ROWS = _script("delete_rows")
+HAS_ROWS = _script("has_rows")
+PUT = _script("put")
+DELETE = _script("delete")
+GET = _script("get")
+GET_ROWS = _script("get_rows")

@@ -1,4 +1,4 @@
-"""What is at an address: which Thrift interface, or what else."""
+"""Detection of what is at an address: a Thrift interface, or something else."""
 
 import socket
 from dataclasses import replace
@@ -9,7 +9,7 @@ from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.errors import SimhashError, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
-from simhash_hbase.stores.hbase.thrift.idl import Interface, either
+from simhash_hbase.stores.hbase.thrift.idl import Interface, interface
 from simhash_hbase.stores.hbase.thrift.translate import translated
 from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, make_protocol
 
@@ -18,7 +18,7 @@ _PROBE_S = 1.5
 
 
 def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool = True) -> int:
-    """Ask a gateway which interface it speaks."""
+    """Ask a gateway for its Thrift version."""
     try:
         return _ask(connection, options)
     except SimhashError as error:
@@ -26,29 +26,30 @@ def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool 
             raise StoreUnavailable(str(error)) from error
         found = describe_gateway(connection.gateway, options)
         if not found:
-            # It is one: that answer was cut off on its way.
+            # It is a gateway: that answer was cut off on its way.
             raise
-        raise StoreUnavailable(f"{connection.gateway} is no Thrift gateway as addressed: {found}") from error
+        raise StoreUnavailable(f"{connection.gateway} does not answer as a Thrift gateway: {found}") from error
 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
-    """Find out what is at an address that did not answer as expected."""
+    """Describe what is at an address that did not answer as expected; empty for a gateway as addressed."""
     found = ""
     for transport, protocol in product(TRANSPORTS, PROTOCOLS):
         first = _first_bytes(gateway, replace(options, transport=transport, protocol=protocol))
         if first.startswith(_START[transport, protocol]):
             if (transport, protocol) == (options.transport, options.protocol):
                 return ""
-            return f"it answers to {transport} transport and {protocol} protocol, so the address needs " + _hint(
-                transport, protocol
+            return (
+                f"it answers to {transport} transport and {protocol} protocol, so the address needs "
+                f"?transport={transport}&protocol={protocol}"
             )
         found = found or _describe(first)
-    return found or "it takes connections and says nothing"
+    return found or "it accepts connections but sends nothing"
 
 
 def _ask(connection: Connection, options: HBaseOptions) -> int:
     """Ask for the type of the server; ask older ones for a call that only Thrift 1 knows."""
-    idl = either()
+    idl = interface("either")
     with translated("getThriftServerType", connection.gateway, options.table):
         connection.send([Call(idl.Either, "getThriftServerType", {})], timeout_s=options.connect_timeout_s)
         try:
@@ -62,24 +63,20 @@ def _ask(connection: Connection, options: HBaseOptions) -> int:
             try:
                 connection.receive(timeout_s=options.connect_timeout_s)
             except (idl.IllegalArgument, idl.IOFailure):
-                # There is no such scanner; but the call was understood.
+                # There is no such scanner, but the gateway knows the call.
                 return 1
     except Unsupported:
         return 2
     return 1
 
 
-# How an answer begins, by transport and protocol; a frame begins with its length, which is small.
+# The first bytes of an answer, by transport and protocol; a frame begins with its length, which is small.
 _START = {
     ("buffered", "binary"): b"\x80\x01",
     ("buffered", "compact"): b"\x82",
     ("framed", "binary"): b"\x00\x00",
     ("framed", "compact"): b"\x00\x00",
 }
-
-
-def _hint(transport: str, protocol: str) -> str:
-    return f"?transport={transport}&protocol={protocol}"
 
 
 def _describe(first: bytes) -> str:
@@ -95,7 +92,7 @@ def _question(options: HBaseOptions) -> bytes:
     recorder = memory()
     protocol, transport = make_protocol(recorder, options)
     protocol.write_message_begin("getThriftServerType", TMessageType.CALL, 1)
-    either().Either.getThriftServerType_args().write(protocol)
+    interface("either").Either.getThriftServerType_args().write(protocol)
     protocol.write_message_end()
     transport.flush()
     return bytes(recorder.getvalue())
@@ -110,6 +107,6 @@ def _first_bytes(gateway: Gateway, options: HBaseOptions) -> bytes:
             while len(found) < _ENOUGH_BYTES and (part := probe.recv(_ENOUGH_BYTES)):
                 found += part
     except OSError:
-        # Whatever came before it closed, or fell silent, tells enough.
+        # The bytes that came before the connection closed or fell silent are enough.
         pass
     return found

@@ -1,8 +1,8 @@
-"""The Thrift interfaces of HBase's gateways, read from their descriptions when they are first needed.
+"""The Thrift interfaces of HBase's gateways, loaded from their descriptions on first use.
 
-The files ``….thrift`` beside this one are the package's own and hold just the calls it makes. Their
-methods, fields and numbers are those of HBase's ``hbase.thrift`` (Thrift 2) and ``Hbase.thrift`` (Thrift 1), which are
-what goes over the wire; other names are free. Thrift 1 is described by happybase.
+The files ``….thrift`` beside this one belong to this package and describe only the calls that it makes. The wire format
+consists of methods, fields and numbers, which are those of HBase's ``hbase.thrift`` (Thrift 2) and ``Hbase.thrift``
+(Thrift 1); other names are free. happybase describes Thrift 1.
 """
 
 import sys
@@ -12,36 +12,20 @@ from typing import Any, TypeAlias
 
 import thriftpy2
 
-# thriftpy2 makes these modules and their classes at run time: a type checker knows nothing of them.
+# thriftpy2 makes these modules and their classes at run time, so they have no types.
 Interface: TypeAlias = Any
 
 
 @cache
-def thrift2() -> Interface:
-    """Return the interface of Thrift 2."""
-    return _load("thrift2")
-
-
-@cache
-def either() -> Interface:
-    """Return the calls that tell the two gateways apart."""
-    return _load("either")
+def interface(name: str) -> Interface:
+    """Return ``thrift2``, ``either`` (calls that differ between the two) or ``walk1`` (a call happybase lacks)."""
+    path = Path(__file__).with_name(f"{name}.thrift")
+    return thriftpy2.load(str(path), module_name=f"simhash_hbase_{name}_thrift")
 
 
 @cache
 def thrift1() -> Interface:
-    """Return the interface of Thrift 1, which happybase brings and registers under this name."""
+    """Return the interface of Thrift 1, which happybase registers under this name."""
     import happybase  # noqa: F401, PLC0415  # only clusters without Thrift 2 pay for its import
 
     return sys.modules["Hbase_thrift"]
-
-
-@cache
-def walk1() -> Interface:
-    """Return the call of Thrift 1 that happybase describes in part."""
-    return _load("walk1")
-
-
-def _load(name: str) -> Interface:
-    path = Path(__file__).with_name(f"{name}.thrift")
-    return thriftpy2.load(str(path), module_name=f"simhash_hbase_{name}_thrift")

@@ -24,7 +24,7 @@ from simhash_hbase.stores.hbase.thrift.driver import (
     region_place,
 )
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
-from simhash_hbase.stores.hbase.thrift.idl import Interface, thrift1, walk1
+from simhash_hbase.stores.hbase.thrift.idl import Interface, interface, thrift1
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 
 # Sent before the first answer is read: the answers, some ten bytes each, must fit into what a socket holds.
@@ -44,7 +44,7 @@ class Thrift1(Driver):
 
     def __init__(self, table: str) -> None:
         self._idl = thrift1()
-        self._walk = walk1()
+        self._walk = interface("walk1")
         self._table = table.encode()
 
     def scan_keys(

@@ -21,7 +21,7 @@ from simhash_hbase.stores.hbase.thrift.driver import (
     region_place,
 )
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
-from simhash_hbase.stores.hbase.thrift.idl import Interface, thrift2
+from simhash_hbase.stores.hbase.thrift.idl import Interface, interface
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 
 
@@ -32,7 +32,7 @@ class Thrift2(Driver):
     rows_per_get = 2_000
 
     def __init__(self, table: str, *, framed: bool = False) -> None:
-        self._idl = thrift2()
+        self._idl = interface("thrift2")
         self._table = table.encode()
         namespace, _, name = table.rpartition(":")
         self._name = self._idl.TableName(ns=(namespace or "default").encode(), qualifier=name.encode())

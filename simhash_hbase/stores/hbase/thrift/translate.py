@@ -6,39 +6,29 @@ from types import TracebackType
 
 from thriftpy2.thrift import TApplicationException, TException
 
-from simhash_hbase.errors import (
-    IndexExists,
-    IndexMissing,
-    InvalidArgument,
-    NotAnIndex,
-    Retryable,
-    SimhashError,
-    StoreRefused,
-    StoreTimeout,
-    StoreUnavailable,
-    Unsupported,
-)
+from simhash_hbase import errors
+from simhash_hbase.errors import SimhashError
 from simhash_hbase.stores.hbase.options import Gateway
 from simhash_hbase.stores.hbase.thrift.wire import UnreadableAnswer
 
 # HBase sends a Java exception as text: what the text holds, the error it becomes, and what a user reads.
 _KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
-    ("TableNotFoundException", IndexMissing, "there is no table {table}: simhash-hbase create makes one"),
-    ("NamespaceNotFoundException", StoreRefused, "the namespace of table {table} does not exist: create it first"),
-    ("TableNotEnabledException", StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
-    ("is disabled", StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
-    ("TableExistsException", IndexExists, "there is a table {table} already"),
-    ("NoSuchColumnFamilyException", NotAnIndex, "table {table} lacks a family of an index: it was made for other data"),
-    ("KeyValue size too large", InvalidArgument, "a cell is larger than the server allows: {text}"),
-    ("Read-only mode", StoreRefused, "the gateway was started with --readonly: write through another one"),
-    ("TimeoutException", StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
-    ("TimeoutIOException", StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
+    ("TableNotFoundException", errors.IndexMissing, "there is no table {table}: simhash-hbase create makes one"),
+    ("NamespaceNotFoundException", errors.StoreRefused, "table {table} has no namespace yet: create that first"),
+    ("TableNotEnabledException", errors.StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
+    ("is disabled", errors.StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
+    ("TableExistsException", errors.IndexExists, "there is a table {table} already"),
+    ("NoSuchColumnFamilyException", errors.NotAnIndex, "table {table} was made for other data: it lacks a family"),
+    ("KeyValue size too large", errors.InvalidArgument, "a cell is larger than the server allows: {text}"),
+    ("Read-only mode", errors.StoreRefused, "the gateway was started with --readonly: write through another one"),
+    ("TimeoutException", errors.StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
+    ("TimeoutIOException", errors.StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
 )
 _MOST_TEXT = 300
 _DENIED = "AccessDeniedException"
 
 
-class AccessDenied(StoreRefused):
+class AccessDenied(errors.StoreRefused):
     """HBase does not let the user of the gateway do that."""
 
 
@@ -67,15 +57,15 @@ class translated:  # reads as a statement; a class, since a generator costs micr
     def _translate(self, error: BaseException) -> SimhashError | None:
         what = f"{self._what} at {self._gateway}"
         if isinstance(error, TimeoutError):
-            return StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
+            return errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
         if isinstance(error, (OSError, UnreadableAnswer)):
-            return StoreUnavailable(f"{what}: {_short(error)}")
+            return errors.StoreUnavailable(f"{what}: {_short(error)}")
         if isinstance(error, TApplicationException):
             return _refusal(error, what)
         return _from_server(error, what, self._table) if isinstance(error, TException) else None
 
 
-def after_tries(error: Retryable, tries: int, seconds: float) -> Retryable:
+def after_tries(error: errors.Retryable, tries: int, seconds: float) -> errors.Retryable:
     """Say in an error how often something was tried."""
     if tries == 1:
         return error
@@ -84,14 +74,14 @@ def after_tries(error: Retryable, tries: int, seconds: float) -> Retryable:
 
 def _refusal(error: TApplicationException, what: str) -> SimhashError:
     if error.type == TApplicationException.UNKNOWN_METHOD:
-        return Unsupported(f"{what}: the gateway does not know this call")
-    return StoreRefused(f"{what}: {_short(error)}")
+        return errors.Unsupported(f"{what}: the gateway does not know this call")
+    return errors.StoreRefused(f"{what}: {_short(error)}")
 
 
 def _from_server(error: TException, what: str, table: str) -> SimhashError:
     text = _message(error)
     if _names_missing_table(text, table):
-        return IndexMissing(f"{what}: there is no table {table}: simhash-hbase create makes one")
+        return errors.IndexMissing(f"{what}: there is no table {table}: simhash-hbase create makes one")
     if _DENIED in text:
         return AccessDenied(f"{what}: {_denial(text, table)}")
     for sign, kind, sentence in _KNOWN:
@@ -101,7 +91,7 @@ def _from_server(error: TException, what: str, table: str) -> SimhashError:
     if again is None:
         # Thrift 1 as happybase describes it does not say; HBase's own class for errors that stay does.
         again = "DoNotRetry" not in text and "IllegalArgument" not in text
-    kind = StoreUnavailable if again else StoreRefused
+    kind = errors.StoreUnavailable if again else errors.StoreRefused
     return kind(f"{what}: {_first_line(text)}")
 
 

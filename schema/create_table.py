@@ -8,7 +8,7 @@ import sys
 
 from simhash_hbase.stores.hbase import parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.thrift.idl import thrift2
+from simhash_hbase.stores.hbase.thrift.idl import interface
 from simhash_hbase.stores.hbase.thrift.wire import Call
 
 FOREVER_S = 2147483647
@@ -28,7 +28,7 @@ def table_descriptor(namespace: str, name: str) -> object:
     Table
         The argument of ``createTable``.
     """
-    idl = thrift2()
+    idl = interface("thrift2")
     common = {
         "maxVersions": 1,
         "dataBlockEncoding": idl.Encoding.FAST_DIFF,
@@ -64,7 +64,7 @@ def main() -> None:
     gateways = Gateways(parse_url(f"hbase://{address}/{table}?version=2"))
 
     def create():  # noqa: ANN202
-        yield [Call(thrift2().Cells, "createTable", {"desc": descriptor, "splitKeys": SPLIT_KEYS})]
+        yield [Call(interface("thrift2").Cells, "createTable", {"desc": descriptor, "splitKeys": SPLIT_KEYS})]
 
     gateways.exchange.one(create, repeat=False)
     gateways.close()

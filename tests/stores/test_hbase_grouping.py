@@ -10,7 +10,7 @@ from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows
-from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import grouping, parse_url
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
@@ -104,3 +104,15 @@ def test_no_group_has_more_rows_than_it_may():
 
 def test_the_bound_of_a_call_fits_into_the_smallest_frame_that_a_gateway_can_be_set_to():
     assert grouping.CALL_BYTES + CALL_FRAMING < 1 << 20
+
+
+def test_of_writes_of_one_cell_only_those_of_one_time_replace_each_other():
+    cells = [Cell(b"r", b"q", b"old", 5), Cell(b"r", b"q", b"new", 5), Cell(b"r", b"q", b"older", 3)]
+
+    assert sorted(grouping.latest_writes(cells)) == sorted(cells[1:])
+
+
+def test_no_row_is_twice_in_a_wave_and_the_order_on_a_row_stays():
+    swaps = [Swap(row, b"s", None, b"v") for row in (b"a", b"b", b"a", b"a", b"b")]
+
+    assert grouping.swap_waves(swaps) == [[0, 1], [2, 4], [3]]

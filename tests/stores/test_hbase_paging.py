@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase.errors import StoreTimeout
+from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import pack_rows
 from simhash_hbase.stores.hbase import scanning
+from simhash_hbase.stores.hbase.ranges import ranges_filter
 from simhash_hbase.stores.hbase.scanning import Regions, scan_prefixes
 from simhash_hbase.stores.hbase.thrift import pace as pacing
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.pace import Pace
 from simhash_hbase.stores.memory import MemoryStore
+from tests.patience import END_S
 from tests.stores.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 
 PREFIXES = st.integers(0, 6)
@@ -32,6 +34,7 @@ class Driver:
 
     def scan_keys(self, start, stop, rows, prefixes=None):
         assert start < stop
+        assert prefixes is None or len(prefixes) <= self.prefixes_per_scan
         yield []
         if self._late and self._late.pop():
             raise StoreTimeout("late")
@@ -99,6 +102,84 @@ def test_what_one_prefix_has_shown_does_not_count_for_the_next():
 
     assert pairs_of(found.rows) == pairs_of(rows)
     assert not np.any(found.truncated)
+
+
+def test_regions_are_read_again_after_an_error_and_after_a_while(monkeypatch):
+    reads, now = [], [1000.0]
+    monkeypatch.setattr(scanning.time, "monotonic", lambda: now[0])
+    regions = Regions(lambda: reads.append(now[0]) or [b""])
+    driver = Driver(rows_of((1, 1)), 9, [])
+
+    def scan():
+        return scan_prefixes(Exchange(), driver, uint64s(*range(100)), 5, regions=regions, pace=Pace())
+
+    scan()
+    scan()
+    assert reads == [1000.0]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "scan_keys", refuse)
+        with pytest.raises(StoreRefused):
+            scan()
+    scan()
+    assert reads == [1000.0, 1000.0]
+
+    now[0] += scanning.REMEMBER_S + 1
+    scan()
+    assert reads == [1000.0, 1000.0, now[0]]
+
+
+def refuse(*_, **__):
+    raise StoreRefused("the region has moved")
+
+
+def fields_of(message):
+    """Take a serialised message of HBase's protocol buffers apart."""
+    found, at = [], 0
+    while at < len(message):
+        number, kind = message[at] >> 3, message[at] & 7
+        at += 1
+        value = shift = 0
+        while True:
+            value |= (message[at] & 0x7F) << shift
+            shift, at = shift + 7, at + 1
+            if message[at - 1] < 0x80:
+                break
+        if kind:
+            found.append((number, message[at : at + value]))
+            at += value
+        else:
+            found.append((number, value))
+    assert at == len(message)
+    return found
+
+
+@pytest.mark.parametrize("count", range(1, 30))
+@pytest.mark.parametrize("start", [b"\0\0\0\0\x01", b"\0\0\0\0\x01" + 8 * b"\x07" + b"\0"])
+def test_a_filter_names_each_prefix_whatever_the_lengths_of_its_parts(count, start):
+    prefixes = uint64s(*range(1, count + 1))
+
+    [(_, name), (_, filtered)] = fields_of(ranges_filter(start, prefixes))
+
+    assert name.endswith(b".MultiRowRangeFilter")
+    ranges = [dict(fields_of(part)) for _, part in fields_of(filtered)]
+    wanted = [prefix.to_bytes(5, "big") for prefix in range(1, count + 2)]
+    assert [found[1] for found in ranges] == [start, *wanted[1:-1]]
+    for found, prefix, after in zip(ranges, wanted[:-1], wanted[1:], strict=True):
+        assert prefix + 8 * b"\xff" < found[3] <= after
+    assert all((found[2], found[4]) == (1, 0) for found in ranges)
+
+
+def test_a_look_at_a_connection_leaves_its_time_out_as_it_was():
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    channel.allow(END_S)
+
+    assert channel.is_quiet()
+    channel.allow(END_S)
+    assert ours.gettimeout() == END_S
+    channel.close()
+    theirs.close()
 
 
 def test_a_piece_that_comes_after_the_deadline_is_not_read():

@@ -1,9 +1,11 @@
 """One connection against a gateway that answers what it is told: no answer is taken for another one's."""
 
+import os
 import socket
 import struct
 import threading
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +13,7 @@ from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
 from simhash_hbase.stores.hbase.thrift.detect import ask_version
 from simhash_hbase.stores.hbase.thrift.idl import interface
+from simhash_hbase.stores.hbase.thrift.pool import Pool
 from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, UnreadableAnswer
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
@@ -194,4 +197,92 @@ def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve
         ask_version(connection, options)
 
     assert "no Thrift gateway" not in str(failure.value)
+    connection.close()
+
+
+@pytest.fixture
+def make_pool():
+    """Return a function that makes a pool over gateways that are not asked who they are."""
+    made = []
+
+    def make(*options, **changes):
+        gateways = tuple(one.gateways[0] for one in options)
+        made.append(Pool(replace(options[0], gateways=gateways, **changes), lambda *_, known: None))
+        return made[-1]
+
+    yield make
+    for pool in made:
+        pool.close()
+
+
+def test_a_pool_lends_what_is_left_of_its_connections(serve, make_pool):
+    pool = make_pool(serve(right), max_connections=3)
+
+    with pool.lend(2) as first, pool.lend(5) as second:
+        assert (len(first), len(second)) == (2, 1)
+    assert pool.counts() == (3, 0)
+
+
+def test_places_of_connections_that_could_not_be_made_are_given_back(serve, make_pool, monkeypatch):
+    pool = make_pool(serve(right), max_connections=3)
+    connect = Pool._connect
+    outcomes = [connect, refused, connect, connect, connect]
+
+    def next_outcome(*words):
+        return outcomes.pop(0)(*words)
+
+    monkeypatch.setattr(Pool, "_connect", next_outcome)
+
+    with pool.lend(3) as lent:
+        assert len(lent) == 1
+    with pool.lend(3) as lent:
+        assert len(lent) == 3
+
+
+def refused(*_):
+    raise StoreUnavailable("refused")
+
+
+def test_a_connection_with_unread_answers_is_closed_when_it_comes_back(serve, make_pool):
+    pool = make_pool(serve(right))
+    with pool.lend(1) as [connection]:
+        connection.send([Call(interface("either").Either, ASK, {})])
+
+    assert connection._closed
+    assert pool.counts() == (0, 0)
+
+
+def test_a_child_never_uses_its_parents_connections(serve, make_pool):
+    pool = make_pool(serve(right))
+    with pool.lend(1) as [parents]:
+        ask(parents)
+    child = os.fork()
+    if not child:
+        with pool.lend(1) as [own]:
+            os._exit(own is parents)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert pool.counts() == (1, 0)
+
+
+def test_the_error_of_a_single_gateway_keeps_its_kind_and_several_are_told_together(serve, make_pool, monkeypatch):
+    def late(pool, gateway, options):
+        raise StoreTimeout(f"{gateway} is late")
+
+    monkeypatch.setattr(Pool, "_connect", late)
+    one, two = serve(right), serve(right)
+
+    with pytest.raises(StoreTimeout, match=r"is late$"), make_pool(one).lend(1):
+        pass
+    with pytest.raises(StoreUnavailable, match=r"is late; .* is late"), make_pool(one, two).lend(1):
+        pass
+
+
+def test_another_refusal_than_that_of_an_unknown_call_is_reported_as_it_is(serve):
+    internal_error = b"\x0b\x00\x01\x00\x00\x00\x04oops\x08\x00\x02\x00\x00\x00\x06\x00"
+    options = serve(lambda number: [message(ASK, number, kind=EXCEPTION, body=internal_error)])
+    connection = connect(options)
+
+    with pytest.raises(StoreUnavailable, match="oops"):
+        ask_version(connection, options, explain=False)
     connection.close()

@@ -1,0 +1,160 @@
+"""What is repeated and for how long, without a server: connections that fail as a test says, and its own clock."""
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from thriftpy2.thrift import TException
+
+from simhash_hbase.errors import StoreBusy, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.stores.hbase import Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.thrift import exchange as exchanging
+from simhash_hbase.stores.hbase.thrift.exchange import DEADLINES_IN_ALL, Exchange
+from simhash_hbase.stores.hbase.thrift.translate import after_tries, translated
+
+GATEWAY = Gateway("gateway", 1)
+OPTIONS = HBaseOptions(gateways=(GATEWAY,), table="t", deadline_s=60.0)
+
+
+class Line:
+    """A connection whose answers are the next outcomes: values, or errors to raise."""
+
+    gateway = GATEWAY
+
+    def __init__(self, outcomes):
+        self._outcomes = outcomes
+        self.closed = False
+
+    def write(self, calls):
+        pass
+
+    def push(self, *, timeout_s=None):
+        pass
+
+    def receive(self, *, timeout_s=None):
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def is_silent_for(self, seconds):
+        return False
+
+    def close(self):
+        self.closed = True
+
+
+class Lender:
+    """A pool of one connection at a time, which may have none to lend."""
+
+    def __init__(self, outcomes, busy=()):
+        self._outcomes, self._busy = outcomes, list(busy)
+        self.lent = []
+
+    @contextmanager
+    def lend(self, wanted):
+        if self._busy:
+            raise self._busy.pop(0)
+        self.lent.append(Line(self._outcomes))
+        yield self.lent[-1:]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = SimpleNamespace(now=1000.0, slept=[])
+
+    def sleep(seconds):
+        made.slept.append(seconds)
+        made.now += seconds
+
+    monkeypatch.setattr(exchanging, "time", SimpleNamespace(monotonic=lambda: made.now, sleep=sleep))
+    return made
+
+
+def asking(count=1):
+    """Return conversations of one question each."""
+
+    def task():
+        [answer] = yield [SimpleNamespace(method="ask")]
+        return answer
+
+    return [task] * count
+
+
+def exchange(lender):
+    return Exchange(lender, OPTIONS, asking()[0])
+
+
+def test_what_failed_is_repeated_and_what_was_answered_is_not(clock):
+    lender = Lender(["one", StoreUnavailable("cut"), "two"])
+
+    assert exchange(lender).hold(asking(2), sockets=1) == ["one", "two"]
+    assert [line.closed for line in lender.lent] == [True, False]
+
+
+def test_what_may_not_be_repeated_is_asked_once(clock):
+    lender = Lender([StoreUnavailable("cut"), "never"])
+
+    with pytest.raises(StoreUnavailable, match=r"^cut$"):
+        exchange(lender).hold(asking(), sockets=1, repeat=False)
+    assert (len(lender.lent), clock.slept) == (1, [])
+
+
+def test_what_was_not_even_begun_is_tried_again_though_it_may_not_be_repeated(clock):
+    lender = Lender(["done"], busy=[StoreUnavailable("nobody listens")])
+
+    assert exchange(lender).hold(asking(), sockets=1, repeat=False) == ["done"]
+
+
+def test_a_busy_store_is_reported_at_once(clock):
+    with pytest.raises(StoreBusy):
+        exchange(Lender([], busy=[StoreBusy("all in use")])).hold(asking(), sockets=1)
+    assert clock.slept == []
+
+
+def test_without_any_answer_the_deadline_ends_it(clock):
+    lender = Lender([StoreUnavailable("cut") for _ in range(10_000)])
+
+    with pytest.raises(StoreUnavailable, match=r"^cut \(tried \d+ times in 5\d\.\d s\)$"):
+        exchange(lender).hold(asking(), sockets=1)
+    assert OPTIONS.deadline_s - exchanging.LONGEST_PAUSE_S <= clock.now - 1000 <= OPTIONS.deadline_s
+
+
+def test_each_answer_starts_the_deadline_anew_until_ten_deadlines_are_over(clock):
+    failure = [StoreUnavailable("cut") for _ in range(20)]
+    lender = Lender([outcome for _ in range(1_000) for outcome in ("answer", *failure)])
+
+    with pytest.raises(StoreUnavailable, match=r"tried \d+ times in 5\d\d\.\d s"):
+        exchange(lender).hold(asking(1_000), sockets=1)
+    assert OPTIONS.deadline_s * (DEADLINES_IN_ALL - 1) < clock.now - 1000 <= OPTIONS.deadline_s * DEADLINES_IN_ALL
+
+
+def test_one_try_is_not_counted_in_its_error():
+    error = StoreTimeout("late")
+
+    assert after_tries(error, 1, 3.0) is error
+    assert str(after_tries(error, 2, 3.0)) == "late (tried 2 times in 3.0 s)"
+
+
+class Refusal(TException):
+    """An error as a gateway of Thrift 2 sends it."""
+
+    def __init__(self, message, can_retry):
+        self.message, self.canRetry = message, can_retry
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (Refusal(b"org.example.SomeException: so", True), StoreUnavailable),
+        (Refusal(b"org.example.SomeException: so", False), StoreRefused),
+        # What the server says of itself comes before what the text looks like.
+        (Refusal(b"org.example.DoNotRetryIOException: so", True), StoreUnavailable),
+        (Refusal(b"org.example.DoNotRetryIOException: so", None), StoreRefused),
+        (StoreBusy("as it is"), StoreBusy),
+    ],
+)
+def test_errors_of_the_server_say_whether_they_may_pass(error, kind):
+    with pytest.raises(kind) as raised, translated("ask", GATEWAY, "t"):
+        raise error
+    assert "Exception: so" in str(raised.value) or raised.value is error

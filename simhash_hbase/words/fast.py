@@ -187,11 +187,22 @@ class FastSegmenter:
         """Run jieba's model on the single characters beside an ASCII run (rule 3)."""
         if after and not after.startswith(self._ascii_words):
             start = len(tokens) - _singles(reversed(tokens))
-            tokens[start:] = self._modelled(tokens[start:])
+            if not self._is_modelled(tokens[start - 1 : start]):
+                tokens[start:] = self._modelled(tokens[start:])
         if before and not before.endswith(self._ascii_words):
             stop = _singles(tokens)
-            tokens[:stop] = self._modelled(tokens[:stop])
+            if not self._is_modelled(tokens[stop : stop + 1]):
+                tokens[:stop] = self._modelled(tokens[:stop])
         return tokens
+
+    def _is_modelled(self, neighbours: list[str]) -> bool:
+        """Whether the token beside single characters comes from the model, which then has seen these, too."""
+        return any(
+            len(token) > 1
+            and HAN_RUN.fullmatch(token) is not None
+            and (not self._frequencies.get(token) or token in self._unlikely)
+            for token in neighbours
+        )
 
     def _modelled(self, characters: list[str]) -> list[str]:
         word = "".join(characters)

@@ -269,6 +269,8 @@ def test_a_copy_that_is_being_made_is_counted_by_its_bytes(tmp_path):
     partial = tmp_path / "[copy].index.partial-x"
     partial.mkdir()
     (partial / "data.mdb").write_bytes(b"12345")
+    # A file that was moved away between the look at the folder and the look at the file.
+    (partial / "lock.mdb").symlink_to(tmp_path / "gone")
 
     assert copied_bytes(str(tmp_path / "[copy].index")) == 5
     assert copied_bytes(str(tmp_path / "other.index")) == 0

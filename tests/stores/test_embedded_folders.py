@@ -366,3 +366,51 @@ def run(code):
 def test_corruption_is_an_error_of_its_own():
     assert not issubclass(CorruptIndex, NotAnIndex)
     assert not issubclass(StoreFull, StoreBusy)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_options_reach_the_driver(folder, durable):
+    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=durable, max_readers=7, map_bytes=1 << 20))
+    environment = store._environment()._env
+
+    assert environment.flags()["sync"] is durable
+    assert environment.info()["max_readers"] == 7
+    store.close()
+
+
+def test_a_system_that_grants_no_address_space_at_all_is_reported(folder, monkeypatch):
+    asked = []
+
+    def refuse(path, *, map_size, **_):
+        asked.append(map_size)
+        raise lmdb.MemoryError("no")
+
+    monkeypatch.setattr(lmdb, "open", refuse)
+    with pytest.raises(StoreFull, match="address space"):
+        EmbeddedStore.create(folder, EmbeddedOptions(map_bytes=1 << 20))
+
+    assert asked == [1 << 20, 1 << 19, 1 << 18]
+
+
+def test_a_map_grows_while_half_of_it_is_free(folder):
+    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 20))
+    shared = store._environment()
+    while shared.map_bytes == 1 << 20:
+        used = shared._believed_bytes()
+        store.put("m", [Cell(os.urandom(8), b"v", bytes(2_000))])
+
+    assert used <= (1 << 19) + 16 * 4096
+    store.close()
+
+
+def test_a_transaction_in_a_map_that_was_full_before_starts_afresh(folder):
+    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 18))
+    with pytest.raises(StoreBusy, match="repeat the whole transaction"), store.transaction():
+        store.put("m", [Cell(b"%04d" % n, b"v", bytes(1_000)) for n in range(400)])
+    grown = store._environment().map_bytes
+    with store.transaction():
+        store.put("m", [Cell(b"row", b"v", b"1")])
+
+    assert grown > 1 << 18
+    assert store._environment().map_bytes == grown
+    store.close()

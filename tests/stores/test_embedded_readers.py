@@ -6,11 +6,15 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
+from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, mapping
+from simhash_hbase.stores.embedded.mapping import undisturbed
 from tests.patience import END_S
 
 QUICK = EmbeddedOptions(durable=False)
@@ -118,3 +122,56 @@ def test_a_reader_who_may_write_the_lock_file_alone_is_seen_by_writers(folder):
         print(store._environment()._unseen)
     """
     assert finish(as_nobody(code, folder)) == ["False"]
+
+
+class Pages:
+    """An environment in which a number of commits happens during each read."""
+
+    def __init__(self, commits):
+        self._commits = list(commits)
+        self.reads = 0
+        self._last = 10
+
+    @contextmanager
+    def begin(self):
+        began = self._last
+        self.reads += 1
+        self._last += self._commits.pop(0) if self._commits else 2
+        yield SimpleNamespace(id=lambda: began)
+
+    def info(self):
+        return {"last_txnid": self._last}
+
+    def path(self):
+        return "folder"
+
+
+@pytest.fixture
+def no_pause(monkeypatch):
+    now = [0.0]
+    sleep = lambda seconds: now.__setitem__(0, now[0] + seconds)  # noqa: E731
+    monkeypatch.setattr(mapping, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    return now
+
+
+@pytest.mark.parametrize(("commits", "reads"), [([0], 1), ([1], 1), ([2, 1], 2), ([5, 2, 0], 3)])
+def test_a_read_beside_which_pages_may_have_been_reused_is_made_again(no_pause, commits, reads):
+    pages = Pages(commits)
+
+    assert undisturbed(pages, lambda transaction: pages.reads) == reads
+
+
+def test_an_error_counts_only_when_pages_stood_still(no_pause):
+    pages = Pages([2, 1])
+
+    def look(transaction):
+        raise ValueError(pages.reads)
+
+    with pytest.raises(ValueError, match="2"):
+        undisturbed(pages, look)
+
+
+def test_a_read_that_is_always_disturbed_ends(no_pause):
+    with pytest.raises(StoreBusy, match="writers kept changing"):
+        undisturbed(Pages([]), lambda transaction: 1)
+    assert mapping.UNDISTURBED_S <= no_pause[0] < mapping.UNDISTURBED_S + 1

@@ -41,7 +41,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         self._lock = RLock()
         self._blocks: dict[int, set[int]] = {}
         self._cells: dict[str, Family] = {family: {} for family in CELL_FAMILIES}
-        # How to take back what an open transaction did, in the order it was done; None outside of one.
+        # How to undo the changes of an open transaction, in their order; None outside of one.
         self._undo: list[Callable[[], None]] | None = None
 
     @property
@@ -149,7 +149,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         return StoreSize(None, rows)
 
     def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
     def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
         with self._lock:
@@ -175,7 +175,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         return True
 
     def _next_stamp(self, old: Cell | None) -> int:
-        """Read the clock, but never stamp a cell with what it has already: a later stamp is a higher one."""
+        """Read the clock, but always return a higher stamp than the cell has."""
         return max(self._clock(), _stamp(old) + 1)
 
     def _cell(self, family: str, row: bytes, qualifier: bytes) -> Cell | None:

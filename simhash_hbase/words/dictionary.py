@@ -60,13 +60,13 @@ def _dictionary(tokenizer: Any) -> tuple[dict[str, int], int]:  # noqa: ANN401 -
 
 
 def jieba_tokenizer() -> Any:  # noqa: ANN401 - jieba has no types
-    """Give this process's tokenizer, loaded when first asked for."""
+    """Return this process's tokenizer, loaded on first use."""
     with _loading:
         return _loaded_tokenizer()
 
 
 def jieba_file(*names: str) -> Path:
-    """Give the path of a file that jieba ships, such as its dictionary."""
+    """Return the path of a file of jieba's package, such as its dictionary."""
     # Found, not imported: an index is opened for its digests, and jieba takes a tenth of a second to load.
     found = find_spec("jieba")
     if found is None or found.origin is None:
@@ -92,5 +92,5 @@ def jieba_cut(text: str) -> list[str]:
 
 
 def jieba_model() -> Any:  # noqa: ANN401 - jieba has no types
-    """Give the module with the tables of jieba's hidden Markov model."""
+    """Return the module with the tables of jieba's hidden Markov model."""
     return _jieba().finalseg

@@ -56,7 +56,7 @@ def _rjieba_cut() -> Callable[..., list[str]] | None:
 
 
 def fast_available() -> bool:
-    """Tell whether rjieba is installed, so that ``fast`` is faster than jieba."""
+    """Return whether rjieba is installed, so that ``fast`` is faster than jieba."""
     return _rjieba_cut() is not None
 
 
@@ -133,7 +133,7 @@ class FastSegmenter:
         return Bag(tokens, runs)
 
     def needs_order(self, between: list[str], runs: list[str]) -> bool:
-        """Tell whether rule 2 or 3 may apply in a text, so that `cut` must see it whole."""
+        """Return whether rule 2 or 3 may apply in a text, so that `cut` needs all of it."""
         ends = {piece[-2:] for piece in between[:-1]}
         starts = {piece[:2] for piece in between[1:]}
         return not self._suspects.isdisjoint(ends | starts) or self._mixed(between, runs)
@@ -153,7 +153,7 @@ class FastSegmenter:
         return self._put_back(tokens, runs) if runs else tokens
 
     def _cut_mixed(self, text: str) -> list[str]:
-        """Give the blocks that hold a border of a mixed word to jieba."""
+        """Cut the blocks with a border of a mixed word by jieba."""
         tokens: list[str] = []
         start = 0
         for match in _find_blocks(text):
@@ -244,5 +244,5 @@ def _singles(tokens: Iterable[str]) -> int:
 
 @cache
 def fast_segmenter() -> FastSegmenter:
-    """Give this process's fast segmenter."""
+    """Return this process's fast segmenter."""
     return FastSegmenter()

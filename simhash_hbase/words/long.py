@@ -1,6 +1,6 @@
-"""Blocks of Han and ASCII so long that no language writes them, in pieces: so that no text costs more than its length.
+"""Very long blocks of Han and ASCII, cut into pieces, so that the cost of a text grows only with its length.
 
-jieba keeps a table of a whole block, a block is what has neither blanks nor punctuation, and a crawl has some of
+jieba keeps a table of a whole block, which is text without blanks and punctuation; crawls have blocks of
 megabytes. All segmenters cut a text into the same pieces, so they still agree.
 """
 

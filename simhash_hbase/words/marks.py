@@ -2,7 +2,7 @@
 
 Normalisation sorts each run of combining marks, in time that grows with the square of its length, and Python holds its
 lock meanwhile. Unicode's stream-safe text format (UAX #15, section 13) bounds the runs at 30: a combining grapheme
-joiner (U+034F) goes behind each 30 marks that others follow. No language needs more than a handful.
+joiner (U+034F) goes after each 30 marks that others follow. No language needs more than a handful.
 """
 
 import re
@@ -56,7 +56,7 @@ def joining() -> frozenset[str]:
 
 @cache
 def _too_long() -> re.Pattern[str]:
-    """Match the marks behind which a run is cut."""
+    """Match the marks after which a run is cut."""
     some = f"[{''.join(sorted(marks()))}]"
     return re.compile(f"{some}{{{MAX_MARKS}}}(?={some})")
 
@@ -67,7 +67,7 @@ def _half_a_run() -> re.Pattern[str]:
 
 
 def _has_long_run(text: str) -> bool:
-    """Tell whether a run may be too long, by a look at every 15th character: a hundred times faster than all."""
+    """Return whether a run may be too long, by a look at every 15th character, which is a hundred times faster."""
     some = marks()
     if some.isdisjoint(text[::_HALF]):
         return False
@@ -110,9 +110,9 @@ def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
 def pieces(text: str) -> Iterator[str]:
     """Cut a text into pieces that can be normalised and lower-cased each for itself.
 
-    A cut is made before a character that joins no other, and behind one that does not touch the lower case of a
-    capital sigma. In a run of more than 4,096 characters without such a place, which no language writes, it is made
-    where it falls: always at the same place of the same text.
+    A cut is made before a character that joins no other, and after one that does not change the lower case of a capital
+    sigma. A run of more than 4,096 characters without such a place, which no language writes, is cut at a fixed place
+    of the text.
     """
     start = 0
     while len(text) - start > PIECE:
@@ -136,5 +136,5 @@ def _place_to_cut(text: str, first: int) -> int:
 
 
 def _ends_words(character: str) -> bool:
-    """Tell whether a capital sigma before this character is the last letter of its word, whatever follows."""
+    """Return whether a capital sigma before this character ends its word, whatever follows."""
     return ("aΣ" + character + "a").lower()[1] == "ς"

@@ -29,7 +29,7 @@ class WordModel:
         return words
 
     def _states(self, run: str) -> list[bool]:
-        """Tell of each character whether a word ends with it, on the likeliest path."""
+        """Return for each character whether a word ends with it on the likeliest path."""
         least, step = self._model.MIN_FLOAT, self._model.trans_P
         eb, sb, bm, mm = step["E"]["B"], step["S"]["B"], step["B"]["M"], step["M"]["M"]
         be, me, es, ss = step["B"]["E"], step["M"]["E"], step["E"]["S"], step["S"]["S"]

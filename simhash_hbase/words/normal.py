@@ -1,4 +1,4 @@
-"""Normalised text: what sketches, shingles and text digests see.
+"""Normalised text, the input of sketches, shingles and text digests.
 
 A text is normalised by Unicode's NFKC, then lower-cased, then stripped of everything that is no
 letter, number or mark (``str.isalnum``, or a category that begins with M; the variation selectors
@@ -49,7 +49,7 @@ def _slowly(piece: str) -> NDArray[np.uint32]:
 
 @cache
 def _table() -> NDArray[np.uint32]:
-    """Give for each code point its normalised one, 0 for nothing, or `_SLOW`."""
+    """Map each code point to its normalised one, to 0 for nothing, or to `_SLOW`."""
     seconds = joining()
     table = np.zeros(_TABLE_SIZE, np.uint32)
     for number in range(_TABLE_SIZE):
@@ -67,7 +67,7 @@ def _table() -> NDArray[np.uint32]:
 
 
 def point_pieces(text: str) -> Iterator[NDArray[np.uint32]]:
-    """Give the code points of the normalised text, a piece at a time: a long text is never held as numbers whole."""
+    """Yield the code points of the normalised text in pieces, so that a long text is never held whole as numbers."""
     return map(_piece_points, pieces(text))
 
 

@@ -1,8 +1,8 @@
 """Segmentation: the one place where the choice of a segmenter and of a version of words becomes a function.
 
-``fast`` gives jieba's token lists by rjieba where that is installed (see `fastsegment`), and is
+``fast`` gives jieba's token lists by rjieba where that is installed (see `fast`), and is
 jieba itself elsewhere; ``jieba`` is always jieba. Both are for Chinese and ASCII. With words ``unicode-1`` the other
-scripts are cut by `unicodewords` before; with None, as in indexes of the first release, each of their letters is a
+scripts are cut by `unicode` before; with None, as in indexes of the first release, each of their letters is a
 token.
 """
 
@@ -102,7 +102,7 @@ def _plain_cut(text: str) -> list[str]:
 
 
 def segmenter(name: str) -> Callable[[str], list[str]]:
-    """Give a function that cuts text into tokens."""
+    """Return a function that cuts text into tokens."""
     if name not in SEGMENTERS:
         raise InvalidProfile(f"Unknown segmenter {name!r}: choose one of {', '.join(SEGMENTERS)}.")
     return cut if name == "fast" else _plain_cut

@@ -29,11 +29,11 @@ from simhash_hbase.words.marks import normal_form
 from simhash_hbase.words.runs import HAN
 
 MAX_WORD = 1 << 10
-"""Characters of a word; of a longer one the beginning stands for it, with a digest of the whole."""
+"""Most characters of a word; a longer one is replaced by its beginning and a digest of the whole."""
 _KEPT = 48
 _DIGEST_BYTES = 8
 
-# What neither is a word of this module nor becomes one, nor becomes a character of jieba's blocks, in any normal form.
+# Characters that in no normal form belong to a word of this module or to one of jieba's blocks.
 _USUAL = (
     f"{HAN}\xa0\xa7\xa9\xab\xac\xae\xb0\xb1\xb6·\xbb×÷\u2010-\u2016\u2018-\u2023\u2190-\u222b"
     "\u2500-\u2775\u2794-\u27bf\u3000-\u3003\u3008-\u3020\u2027！＄（），／：；＜＝＞？＠［＼］＾｀｛｜｝～"
@@ -47,7 +47,7 @@ _drop_formats = re.compile(f"[{FORMATS}]+").sub
 _unusual_runs = re.compile(f"[\x00-\x7f{_USUAL}]?[^\x00-\x7f{_USUAL}]++").sub
 _find_format = re.compile(f"[{FORMATS}]").search
 _JOINER = "\u034f"
-"""What bounds long runs of marks in a normal form; a format itself."""
+"""Bounds long runs of marks in a normal form; it is a format itself."""
 
 _ALL_LETTERS = f"a-zA-Z{LETTERS}"
 _ALL_DIGITS = f"0-9{DIGITS}"
@@ -60,7 +60,7 @@ _HEBREW = "\u05d0-\u05f2\ufb1d-\ufb4f"
 
 
 def _between(letters: str, digits: str) -> str:
-    """Match what may stand inside a word, before a letter or digit of these classes."""
+    """Match a character inside a word, before a letter or digit of these classes."""
     # The first look-ahead is there for speed: most words end before something else.
     return (
         f'(?=[{_MID_LETTER}{_MID_NUMBER}"][^{_PUNCTUATION}{_USUAL}])'
@@ -78,7 +78,7 @@ _PLAIN_WORD = (
 )
 _PAIRED = f"[{HIRAGANA}{VOICED}]++|[{KATAKANA}{VOICED}]++|[{UNSPACED}]++"
 _STARTS = f"{_ASCII}{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}{UNSPACED}"
-# What is usual comes first: it is looked up faster than what a class lacks. The end of the text always matches.
+# Usual characters come first: they are found faster than those outside a class. The end of the text always matches.
 _SKIPPED = f"[{_PUNCTUATION}{_USUAL}]++|{_PLAIN_WORD}|[^{_STARTS}]++"
 
 _characters = re.compile(f".[{UNSPACED_MARKS}{VOICED}]*+", re.DOTALL).findall
@@ -99,10 +99,10 @@ def _expression() -> re.Pattern[str]:
 
 
 class Stretch(NamedTuple):
-    """A part of a text, and the words behind it."""
+    """A part of a text, and the words after it."""
 
     before: str
-    """What is left to jieba."""
+    """The part for jieba."""
     words: list[str]
     """The words that follow it."""
 
@@ -118,7 +118,7 @@ def canonical(text: str, *, folded: bool) -> str:
     if _find_format(_unusual_characters(text)):
         text = _drop_formats("", text)
     if folded:
-        # What is usual stays as it is: that changes no word, and full stops and commas are most of what NFKC changes.
+        # Usual characters stay as they are: this changes no word, and NFKC mostly changes full stops and commas.
         return _unusual_runs(_compatible, text).replace(_JOINER, "").lower()
     return normal_form("NFC", text).replace(_JOINER, "")
 
@@ -128,7 +128,7 @@ def _compatible(match: re.Match[str]) -> str:
 
 
 def _unusual_characters(text: str) -> str:
-    """Give each unusual character once: most texts have few, and the large classes are slow to look through."""
+    """Return each unusual character once: most texts have few, and searches in large classes are slow."""
     return "".join(set(_unusual_ones(text)))
 
 
@@ -165,7 +165,7 @@ def _pairs(run: str) -> list[str]:
 
 
 def bounded_word(word: str) -> str:
-    """Give a word, or what stands for it where it is longer than `MAX_WORD`."""
+    """Return a word; one longer than `MAX_WORD` is replaced by its beginning and a digest."""
     if len(word) <= MAX_WORD:
         return word
     digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()

@@ -22,7 +22,7 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple
 
 
 def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> list[list[Cell]]:
-    """Read rows whole, at most a number of cells of each."""
+    """Read rows, up to a number of cells each."""
     with transaction.cursor(database) as cursor:
         seek, key = cursor.set_range, cursor.key
         # Most rows asked for are not there: those cost two calls.
@@ -30,7 +30,7 @@ def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes]
 
 
 def read_row(transaction: Transaction, database: Database, row: bytes, after: bytes, limit: int) -> list[Cell]:
-    """Read the cells of one row behind a qualifier, at most a number of them."""
+    """Read the cells of one row after a qualifier, up to a limit."""
     with transaction.cursor(database) as cursor:
         return _cells_here(cursor, row, limit) if cursor.set_range(row + after + b"\x00") else []
 
@@ -49,7 +49,7 @@ def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell
 def swap_cells(
     transaction: Transaction, database: Database, swaps: Sequence[Swap], clock: Callable[[], int]
 ) -> list[bool]:
-    """Change cells that hold what is expected, in the order given."""
+    """Change cells that hold the expected value, in the order given."""
     return [_swap(transaction, database, swap, clock) for swap in swaps]
 
 
@@ -70,7 +70,7 @@ def delete_cells(transaction: Transaction, database: Database, cells: Sequence[C
 
 
 def next_cells(transaction: Transaction, database: Database, after: bytes, page: int) -> list[tuple[bytes, Cell]]:
-    """Read at most a page of cells from a key on, each with its key."""
+    """Read at most a page of cells, beginning at a key, each with its key."""
     with transaction.cursor(database) as cursor:
         if not cursor.set_range(after):
             return []

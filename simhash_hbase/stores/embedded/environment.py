@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class Environment:
-    """What one process holds of one folder, shared by all its stores and threads.
+    """The environment of one folder in one process, shared by all its stores and threads.
 
-    A thread inside `transaction` reads and writes within it; all others read what is committed and wait to write.
+    A thread inside `transaction` reads and writes within it; others read committed data and wait to write.
     """
 
     def __init__(self, path: str, options: EmbeddedOptions) -> None:

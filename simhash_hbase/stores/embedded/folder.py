@@ -18,7 +18,7 @@ FORMAT = b"1"
 
 
 def holds_index(path: str) -> bool:
-    """Tell whether the files of an index are there, without opening them."""
+    """Return whether the files of an index are there, without opening them."""
     return _has_content(os.path.join(path, DATA))
 
 

@@ -1,4 +1,4 @@
-"""At most one environment for each folder and process, as LMDB demands; a fresh one after a fork."""
+"""One environment for each folder and process, as LMDB demands; a new one after a fork."""
 
 import os
 from threading import Lock
@@ -19,12 +19,12 @@ class _Registry:
 
 
 _registry = _Registry()
-# What a parent process had open; kept, so that nothing of it is ended by the collector.
+# Environments of the parent process; kept, so that the garbage collector does not end them.
 _inherited: list[_Registry] = []
 
 
 def acquire(path: str, options: EmbeddedOptions, *, create: bool = False) -> Environment:
-    """Open a folder, or share what this process has open already."""
+    """Open a folder, or share the environment that this process has open already."""
     real = os.path.realpath(path)
     with _registry.lock:
         shared = _registry.environments.get(real)
@@ -41,7 +41,7 @@ def acquire(path: str, options: EmbeddedOptions, *, create: bool = False) -> Env
 
 
 def release(environment: Environment) -> None:
-    """Give back what `acquire` returned; the last user closes it."""
+    """Release an environment; its last user closes it."""
     with _registry.lock:
         if _registry.environments.get(environment.path) is not environment:
             return
@@ -53,7 +53,7 @@ def release(environment: Environment) -> None:
 
 def _forget_inherited() -> None:
     global _registry  # noqa: PLW0603
-    # The driver refuses to open in this process what it believes to be open here still.
+    # The driver refuses to open a folder that it believes to be open in this process.
     for environment in _registry.environments.values():
         environment.drop_inherited()
     _inherited.append(_registry)

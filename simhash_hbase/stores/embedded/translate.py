@@ -11,8 +11,8 @@ import lmdb
 from simhash_hbase import errors
 from simhash_hbase.errors import SimhashError
 
-# An `lmdb.Error` for which LMDB has no class of its own tells its number only by the text of `strerror`.
-# A write of which the last part found no room is EIO to LMDB; a failing disk is too, which the sentence leaves open.
+# The number of an `lmdb.Error` without a class of its own is known only by the text of `strerror`.
+# LMDB reports EIO for a write whose last part found no room, and for a failing disk, so the sentence names both.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NO_PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -30,7 +30,7 @@ _SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
     (lmdb.BadValsizeError, errors.InvalidArgument, "a row key with its qualifier has 1 to 511 bytes"),
     (lmdb.ReadonlyError, errors.InvalidArgument, "it may not be written to"),
     (lmdb.BadTxnError, errors.CorruptIndex, "an earlier error has undone the transaction: verify looks for damage"),
-    (lmdb.PanicError, errors.StoreUnavailable, "an earlier write failed half-way, the folder must be opened anew"),
+    (lmdb.PanicError, errors.StoreUnavailable, "an earlier write failed half-way: open the folder again"),
 )
 
 
@@ -54,7 +54,7 @@ class translated:
             raise _of_lmdb(error, self._path) from error
         if isinstance(error, struct.error):
             raise errors.CorruptIndex(f"{self._path}: a cell is damaged ({error})") from error
-        if isinstance(error, OSError) and not isinstance(error, SimhashError):
+        if isinstance(error, OSError):
             raise _of_system(error.errno or 0, str(error.strerror), self._path) from error
         return False
 

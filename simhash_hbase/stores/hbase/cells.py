@@ -68,7 +68,7 @@ class CellWalk:
 
 
 def read_on(exchange: Exchange, driver: Driver, family: str, row: bytes, after: bytes, limit: int) -> list[Cell]:
-    """Read the cells of one row behind a qualifier, at most a number of them."""
+    """Read the cells of one row after a qualifier, up to a limit."""
     found: list[Cell] = []
     for part in _tail_parts(exchange, driver, family, row, after, limit=limit):
         found += part
@@ -87,7 +87,7 @@ def _tail_parts(  # noqa: PLR0913
     limit: int = REPLY_CELLS,
     walk: Pace | None = None,
 ) -> Iterator[list[Cell]]:
-    """Read what a row holds behind a qualifier; the first reply is no larger than the limit."""
+    """Read the cells of a row after a qualifier; the first reply is no larger than the limit."""
     pace = walk or Pace()
     size = min(limit, REPLY_CELLS)
     while True:

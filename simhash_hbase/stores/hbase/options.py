@@ -1,4 +1,4 @@
-"""Where an HBase is and how it is talked to."""
+"""The address of an HBase and the options of its store."""
 
 import re
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ class Gateway(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class HBaseOptions:
-    """Where an index is in HBase, and how patient its store is."""
+    """The place of an index in HBase, and the patience of its store."""
 
     gateways: tuple[Gateway, ...]
-    """Thrift servers of one cluster; they share the calls, and one that failed is tried again after some seconds."""
+    """Thrift servers of one cluster; they share the calls, and a failed one is tried again after some seconds."""
     table: str
     """``table`` or ``namespace:table``."""
     version: int | None = None
@@ -43,12 +43,12 @@ class HBaseOptions:
     protocol: str = "binary"
     """``binary`` or ``compact``, as the gateway was started; compact is about eight times slower here."""
     connect_timeout_s: float = 3.0
-    """Seconds until a gateway must have taken a connection and told what it is."""
+    """Seconds for a connection to a gateway and its first answer."""
     timeout_s: float = 20.0
-    """Seconds until a call must be answered; then its connection is closed, and a page is asked for in halves."""
+    """Seconds until a call must be answered; then its connection is closed, and pages are halved."""
     deadline_s: float = 60.0
-    """Seconds for which calls that may be repeated are repeated while none is answered. Each answer starts them anew,
-    for ten times as long at most from the first failure of a batch on."""
+    """Seconds for which safe calls are retried while none succeeds. Each answer starts them again, up to ten times as
+    long in total since the first failure of a batch."""
     max_connections: int = 32
     """Connections at a time; a gateway keeps a thread for each, 1,000 by default."""
     idle_s: float = 45.0
@@ -86,7 +86,7 @@ def parse_url(url: str) -> HBaseOptions:
     """
     scheme, slashes, rest = url.partition("://")
     if "@" in rest:
-        # Not to be shown: what somebody takes for a password may be in front of it.
+        # The address is not shown: the part before the @ may be a password.
         raise InvalidArgument(f"an address of an HBase has no user and no password: {_FORM}")
     if scheme != "hbase" or not slashes or "#" in rest:
         raise InvalidArgument(f"{url!r} is no address of an HBase: {_FORM}")

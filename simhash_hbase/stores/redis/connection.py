@@ -13,15 +13,15 @@ from simhash_hbase.stores.redis.options import RedisOptions
 from simhash_hbase.stores.redis.translate import translated
 
 Argument = bytes | str | int
-# Scripts sent before their answers are read: enough to hide the round trip, few enough to bound the memory.
+# Scripts sent before their answers are read: enough to hide the round trip, few enough to bound memory.
 PIPELINED = 8
 
 
 class Connection:
     """A pool of connections to one database; threads may share it, and after a fork the child makes its own.
 
-    A connection that breaks is replaced, and what was sent on it is sent once more: every script may be run twice. A
-    server that does not answer in time is not asked again.
+    A broken connection is replaced, and its scripts are sent once more: every script may run twice. A call without an
+    answer in time is not repeated.
     """
 
     def __init__(self, options: RedisOptions) -> None:

@@ -1,4 +1,4 @@
-"""Where a Redis database is, and how patient its store is."""
+"""The address of a Redis database and the options of its store."""
 
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -12,7 +12,7 @@ _FORM = "wanted redis://[user:password@]host[:port][/database], or rediss:// for
 
 @dataclass(frozen=True, kw_only=True)
 class RedisOptions:
-    """Where an index is in Redis, and how patient its store is."""
+    """The place of an index in Redis, and the patience of its store."""
 
     host: str
     """A name or an address."""
@@ -27,7 +27,7 @@ class RedisOptions:
     tls: bool = False
     """Encrypt, and check the server's certificate with the authorities that the system trusts."""
     connect_timeout_s: float = 3.0
-    """Seconds until the server must have taken a connection."""
+    """Seconds for a connection to the server."""
     timeout_s: float = 20.0
     """Seconds without an answer until a call fails."""
     idle_check_s: int = 30
@@ -68,7 +68,7 @@ def parse_url(url: str) -> RedisOptions:
     if parts.scheme not in ("redis", "rediss"):
         raise InvalidArgument(f"addresses of Redis start with redis: or rediss: {_FORM}")
     if parts.query or parts.fragment:
-        raise InvalidArgument(f"an address of Redis has nothing behind the database, and no ? or # in it: {_FORM}")
+        raise InvalidArgument(f"an address of Redis ends with the database, without ? and #: {_FORM}")
     return RedisOptions(
         host=parts.hostname or "",
         port=DEFAULT_PORT if port is None else port,
@@ -85,5 +85,5 @@ def _database(parts: SplitResult) -> int:
         return 0
     # More digits than any server has databases are no number of one, and int() of very many is refused.
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PORT)) + 4):
-        raise InvalidArgument(f"the part of a Redis address behind the host is the number of a database: {_FORM}")
+        raise InvalidArgument(f"a Redis address has the number of a database after the host: {_FORM}")
     return int(text)

@@ -1,4 +1,4 @@
-"""Scans of many prefixes: cut into scripts, and gone on with where a script had found enough."""
+"""Scans of many prefixes, cut into scripts; a new script continues where one has found enough rows."""
 
 from itertools import chain
 
@@ -11,7 +11,7 @@ from simhash_hbase.stores.redis import scripts
 from simhash_hbase.stores.redis.connection import Connection
 
 PREFIXES_A_CALL = 2_000
-# A script that has found so many rows stops, however few of its prefixes it has done.
+# A script stops at this number of rows, however few of its prefixes are done.
 ROWS_AN_ANSWER = 20_000
 
 

@@ -8,8 +8,8 @@ The scripts are sent whole each time: half a kilobyte beside a chunk, and no spe
 that forgot them. They make the keys they touch from their arguments, so they do not run on Redis Cluster, which has one
 database only and would split a query's prefixes into many calls.
 
-Keys, each behind ``simhash-hbase:``
-------------------------------------
+Keys, each after ``simhash-hbase:``
+-----------------------------------
 ``format``
     Text: the version of this form; a database with this key holds an index.
 ``rows``

@@ -21,7 +21,7 @@ _KINDS: tuple[tuple[type[Exception], type[SimhashError], str], ...] = (
     (redis.exceptions.ReadOnlyError, errors.StoreRefused, "the server is a replica, which cannot be written to"),
     (redis.exceptions.InvalidResponse, errors.StoreRefused, "the answer is not of the protocol of Redis"),
 )
-# Errors that the server tells apart only by their text; a script puts its own words around them.
+# Errors that differ only by their text; a script adds words of its own around it.
 _TEXTS: tuple[tuple[str, type[SimhashError], str], ...] = (
     ("DB index is out of range", errors.InvalidArgument, "the server has no database of this number"),
     ("Invalid Database", errors.InvalidArgument, "the server has no database of this number"),
@@ -67,5 +67,5 @@ def _meaning(error: redis.RedisError) -> tuple[type[SimhashError], str]:
 
 
 def _clean(error: redis.RedisError) -> str:
-    """Cut what the server adds about a script's place."""
+    """Remove the place in a script, which the server adds."""
     return str(error).split(" script: ")[0][:_MOST_TEXT]

@@ -1,4 +1,4 @@
-"""A socket that collects what is to be sent, and waits no longer than until a deadline."""
+"""A socket that buffers its output and observes a deadline."""
 
 import socket
 import time
@@ -14,10 +14,10 @@ class Channel:
         self._timeout_s: float | None = None
 
     def allow(self, timeout_s: float) -> None:
-        """Set a deadline so many seconds from now; a piece that is waited for then may come as late again."""
+        """Set the deadline; a read that has begun before it may take as long again."""
         self._deadline = time.monotonic() + timeout_s
         if timeout_s != self._timeout_s:
-            # Each setting is a call of the system, as dear as sending.
+            # Each setting is a system call, which costs as much as sending.
             self._socket.settimeout(timeout_s)
             self._timeout_s = timeout_s
 
@@ -36,19 +36,19 @@ class Channel:
 
     @property
     def waiting(self) -> int:
-        """How many bytes `push` will send."""
+        """The number of bytes that `push` will send."""
         return len(self._waiting)
 
     def flush(self) -> None:
         """Do nothing: thriftpy2 flushes every message, `push` sends many at once."""
 
     def push(self) -> None:
-        """Send what was written before the deadline."""
+        """Send the buffered bytes before the deadline."""
         self._socket.sendall(self._waiting)
         self._waiting.clear()
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Wait so long at most, and tell whether still nothing came."""
+        """Wait for at most some seconds; return whether nothing came."""
         self._socket.settimeout(seconds)
         try:
             self._socket.recv(1, socket.MSG_PEEK)
@@ -59,7 +59,7 @@ class Channel:
         return False
 
     def is_quiet(self) -> bool:
-        """Tell whether nothing came: neither bytes that nobody asked for nor the end of the connection."""
+        """Return whether nothing came: neither unexpected bytes nor the end of the connection."""
         self._socket.setblocking(False)
         self._timeout_s = None
         try:

@@ -47,22 +47,19 @@ class Driver(Protocol):
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
-        """Read the keys of block rows in ``[start, stop)``, so many at most; an empty stop means all.
+        """Read the keys of at most `rows` block rows in ``[start, stop)``; an empty stop means all.
 
-        With prefixes, sorted, only rows under these are returned; `start` is then a row of the first of them. A walk
-        over everything leaves the servers' cache to what queries read.
+        With sorted prefixes, only their rows are returned; `start` is then a row of the first one. A walk over
+        everything bypasses the servers' cache, which queries need.
         """
 
     def has_keys(self, keys: Sequence[bytes]) -> Conversation[list[bool]]:
-        """Tell of keys of block rows, none twice, whether they are there."""
+        """Look up keys of block rows, none twice."""
 
     def scan_cells(
         self, family: str, start: bytes, stop: bytes, rows: int, row_part: int
     ) -> Conversation[list[list[Cell]]]:
-        """Read the cells of so many parts of rows at most; a part holds `row_part` cells of one row at most.
-
-        It is always a walk.
-        """
+        """Walk over the cells of at most `rows` parts of rows; a part holds at most `row_part` cells of one row."""
 
     def row_tail(
         self, family: str, row: bytes, after: bytes, limit: int, *, walk: bool = False
@@ -88,7 +85,7 @@ class Driver(Protocol):
         """Delete cells in all versions up to their timestamps."""
 
     def swap(self, swap: Swap) -> Conversation[bool]:
-        """Change one cell if it holds what is expected."""
+        """Change one cell if it holds the expected value."""
 
     def regions(self) -> Conversation[list[RegionPlace]]:
         """Read where the table's regions begin and who serves them, sorted."""

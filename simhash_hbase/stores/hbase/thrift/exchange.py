@@ -1,4 +1,4 @@
-"""Many calls under way at once, without threads, repeated where that is safe."""
+"""Many calls under way at once without threads, retried where that is safe."""
 
 import random
 import time
@@ -17,14 +17,14 @@ from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Connection
 T = TypeVar("T")
 
 Conversation: TypeAlias = Generator[Sequence[Call], list[Answer], T]
-"""Yields calls, is sent their answers, and returns what they mean. A time-out is raised in it, and must leave it."""
+"""Yields calls, receives their answers, and returns the result. A time-out is thrown into it, and must leave it."""
 Task: TypeAlias = Callable[[], Conversation[T]]
 """Starts a conversation, from its beginning each time."""
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
 DOUBT_S = 2.0
-# A gateway that answers something now and then may hold up what is asked for so many deadlines.
+# A gateway that answers only now and then may hold up a batch for this many deadlines.
 DEADLINES_IN_ALL = 10
 
 
@@ -38,7 +38,7 @@ class Exchange:
         self._retries = 0
 
     def traffic(self) -> Traffic:
-        """Tell how the connections are used; see `Networked.traffic`."""
+        """Count connections and retries."""
         idle, lent = self._pool.counts()
         return Traffic(idle + lent, lent, self._options.max_connections, self._retries)
 
@@ -73,12 +73,12 @@ class Exchange:
                 if isinstance(error, StoreBusy) or (work.begun and not repeat):
                     raise
                 patience.wait(error, progress=len(work.results) > answered)
-                # Threads share the count; one that is lost between them is no harm.
+                # Threads share the count; a lost one does no harm.
                 self._retries += 1
         return [work.results[number] for number in range(len(tasks))]
 
     def _refuse_if_disabled(self, gateway: Gateway) -> None:
-        """Ask on a connection of its own; a gateway that does not answer here either says nothing about the table."""
+        """Ask on a separate connection; a gateway that does not answer there either proves nothing about the table."""
         work = _Work([self._is_disabled])
         try:
             with closing(Connection(gateway, self._options)) as connection:
@@ -89,12 +89,12 @@ class Exchange:
         if work.results[0]:
             raise StoreRefused(
                 f"{gateway} does not write, since table {self._options.table} is disabled: enable it in the HBase "
-                "shell; what was on its way may be written then"
+                "shell; calls under way may still be written then"
             )
 
 
 class _Work(Generic[T]):
-    """What is to be asked, and what was answered."""
+    """The tasks and their results."""
 
     def __init__(self, tasks: Sequence[Task[T]]) -> None:
         self.tasks = tasks
@@ -104,7 +104,7 @@ class _Work(Generic[T]):
 
     @property
     def waiting(self) -> int:
-        """How many tasks are not begun yet."""
+        """The number of tasks that have not begun."""
         return len(self._waiting)
 
     def start_over(self) -> int:
@@ -138,7 +138,7 @@ class _Line(Generic[T]):
         self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
 
     def begin(self, work: _Work[T], conversations: int) -> None:
-        """Start so many more conversations, if there are as many."""
+        """Start more conversations, as far as there are tasks."""
         for _ in range(conversations):
             task = work.next_task()
             if task is None:
@@ -148,7 +148,7 @@ class _Line(Generic[T]):
         self._push()
 
     def advance(self, work: _Work[T]) -> bool:
-        """Read what the oldest question waits for and go on with it; tell whether there was one."""
+        """Read the answers of the oldest question and go on; return whether there was a question."""
         if not self._talking:
             return False
         number, conversation, calls = self._talking.popleft()
@@ -191,7 +191,7 @@ class _Line(Generic[T]):
 def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
     """Send on all lines, then read from all in turn, until everything is answered.
 
-    What goes wrong closes the connection on which it happened; the pool closes those that still wait for answers.
+    An error closes the connection on which it occurred; the pool closes those that still wait for answers.
     """
     line = lines[0]
     try:
@@ -208,7 +208,7 @@ def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
 
 
 class _Patience:
-    """Waits longer and longer between tries, until nothing was answered for too long, or not everything in all."""
+    """Waits longer and longer between tries, until the time without any answer or the total time is too long."""
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s
@@ -217,7 +217,7 @@ class _Patience:
         self._begin()
 
     def wait(self, error: Retryable, *, progress: bool) -> None:
-        """Sleep before the next try, or raise the error when there is no time left for one."""
+        """Sleep before the next try, or raise the error when no time is left for one."""
         if progress:
             self._begin()
         now = time.monotonic()
@@ -225,7 +225,7 @@ class _Patience:
         self._tries += 1
         self._all_tries += 1
         waited, in_all = now - self._started, now - self._failed
-        # Random, so that clients that failed together do not come back together.
+        # Random, so that clients that failed together do not retry together.
         pause = random.uniform(0.5, 1.0) * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**self._tries)
         if waited + pause > self._deadline_s:
             raise after_tries(error, self._tries, waited) from error

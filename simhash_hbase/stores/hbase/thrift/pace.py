@@ -1,4 +1,4 @@
-"""How much one page asks for: half as much after each time-out, and by and by all again."""
+"""The size of a page: half after each time-out, and step by step the whole again."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,17 +9,17 @@ from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
 T = TypeVar("T")
 
-# A page of so many rows or prefixes is not cut: if it is not answered in time, nothing is.
+# A page of this many rows or prefixes is not cut further: a gateway that cannot answer it answers nothing.
 LEAST = 16
 MOST_DIVISOR = 1 << 10
-# A page that is too large costs a time-out, so few pages try whether a larger one is answered.
+# A page that is too large costs a time-out, so larger ones are tried rarely.
 ANSWERS_TO_GROW = 16
 
 
 class Pace:
     """The share of a whole page that is asked for.
 
-    Threads share it without a lock: a change that is lost between them is made after the next answer or time-out.
+    Threads share it without a lock: a lost change is made after the next answer or time-out.
     """
 
     def __init__(self) -> None:
@@ -27,12 +27,12 @@ class Pace:
         self._answers = 0
 
     def share(self, most: int) -> int:
-        """Tell how much to ask for where so much would be a whole page."""
+        """Return the size to ask for, where `most` is a whole page."""
         return max(min(most, LEAST), most // self._divisor)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Learn from a page that is asked for inside of the block."""
+        """Learn from the page that is requested inside the block."""
         try:
             yield
         except StoreTimeout:

@@ -14,24 +14,24 @@ from simhash_hbase.stores.hbase.thrift.resting import Resting
 from simhash_hbase.stores.hbase.thrift.translate import translated
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 
-# Whether a gateway answers again is tried at the cost of a caller whom another one would serve.
+# A caller who probes a resting gateway waits for it, although another gateway would serve the call at once.
 PROBE_S = 0.5
 
 
 class Greet(Protocol):
-    """Asks what is at the other end of a new connection."""
+    """Checks the gateway at the other end of a new connection."""
 
     def __call__(self, connection: Connection, options: HBaseOptions, *, known: bool) -> None:
-        """Raise when it is not what it should be; of a gateway that is known nothing else is found out."""
+        """Raise when it is not the expected one; the error for a known gateway is not explained."""
 
 
 class Pool:
     """A bounded number of connections.
 
-    Threads may share it. Connections are lent from the gateway that has the fewest lent ones. A connection is taken
-    back only when every answer on it was read and nothing went wrong, and lent again only when it was not idle for
-    long and nothing came on it meanwhile. A gateway at which something went wrong rests while another one works, and
-    is then tried again. After a fork the child starts with no connection.
+    Threads may share it. Each connection is lent from the gateway with the fewest lent ones. It comes back only if all
+    answers on it were read without an error, and is lent again only if it was not idle for long and received nothing
+    meanwhile. A gateway with an error rests while another one works, and is then tried again. After a fork the child
+    starts without connections.
     """
 
     def __init__(self, options: HBaseOptions, greet: Greet) -> None:
@@ -77,7 +77,7 @@ class Pool:
 
     def _take(self, wanted: int) -> list[Connection]:
         places = self._reserve(wanted)
-        # Threads share it; two that take the same turn are no harm.
+        # Threads share the count; it does no harm when two take the same turn.
         self._turn = turn = self._turn + 1
         taken: list[Connection] = []
         try:
@@ -92,12 +92,12 @@ class Pool:
                 connection.close()
             self._give_back(taken, places)
             raise
-        # With some connections the work goes on, if slower.
+        # The work goes on with fewer connections, only slower.
         self._release(places - len(taken))
         return taken
 
     def _reserve(self, wanted: int) -> int:
-        """Take at least one of the places that there are, waiting for it if need be."""
+        """Take at least one free place, waiting for it if need be."""
         with self._changed:
             free = self._changed.wait_for(lambda: self._options.max_connections - self._lent, self._options.timeout_s)
             if not free:
@@ -119,7 +119,7 @@ class Pool:
         self._release(places)
 
     def _next(self, turn: int) -> Connection:
-        """Take an idle connection, or make one, at the first gateway that has one to give."""
+        """Take an idle connection or make one, at the first gateway where that works."""
         failures: list[StoreUnavailable | StoreTimeout] = []
         for gateway, options in self._in_order(turn):
             try:
@@ -142,7 +142,7 @@ class Pool:
             gateways = self._options.gateways[first:] + self._options.gateways[:first]
             working = self._resting.working(gateways)
             if not working:
-                # In one order for all connections of a caller: one that hangs must not hold up those to another.
+                # All connections of a caller have the same order: a gateway that hangs must not hold up the others.
                 return [(gateway, self._options) for gateway in gateways]
             due = self._resting.take_due(gateways)
             self._greeted.difference_update(due)

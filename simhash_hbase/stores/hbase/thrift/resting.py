@@ -21,7 +21,7 @@ class Resting:
         self._rest_s: dict[Gateway, float] = {}
 
     def failed(self, gateway: Gateway) -> None:
-        """Begin a rest; what fails during one, such as another connection, does not prolong it."""
+        """Begin a rest; another failure during a rest does not prolong it."""
         if self._until.get(gateway, 0.0) > self._clock():
             return
         rest_s = min(2 * self._rest_s.get(gateway, FIRST_REST_S / 2), LONGEST_REST_S)
@@ -34,11 +34,11 @@ class Resting:
         self._rest_s.pop(gateway, None)
 
     def working(self, gateways: Sequence[Gateway]) -> list[Gateway]:
-        """List those at which nothing went wrong since they last answered."""
+        """List those without a failure since their last answer."""
         return [gateway for gateway in gateways if gateway not in self._until]
 
     def take_due(self, gateways: Sequence[Gateway]) -> list[Gateway]:
-        """List those whose rest is over, and let them rest again, so that one caller alone tries each."""
+        """List those whose rest is over, and let them rest again, so that only one caller tries each."""
         now = self._clock()
         due = [gateway for gateway in gateways if self._until.get(gateway, now) < now]
         for gateway in due:

@@ -11,7 +11,7 @@ from simhash_hbase.errors import SimhashError
 from simhash_hbase.stores.hbase.options import Gateway
 from simhash_hbase.stores.hbase.thrift.wire import UnreadableAnswer
 
-# HBase sends a Java exception as text: what the text holds, the error it becomes, and what a user reads.
+# HBase sends Java exceptions as text: a part of the text, the error it becomes, and the sentence for the user.
 _KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
     ("TableNotFoundException", errors.IndexMissing, "there is no table {table}: simhash-hbase create makes one"),
     ("NamespaceNotFoundException", errors.StoreRefused, "table {table} has no namespace yet: create that first"),
@@ -33,7 +33,7 @@ class AccessDenied(errors.StoreRefused):
 
 
 class translated:  # reads as a statement; a class, since a generator costs microseconds on each call
-    """Turn what goes wrong inside a block into errors of this package."""
+    """Turn errors inside the block into errors of this package."""
 
     def __init__(self, what: str, gateway: Gateway, table: str) -> None:
         self._what = what
@@ -48,10 +48,8 @@ class translated:  # reads as a statement; a class, since a generator costs micr
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Translate."""
-        if error is None or isinstance(error, SimhashError):
-            return
-        known = self._translate(error)
-        if known is not None:
+        # None of the package's own errors is one of sockets or Thrift.
+        if error is not None and (known := self._translate(error)):
             raise known from error
 
     def _translate(self, error: BaseException) -> SimhashError | None:
@@ -66,7 +64,7 @@ class translated:  # reads as a statement; a class, since a generator costs micr
 
 
 def after_tries(error: errors.Retryable, tries: int, seconds: float) -> errors.Retryable:
-    """Say in an error how often something was tried."""
+    """Add the number of tries to an error."""
     if tries == 1:
         return error
     return type(error)(f"{error} (tried {tries} times in {seconds:.1f} s)")
@@ -89,14 +87,14 @@ def _from_server(error: TException, what: str, table: str) -> SimhashError:
             return kind(f"{what}: {sentence.format(table=table, text=_first_line(text))}")
     again = getattr(error, "canRetry", None)
     if again is None:
-        # Thrift 1 as happybase describes it does not say; HBase's own class for errors that stay does.
+        # Thrift 1 as happybase describes it has no such flag; the class of the Java exception tells it.
         again = "DoNotRetry" not in text and "IllegalArgument" not in text
     kind = errors.StoreUnavailable if again else errors.StoreRefused
     return kind(f"{what}: {_first_line(text)}")
 
 
 def _denial(text: str, table: str) -> str:
-    """Say who lacks which permission, as far as HBase does."""
+    """Name the user and the missing permission, as far as HBase does."""
     user = re.search(r"\buser(?:=| ')([^,')]+)", text)
     action = re.search(r"\baction=(\w+)", text)
     if user is None or action is None:
@@ -108,7 +106,7 @@ def _denial(text: str, table: str) -> str:
 
 
 def _names_missing_table(text: str, table: str) -> bool:
-    """Tell whether a text is that of a TableNotFoundException, which is just the table, or counts such."""
+    """Recognise a TableNotFoundException, whose text is only the table's name or a count of failures."""
     name = re.escape(table)
     return re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text) is not None
 

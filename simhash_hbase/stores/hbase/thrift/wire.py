@@ -20,18 +20,18 @@ from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.idl import Interface
 
-# What a gateway answered: one of thriftpy2's generated classes, a list of them, a number, or None.
+# An answer of a gateway: one of thriftpy2's generated classes, a list of them, a number, or None.
 Answer: TypeAlias = Any
 
-# Replies of a batch are megabytes; thriftpy2's default of 4 KB would mean as many reads.
+# Replies of a batch are megabytes; thriftpy2's default of 4 KB would cost a thousand reads.
 BUFFER_BYTES = 1 << 16
-# A gateway closes the connection on a larger frame, without an answer; none of this package's batches comes near it.
+# A gateway closes the connection on a larger frame, without an answer; batches of this package are far smaller.
 FRAME_BYTES = 2 << 20
 FRAME_HEADER_BYTES = 4
 
 
 class UnreadableAnswer(Exception):
-    """What came is no answer to the call that was made."""
+    """The bytes received are no answer to the call that was made."""
 
 
 class Call(NamedTuple):
@@ -48,8 +48,8 @@ class Call(NamedTuple):
 class Connection:
     """A connection on which several calls may be under way at once; answers come in the order of the calls.
 
-    For one thread at a time. Calls are sent without waiting for answers, so what is sent before anything is received
-    must fit into the sockets' buffers: keep it below some 32 KB, or send one call at a time.
+    For one thread at a time. Calls are sent without waiting for answers, so all bytes sent before the first answer is
+    read must fit into the sockets' buffers: keep them below some 32 KB, or send one call at a time.
     """
 
     def __init__(self, gateway: Gateway, options: HBaseOptions) -> None:
@@ -68,7 +68,7 @@ class Connection:
         self._awaited: deque[tuple[Call, int]] = deque()
 
     def write(self, calls: Sequence[Call]) -> None:
-        """Put calls one behind the other, to be sent by `push`."""
+        """Append calls to the bytes that `push` sends."""
         for call in calls:
             self.broken = True
             before = self._channel.waiting
@@ -83,7 +83,7 @@ class Connection:
             self._check_frame(call, self._channel.waiting - before - FRAME_HEADER_BYTES)
 
     def push(self, *, timeout_s: float | None = None) -> None:
-        """Send what was written, all at once: each sending wakes the gateway."""
+        """Send all written calls at once: each sending wakes the gateway."""
         self.broken = True
         self._channel.allow(timeout_s or self._timeout_s)
         self._channel.push()
@@ -111,19 +111,19 @@ class Connection:
         return _outcome(call, result)
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Wait so long at most, and tell whether no answer has begun to come."""
+        """Wait for at most some seconds; return whether no answer has begun to arrive."""
         return self._channel.is_silent_for(seconds)
 
     def is_clean(self) -> bool:
-        """Tell whether nothing went wrong and every answer was read."""
+        """Return whether no error occurred and every answer was read."""
         return not (self.broken or self._closed or self._awaited)
 
     def is_fresh(self, idle_s: float) -> bool:
-        """Tell whether the next call may be made on it: not idle for too long, not closed, nothing unread."""
+        """Return whether it can take the next call: not idle for too long, not closed, nothing unread."""
         return time.monotonic() - self.used < idle_s and self._channel.is_quiet()
 
     def close(self) -> None:
-        """Close it, whatever is under way."""
+        """Close it, even with calls under way."""
         self._closed = True
         self._channel.close()
 

@@ -7,9 +7,11 @@ import pytest
 from thriftpy2.thrift import TException
 
 from simhash_hbase.errors import StoreBusy, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift import exchange as exchanging
 from simhash_hbase.stores.hbase.thrift.exchange import DEADLINES_IN_ALL, Exchange
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.translate import after_tries, translated
 
 GATEWAY = Gateway("gateway", 1)
@@ -158,3 +160,11 @@ def test_errors_of_the_server_say_whether_they_may_pass(error, kind):
     with pytest.raises(kind) as raised, translated("ask", GATEWAY, "t"):
         raise error
     assert "Exception: so" in str(raised.value) or raised.value is error
+
+
+def test_deletes_that_a_region_did_not_do_are_an_error():
+    conversation = Thrift2("t").delete("d", [Cell(b"row", b"q", b"", 7)])
+    next(conversation)
+
+    with pytest.raises(StoreUnavailable, match="1 of 1 deletes were not done"):
+        conversation.send([["the delete that is left"]])

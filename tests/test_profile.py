@@ -179,3 +179,15 @@ def test_new_profiles_of_words_have_their_version_and_old_ones_none():
 def test_a_version_of_words_goes_with_words(analyzer, words):
     with pytest.raises(InvalidProfile, match="words"):
         Profile.resolve(analyzer=analyzer, words=words)
+
+
+def test_a_profile_is_made_by_names_and_does_not_change():
+    with pytest.raises(TypeError):
+        Profile(1)
+    with pytest.raises(AttributeError):
+        Profile().seed = 7
+
+
+def test_a_stored_profile_with_an_unknown_field_is_not_understood():
+    with pytest.raises(CorruptIndex, match="later"):
+        Profile.decode(Profile().encode()[:-1] + b',"later":1}')

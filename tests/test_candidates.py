@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.index import candidates
-from simhash_hbase.index.candidates import NO_PAIRS, Near, find_candidates, find_crowded
+from simhash_hbase.index.candidates import NO_PAIRS, Near, expand, find_candidates, find_crowded
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.memory import MemoryStore
@@ -119,3 +119,22 @@ def test_rows_are_counted_once_however_many_queries_share_them():
     # Three tables hold both under one prefix, the fourth holds only one that was asked for.
     assert found.rows == 7
     assert len(whole(found).queries) == 200
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "at_once", "sizes"),
+    [
+        ([0, 5, 5, 9], [3, 9, 9, 10], 7, [7, 5]),
+        ([0, 5, 5, 9], [3, 9, 9, 10], 1, [3, 4, 4, 1]),
+        ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], 2, [2, 2, 1]),
+        ([4, 2, 7], [5, 3, 8], 3, [3]),
+    ],
+)
+def test_ranges_are_expanded_a_bounded_number_of_pairs_at_a_time(left, right, at_once, sizes):
+    parts = list(expand(np.array(left), np.array(right), at_once=at_once))
+
+    assert [len(owners) for owners, _ in parts] == sizes
+    pairs = [(int(a), int(b)) for owners, at in parts for a, b in zip(owners, at, strict=True)]
+    assert pairs == [
+        (i, b) for i, (start, stop) in enumerate(zip(left, right, strict=True)) for b in range(start, stop)
+    ]

@@ -191,3 +191,11 @@ def test_a_profile_is_made_by_names_and_does_not_change():
 def test_a_stored_profile_with_an_unknown_field_is_not_understood():
     with pytest.raises(CorruptIndex, match="later"):
         Profile.decode(Profile().encode()[:-1] + b',"later":1}')
+
+
+@pytest.mark.parametrize(
+    ("features", "characters", "is_short"),
+    [(0, 0, False), (1, 0, True), (29, 0, True), (30, 0, False), (30, 1, True), (30, 99, True), (30, 100, False)],
+)
+def test_a_text_is_short_below_either_bound_where_its_size_is_known(features, characters, is_short):
+    assert Profile(short=30, short_characters=100).is_short(features, characters) is is_short

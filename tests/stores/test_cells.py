@@ -242,3 +242,15 @@ def test_a_store_can_be_closed_twice_and_has_an_address(make_store):
     store.close()
 
     store.close()
+
+
+@pytest.mark.parametrize("page", [1, 2, 16, 17, 100])
+def test_a_wide_row_in_the_middle_of_a_range_is_read_whole(store, page):
+    wide = [Cell(b"b" * 8, b"%02d" % n, b"v", 5) for n in range(40)]
+    cells = [Cell(b"a" * 8, b"q", b"v", 5), *wide, Cell(b"c" * 8, b"q", b"v", 5)]
+    store.put("m", cells)
+
+    found = list(store.scan_cells("m", b"", None, page=page))
+
+    assert [cell for part in found for cell in part] == cells
+    assert max(map(len, found)) <= page

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import pack_rows
-from simhash_hbase.stores.hbase import scanning
+from simhash_hbase.stores.hbase import ranges, scanning
 from simhash_hbase.stores.hbase.ranges import ranges_filter
 from simhash_hbase.stores.hbase.scanning import Regions, scan_prefixes
 from simhash_hbase.stores.hbase.thrift import pace as pacing
@@ -162,12 +162,17 @@ def test_a_filter_names_each_prefix_whatever_the_lengths_of_its_parts(count, sta
     [(_, name), (_, filtered)] = fields_of(ranges_filter(start, prefixes))
 
     assert name.endswith(b".MultiRowRangeFilter")
-    ranges = [dict(fields_of(part)) for _, part in fields_of(filtered)]
+    rows = [dict(fields_of(part)) for _, part in fields_of(filtered)]
     wanted = [prefix.to_bytes(5, "big") for prefix in range(1, count + 2)]
-    assert [found[1] for found in ranges] == [start, *wanted[1:-1]]
-    for found, prefix, after in zip(ranges, wanted[:-1], wanted[1:], strict=True):
+    assert [found[1] for found in rows] == [start, *wanted[1:-1]]
+    for found, prefix, after in zip(rows, wanted[:-1], wanted[1:], strict=True):
         assert prefix + 8 * b"\xff" < found[3] <= after
-    assert all((found[2], found[4]) == (1, 0) for found in ranges)
+    assert all((found[2], found[4]) == (1, 0) for found in rows)
+
+
+@pytest.mark.parametrize("length", [0, 1, 127, 128, 129, 16_383, 16_384, 16_385])
+def test_a_part_of_any_length_is_read_back(length):
+    assert fields_of(ranges._field(3, bytes(length))) == [(3, bytes(length))]
 
 
 def test_a_look_at_a_connection_leaves_its_time_out_as_it_was():

@@ -14,6 +14,7 @@ from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
 from simhash_hbase.stores.hbase.thrift.detect import ask_version
 from simhash_hbase.stores.hbase.thrift.idl import interface
 from simhash_hbase.stores.hbase.thrift.pool import Pool
+from simhash_hbase.stores.hbase.thrift.resting import LONGEST_REST_S, Resting
 from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, UnreadableAnswer
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
@@ -286,3 +287,22 @@ def test_another_refusal_than_that_of_an_unknown_call_is_reported_as_it_is(serve
     with pytest.raises(StoreUnavailable, match="oops"):
         ask_version(connection, options, explain=False)
     connection.close()
+
+
+def test_a_gateway_that_rested_is_asked_who_it_is_before_it_is_lent_again(serve):
+    one, two = serve(right), serve(right)
+    greeted, now = [], [0.0]
+    options = replace(one, gateways=(*one.gateways, *two.gateways), idle_s=60.0)
+    pool = Pool(options, lambda connection, _, known: greeted.append((connection.gateway, known)))
+    pool._resting = Resting(lambda: now[0])
+    # Each caller begins with another gateway.
+    for _ in range(2):
+        with pool.lend(1):
+            pass
+    pool.suspect(one.gateways[0])
+    now[0] += LONGEST_REST_S + 1
+    with pool.lend(1) as [connection]:
+        assert connection.gateway == one.gateways[0]
+
+    assert sorted(greeted) == sorted([(one.gateways[0], False), (two.gateways[0], False), (one.gateways[0], True)])
+    pool.close()

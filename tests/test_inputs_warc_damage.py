@@ -130,7 +130,7 @@ def test_a_file_that_is_no_crawl_is_one_reject(tmp_path):
     (packed,) = read_bytes(tmp_path, b"something else\n" * 100_000)
 
     assert refused.reason == "the record is damaged: no WARC record begins here"
-    assert packed.reason == "the record is damaged: there is other data between the gzip members"
+    assert packed.reason == "the record is damaged: the file has data outside its gzip members"
 
 
 @pytest.mark.parametrize("junk", [b"junk", b"\x1f\x8b\x08junk" * 99])
@@ -138,7 +138,7 @@ def test_junk_behind_the_last_record_is_told(tmp_path, junk):
     found = read_bytes(tmp_path, crawl_of(2).bytes() + junk)
 
     assert shown(found)[:2] == [url(0), url(1)]
-    assert "something that is no gzip data" in found[2].reason
+    assert "data outside its gzip members" in found[2].reason
     assert len(found) == 3
 
 

@@ -19,7 +19,7 @@ _SNIFFED_BYTES = 16
 _GZIP_WBITS = 31
 _PROBED_BYTES = 1 << 12
 _STEP_BYTES = 1 << 16
-_JUNK = "there is other data between the gzip members"
+_JUNK = "the file has data outside its gzip members"
 _RESCUE_BYTES = 1 << 8
 # Most bytes of a damaged member that are searched for the next one.
 _HELD_BYTES = 32 << 20

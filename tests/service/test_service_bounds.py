@@ -154,7 +154,7 @@ def test_one_key_does_not_take_all_places(url, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("media", [JSON, NDJSON])
 def test_many_long_bodies_at_once_take_bounded_memory(patient, media):
-    bodies = [json.dumps(record).encode() for record in ({"text": LONGEST}, {"simhash": "0", "more": LONGEST})]
+    bodies = [json.dumps(record).encode() for record in ({"text": LONGEST}, {"features": [[LONGEST, 1]]})]
 
     def work(number):
         with patient.client() as client:

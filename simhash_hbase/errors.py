@@ -165,4 +165,4 @@ class StoreFull(Permanent):
 
 
 class StoreRefused(Permanent):
-    """The server answered with an error of its own."""
+    """The server answered with an error of its own, or the system with one: no permission to read or write."""

@@ -3,10 +3,12 @@
 import os
 import resource
 import shutil
+import tempfile
 from itertools import product
+from pathlib import Path
 
 import pytest
-from results import run
+from results import python, run
 
 from simhash_hbase.features.probe import extractor_versions
 from simhash_hbase.index.profilerows import read_profile
@@ -166,6 +168,40 @@ def test_a_read_only_folder_can_be_read(filled, tmp_path):
 
     assert answered.code == 0
     assert answered.record["matches"] == []
+
+
+@pytest.fixture
+def of_another_user(filled, tmp_path, corpus_file):
+    """Return a folder that everybody may read, with an index and documents that only root may write."""
+    folder = Path(tempfile.mkdtemp())
+    shutil.copytree(tmp_path / "some.index", folder / "index")
+    shutil.copy(corpus_file, folder / "corpus.jsonl")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changes to another user, which only root may")
+@pytest.mark.parametrize("command", ["add", "vacuum", "remove"])
+def test_an_index_that_may_not_be_written_is_a_failure_not_wrong_usage(cli, of_another_user, command):
+    words = {"add": [str(of_another_user / "corpus.jsonl")], "remove": ["group 0 copy 0"]}.get(command, [])
+    program = f"""
+import os
+import simhash_hbase.cli.commands.{command}, simhash_hbase.inputs.jsonl, simhash_hbase.stores.embedded
+from simhash_hbase import create_index
+from simhash_hbase.cli.app import main
+create_index("memory:", analyzer="shingle").add("a", "some text")
+# Not before all is imported: the packages may be in a folder of somebody else.
+os.chdir("/"), os.setgroups([]), os.setgid(65534), os.setuid(65534)
+main(["{command}", "file:{of_another_user / "index"}", *{words!r}])
+"""
+
+    failed = python(program)
+
+    assert failed.code == 1
+    assert "permission" in failed.sentence
+    assert cli("stats", f"file:{of_another_user / 'index'}").record["documents"] == 60
 
 
 def limited(room=600_000):

@@ -351,7 +351,7 @@ def test_a_folder_that_may_not_be_read_or_written_is_refused_in_a_sentence(index
         except SimhashError as error:
             print(type(error).__name__)
     """
-    assert run(code).split() == ["InvalidArgument"] * 3
+    assert run(code).split() == ["StoreRefused"] * 3
 
 
 def run(code):

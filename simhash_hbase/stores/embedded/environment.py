@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import lmdb
 
-from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull
+from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreRefused
 from simhash_hbase.stores.embedded import probe
 from simhash_hbase.stores.embedded.gate import Gate
 from simhash_hbase.stores.embedded.mapping import DATABASES, open_map, undisturbed
@@ -193,7 +193,7 @@ class Environment:
     def _begin(self) -> Transaction:
         """Begin to write in a map of which at most half is used; the caller holds the lock."""
         if not self.writable:
-            raise InvalidArgument(f"{self.path}: no write permission on its files")
+            raise StoreRefused(f"{self.path}: no write permission on its files")
         while True:
             transaction = self._follow(lambda: self._env.begin(write=True))
             size = self.map_bytes

@@ -28,7 +28,7 @@ _SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
     (lmdb.MapFullError, errors.StoreFull, "the memory map is full"),
     (lmdb.ReadersFullError, errors.StoreBusy, "more reads are under way than max_readers allows"),
     (lmdb.BadValsizeError, errors.InvalidArgument, "a row key with its qualifier has 1 to 511 bytes"),
-    (lmdb.ReadonlyError, errors.InvalidArgument, "it may not be written to"),
+    (lmdb.ReadonlyError, errors.StoreRefused, "it may not be written to"),
     (lmdb.BadTxnError, errors.CorruptIndex, "an earlier error has undone the transaction: verify looks for damage"),
     (lmdb.PanicError, errors.StoreUnavailable, "an earlier write failed half-way: open the folder again"),
 )
@@ -73,5 +73,5 @@ def _of_system(code: int, text: str, path: str) -> SimhashError:
     if code in _NO_ROOM:
         return errors.StoreFull(f"{path}: no room left, or the disk fails ({text})")
     if code in _NO_PERMISSION:
-        return errors.InvalidArgument(f"{path}: permission denied ({text})")
+        return errors.StoreRefused(f"{path}: permission denied ({text})")
     return errors.StoreUnavailable(f"{path}: the folder cannot be used ({text})")

@@ -26,6 +26,12 @@ def is_address(word: str) -> bool:
     return word.startswith(tuple(SCHEMES.values()))
 
 
+def folder_of(url: str) -> str | None:
+    """Return the folder that a ``file:`` address names; None of other addresses."""
+    scheme, _, path = url.partition(":")
+    return os.path.expanduser(path) or None if scheme == "file" else None
+
+
 def create_store(
     url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
 ) -> Store:

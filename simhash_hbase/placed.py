@@ -6,8 +6,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 if TYPE_CHECKING:
@@ -72,17 +71,34 @@ def open_temporary() -> BinaryIO:
     return cast("BinaryIO", io.BufferedRandom(raw))
 
 
+def partial_of(path: str | os.PathLike[str]) -> str:
+    """Name the file that `replacing` writes before it takes the place of another."""
+    return os.path.realpath(path) + ".partial"
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file anew: after an error or a crash the old one or the new one is there, whole."""
-    partial = Path(f"{os.fspath(path)}.partial")
+    """Write a file anew: after an error or a crash the old one or the new one is there, whole; errors name `path`.
+
+    A link stays a link, and a device or a pipe is written to as it is.
+    """
+    target, partial = os.path.realpath(path), partial_of(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open_placed(target, "wb") as device:
+            yield device
+        return
     try:
         with open_placed(partial, "wb") as file:
             yield file
             to_disk(file, partial)
-        partial.replace(path)
+        os.replace(partial, target)
+    except OSError as error:
+        if error.filename == partial:
+            error.filename = os.fspath(path)
+        raise
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            os.unlink(partial)
 
 
 def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from simhash_hbase.inputs import Document, read, source_files, total_bytes
+from simhash_hbase.inputs import Document, Sources, read, total_bytes
 
 READ = """
 import json, os, sys
@@ -49,7 +49,7 @@ def test_a_link_that_leads_nowhere_is_refused_and_the_rest_is_read(corpus, targe
     inner = [] if pattern else [("b/c.txt", "")]
     fault = f"the symbolic link leads nowhere: {reason}"
     assert got == [("a.txt", ""), *inner, ("loop.txt", fault), ("z.txt", "")]
-    assert total_bytes(named) == sum(size for _, size, _ in source_files(named))
+    assert total_bytes(named) == sum(source.size for source in Sources(named).files())
 
 
 def test_links_to_files_are_read_and_to_folders_passed_over(corpus):

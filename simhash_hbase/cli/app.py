@@ -1,21 +1,20 @@
 """The command group: settings, errors and exit codes."""
 
-import io
 import os
 import signal
 import sys
 import traceback
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from simhash_hbase.cli.codes import DONE, FAILED, SIGNAL_CODES, SOME_REFUSED, WRONG_USAGE
 from simhash_hbase.cli.help import CONFIG, Command, Option, option
 from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import Stopped, stoppable
-from simhash_hbase.cli.screen.sentences import sentence_of
+from simhash_hbase.cli.screen.sentences import sentence_of, usage_sentence
 from simhash_hbase.cli.screen.standard import discard_output, set_up_streams
 from simhash_hbase.cli.settings import load_settings, with_sources
 from simhash_hbase.cli.shell import VARIABLE
@@ -23,23 +22,17 @@ from simhash_hbase.cli.state import State
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
 PROGRAM = "simhash-hbase"
-DONE = 0
-FAILED = 1
-WRONG_USAGE = 2
-SOME_REFUSED = 3
-SIGNAL_CODES = 128
-"""A process that a signal ended has this more than its number as its exit code; ours has it, too."""
 SHOWN_CHARACTERS = 200
 
 COMMANDS = {
     "add": "Write documents, duplicates or not.",
     "backup": "Copy a file: index while it is in use.",
-    "claim": "Decide documents beside other writers who do the same.",
-    "completion": "Print what makes a shell complete words.",
+    "claim": "Decide documents safely while other writers claim too.",
+    "completion": "Print a shell completion script.",
     "create": "Make an index; the profile is frozen here.",
     "dedup": "Decide a corpus against the index and itself.",
     "explain": "Show why two documents are near or not.",
-    "export": "Print all documents; no text is kept.",
+    "export": "Print all documents; texts are not stored.",
     "fingerprint": "Print ids and fingerprints, without an index.",
     "get": "Print stored documents.",
     "hbase": "Run an HBase on this machine: up, down, status.",
@@ -51,7 +44,7 @@ COMMANDS = {
     "schema": "Print the table of an index in HBase.",
     "serve": "Serve an index over HTTP.",
     "stats": "Count documents, rows and bytes.",
-    "vacuum": "Delete what no answer needs any more.",
+    "vacuum": "Delete data that no answer needs any more.",
     "verify": "Check that the rows agree with each other.",
 }
 
@@ -61,12 +54,12 @@ Find near-duplicate documents with an index in one folder or in HBase.
 
 \b
 URL says where the index is:
-  file:PATH                              a folder of this machine
+  file:PATH                              a folder on this machine
   hbase://HOST:PORT/[NAMESPACE:]TABLE    a table, by the address of a Thrift gateway
   redis://HOST:PORT/DB                   a Redis
 
-FILE is JSON lines, CSV, text, a folder, a pattern, or - for standard input; also .gz and .zst. Any option may
-come from a variable SIMHASH_HBASE_OPTION, too.
+FILE is JSON lines, CSV, text, a folder, a pattern, or - for standard input; also .gz and .zst. Any option can
+also be set by a variable SIMHASH_HBASE_OPTION.
 """
 
 
@@ -145,10 +138,7 @@ def _run(words: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         code = _stopped(error if isinstance(error, KeyboardInterrupt) else error.__cause__)
     except click.ClickException as error:
-        shown = io.StringIO()
-        error.show(shown)
-        click.echo(secretless(shown.getvalue()), err=True, nl=False)
-        code = WRONG_USAGE
+        code = _say(usage_sentence(error), WRONG_USAGE)
     except BrokenPipeError:
         raise
     except (InvalidArgument, InvalidProfile) as error:
@@ -159,7 +149,7 @@ def _run(words: list[str]) -> int:
 
 
 def _call(words: list[str], state: State) -> int:
-    result: Any = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
+    result: object = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
     # Here, so that a full disk is an error of ours, not of Python's end.
     sys.stdout.flush()
     return result if isinstance(result, int) else DONE

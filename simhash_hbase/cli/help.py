@@ -1,8 +1,7 @@
 """What commands and options have in common: the layout of help, and where values may come from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -11,9 +10,21 @@ from simhash_hbase.cli.state import Setting, State
 
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
-CONFIG = "simhash_hbase.opening"
+CONFIG = "simhash_hbase.settings"
 """Where a context has the name of the settings file."""
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
+
+
+def wanted_number(kind: click.ParamType[object]) -> str | None:
+    """Describe the numbers that an option takes; None if it takes something else."""
+    if not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
+        return None
+    words = ["a whole number" if isinstance(kind, click.types.IntParamType) else "a number"]
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        if kind.min is not None:
+            words.append(f"above {kind.min}" if kind.min_open else f"from {kind.min}")
+        words += [f"to {kind.max}"] if kind.max is not None else ["" if kind.min_open else "up"]
+    return " ".join(filter(None, words))
 
 
 class Option(click.Option):
@@ -23,8 +34,9 @@ class Option(click.Option):
     name of the parameter instead of the option's: a service sets ``SIMHASH_HBASE_ANALYZER`` once for all commands.
     """
 
-    def __init__(self, *words: Any, section: str = SECTION, **rest: Any) -> None:  # noqa: ANN401
-        super().__init__(*words, **rest)
+    def __init__(self, *words: object, section: str = SECTION, **rest: object) -> None:
+        set_up: Callable[..., None] = super().__init__
+        set_up(*words, **rest)
         self.section = section
         if self.envvar is None:
             self.envvar = PREFIX + self.key.upper()
@@ -33,6 +45,16 @@ class Option(click.Option):
     def key(self) -> str:
         """Its name in a settings file: the long one, with underscores."""
         return max(self.opts, key=len).lstrip("-").replace("-", "_")
+
+    def type_cast_value(self, ctx: click.Context, value: object) -> object:
+        """Convert a value; of one that is no number, or out of range, say what is wanted."""
+        try:
+            return super().type_cast_value(ctx, value)
+        except click.BadParameter as error:
+            if (wanted := wanted_number(self.type)) is None:
+                raise
+            hint = self.get_error_hint(ctx).strip("'")
+            raise click.UsageError(f"{hint} is {value!r}: wanted {wanted}", ctx) from error
 
     def get_error_hint(self, ctx: click.Context | None) -> str:
         """Say where a bad value was set, if not on the command line."""
@@ -58,8 +80,9 @@ option = partial(click.option, cls=Option)
 class Command(click.Command):
     """A command with examples."""
 
-    def __init__(self, *words: Any, examples: Sequence[str] = (), **rest: Any) -> None:  # noqa: ANN401
-        super().__init__(*words, **rest)
+    def __init__(self, *words: object, examples: Sequence[str] = (), **rest: object) -> None:
+        set_up: Callable[..., None] = super().__init__
+        set_up(*words, **rest)
         self.examples = examples
 
     def invoke(self, ctx: click.Context) -> object:

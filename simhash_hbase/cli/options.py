@@ -1,37 +1,57 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share; a command gets each group of them as one object."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial, wraps
+from typing import TypeVar, get_args
 
 import click
 
 from simhash_hbase.cli.help import option
 from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.cli.state import State
+from simhash_hbase.corpus.options import Reading, Watch
+from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS
+from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
 from simhash_hbase.profile import HashName
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.table import COMPRESSIONS
 
-F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+Decorator = Callable[[Callable[..., object]], Callable[..., object]]
+
+DEFAULT_SCHEME = "5x2"
 
 
-def _all(*decorators: Callable[[F], F]) -> Callable[[F], F]:
-    def apply(function: F) -> F:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return apply
+def _parameters(function: Callable[..., object]) -> list[click.Parameter]:
+    """Return what click has noted on a function so far, the last option first."""
+    noted: list[click.Parameter] = getattr(function, "__click_params__", [])
+    return noted
 
 
-def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
-    """Tell the place where errors are reported, which is outside of every command."""
+def collected(into: str, make: Callable[..., object], *options: Decorator) -> Decorator:
+    """Add options to a command, which gets what is made of them as one argument."""
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        @wraps(function)
+        def call(*words: object, **given: object) -> T:
+            made = make(**{name: given.pop(name) for name in names})
+            return function(*words, **{into: made}, **given)
+
+        before = len(_parameters(call))
+        for add in reversed(options):
+            add(call)
+        names = [parameter.name for parameter in _parameters(call)[before:] if parameter.expose_value]
+        return call
+
+    return decorate
+
+
+def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Note it where errors are reported, which is outside of every command."""
     if isinstance(ctx.obj, State):
         ctx.obj.debug = value
-    return value
 
 
 _output = partial(option, section="Output options")
@@ -44,160 +64,226 @@ url_argument = click.argument("url", shell_complete=complete_address)
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
 optional_files_argument = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
 
-debug_option = _output("--debug", is_flag=True, callback=_remember_debug, help="A traceback where an error is told.")
-quiet_option = _output("--quiet", is_flag=True, help="No progress, no summary, no warning.")
+debug_option = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
+                       help="Print a traceback with each error.")  # fmt: skip
+_quiet = partial(_output, "--quiet", is_flag=True, help="Print no progress, summary or warning.")
+silent_option = _quiet(expose_value=False)
+"""``--quiet`` of a command that prints none of that."""
 
 
-def format_option(default: str = "json") -> Callable[[F], F]:
-    """Add ``--format``."""
-    return _output("--format", "format_", type=click.Choice(["json", "table"]), default=default, show_default=True,
-                   help="JSON lines, or a table for people.")  # fmt: skip
+def _printer(**given: object) -> object:
+    # rich takes its time to import, and not every command prints with it.
+    from simhash_hbase.cli.screen.output import Output  # noqa: PLC0415
+
+    make: Callable[..., Output] = Output
+    return make(**given)
 
 
-def output_options(function: F) -> F:
-    """Add ``--format``, ``--quiet``, ``--debug``."""
-    return _all(format_option(), quiet_option, debug_option)(function)
+def output_in(form: str) -> Decorator:
+    """Add ``--format`` with a default, ``--quiet`` and ``--debug``: the command gets an `Output`."""
+    choice = _output("--format", type=click.Choice(["json", "table"]), default=form, show_default=True,
+                     help="JSON lines, or a table for people.")  # fmt: skip
+    return collected("output", _printer, choice, _quiet(), debug_option)
 
+
+output_options = output_in("json")
 
 _input_format = _input("--input-format", type=click.Choice(FORMATS), show_default="by their names",
-                       help="How files are read.")  # fmt: skip
+                       help="Format of the files.")  # fmt: skip
 _encoding = _input("--encoding", metavar="CODEC", default="utf-8", show_default=True,
-                   help="Of the files; auto detects it.")  # fmt: skip
+                   help="Encoding of the files; auto detects it.")  # fmt: skip
 _text_field = _input("--text-field", metavar="FIELD", default="text", show_default=True, help="Field with the text.")
-
-
 _max_document_bytes = _input("--max-document-bytes", type=click.IntRange(1), metavar="BYTES", default=DOCUMENT_BYTES,
                              show_default="8 MB", help="Refuse a longer text.")  # fmt: skip
+_own = (
+    _input("--simhash-field", metavar="FIELD", help="Field with your own fingerprint, read instead of a text."),
+    _input("--features-field", metavar="FIELD",
+           help="Field with your own [[feature, weight], …], read instead of a text."),
+)  # fmt: skip
 
 
-def input_options(function: F) -> F:
-    """Add how documents are read, refused and spread over processes."""
-    return _all(
-        _input_format,
-        _encoding,
-        _input("--id-field", metavar="FIELD", default="id", show_default=True, help="Field with the id."),
-        _text_field,
-        own_options,
-        _input("--metadata-field", "metadata_fields", metavar="FIELD", multiple=True,
-               help="Field to keep with the document, 1 KB in all. Repeatable."),
-        _max_document_bytes,
-        _input("--rejects", type=click.Path(dir_okay=False), help="Keep what was refused in this file."),
-        _input("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
-               help="Processes that fingerprint."),
-    )(function)  # fmt: skip
+@dataclass(frozen=True)
+class OwnFields:
+    """Fields of the caller's own fingerprints or features."""
+
+    simhash_field: str | None
+    features_field: str | None
+
+
+def _settings(options: dict[str, object]) -> InputOptions:
+    make: Callable[..., InputOptions] = InputOptions
+    return make(format=options.pop("input_format"), **options)
+
+
+def _reading(*, rejects: str | None, workers: int | None, **settings: object) -> Reading:
+    return Reading(settings=_settings(settings), rejects=rejects, workers=workers)
+
+
+input_options = collected(
+    "reading",
+    _reading,
+    _input_format,
+    _encoding,
+    _input("--id-field", metavar="FIELD", default="id", show_default=True, help="Field with the id."),
+    _text_field,
+    *_own,
+    _input("--metadata-field", "metadata_fields", metavar="FIELD", multiple=True,
+           help="Field to store with the document, 1 KB in all. Repeatable."),
+    _max_document_bytes,
+    _input("--rejects", type=click.Path(dir_okay=False), help="Write refused records to this file."),
+    _input("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
+           help="Number of processes that fingerprint."),
+)  # fmt: skip
+"""How documents are read, refused and spread over processes."""
+
+own_options = collected("own", OwnFields, *_own)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Documents to learn the idf from, and how they are read."""
+
+    learn_from: Sequence[str]
+    settings: InputOptions
+
+    def texts(self, watch: Watch) -> Iterator[str] | None:
+        """Read the texts; None without ``--learn-from``."""
+        return texts_of(self.learn_from, self.settings, watch) if self.learn_from else None
+
+
+def _sample(*, learn_from: Sequence[str], **settings: object) -> Sample:
+    return Sample(learn_from, _settings(settings))
 
 
 learn_option = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
                         help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
+sample_options = collected("sample", _sample, learn_option, _input_format, _encoding, _text_field, _max_document_bytes)
+"""``--learn-from`` and how its files are read, for a command that reads no other documents."""
 
 
-def own_options(function: F) -> F:
-    """Add fields of the caller's own fingerprints or features."""
-    return _all(
-        _input("--simhash-field", metavar="FIELD", help="Field with your own fingerprint, read instead of a text."),
-        _input("--features-field", metavar="FIELD",
-               help="Field with your own [[feature, weight], …], read instead of a text."),
-    )(function)  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class FingerprintChoice:
+    """What decides fingerprints; None is the default."""
+
+    analyzer: str | None = None
+    top: int | None = None
+    shingle: int | None = None
+    binary: bool | None = None
+    segmenter: str | None = None
+    hash: str | None = None
+    seed: int | None = None
 
 
-def sample_options(function: F) -> F:
-    """Add ``--learn-from`` and how its files are read, for a command that reads no other documents."""
-    return _all(learn_option, _input_format, _encoding, _text_field, _max_document_bytes)(function)
+_fingerprints = (
+    _profile("--analyzer", type=click.Choice(["jieba", "learned", "shingle", "weighted"]),
+             show_default="learned with a sample, else jieba", help="How a text becomes features."),
+    _profile("--top", type=click.IntRange(1), metavar="N", show_default="200 for jieba, else all",
+             help="Number of features that count, the heaviest ones."),
+    _profile("--shingle", type=click.IntRange(1), metavar="N", show_default="4", help="Characters in a shingle."),
+    _profile("--binary", is_flag=True, default=None, help="Count each shingle once, however often it occurs."),
+    _profile("--segmenter", type=click.Choice(["fast", "jieba"]), show_default="fast where installed",
+             help="Library that cuts words."),
+    _profile("--hash", type=click.Choice(get_args(HashName)),
+             show_default="murmur3", help="Hash of a feature."),
+    _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default="0", help="Seed of the hash."),
+)  # fmt: skip
+
+fingerprint_options = collected("prints", FingerprintChoice, *_fingerprints)
 
 
-def profile_options(function: F) -> F:
-    """Add what decides fingerprints."""
-    return _all(
-        _profile("--analyzer", type=click.Choice(["jieba", "learned", "shingle", "weighted"]),
-                 show_default="learned with a sample, else jieba", help="How a text becomes features."),
-        _profile("--top", type=click.IntRange(1), metavar="N", show_default="200 for jieba, else all",
-                 help="Heaviest features that count."),
-        _profile("--shingle", type=click.IntRange(1), metavar="N", show_default="4", help="Characters of a shingle."),
-        _profile("--binary", is_flag=True, default=None, help="Shingles weigh 1, however often they occur."),
-        _profile("--segmenter", type=click.Choice(["fast", "jieba"]), show_default="fast where installed",
-                 help="What cuts words."),
-        _profile("--hash", "hash_", type=click.Choice(get_args(HashName)),
-                 show_default="murmur3", help="Hash of a feature."),
-        _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default="0", help="Seed of the hash."),
-    )(function)  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class TableChoice:
+    """What a table in HBase begins with; None is the default."""
+
+    regions: int | None = None
+    compression: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexChoice(TableChoice, FingerprintChoice):
+    """What an index is made with; None is the default."""
+
+    scheme: str | None = None
+    distance: int | None = None
+    match: str | None = None
+    similarity: float | None = None
+    no_sketch: bool = False
+    short: int | None = None
+    short_characters: int | None = None
+    max_rows_per_prefix: int | None = None
+    max_members: int | None = None
+    ttl_days: float | None = None
+    lease_s: float | None = None
+    grace_s: float | None = None
 
 
 ttl_option = _index("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", show_default="never",
                     help="Documents not seen for so long expire.")  # fmt: skip
+_table = (
+    _store("--regions", type=click.IntRange(1), metavar="N", show_default="4", help="Number of regions to begin with."),
+    _store("--compression", type=click.Choice(COMPRESSIONS), show_default="NONE", help="Codec of the files."),
+)
+table_options = collected("table", TableChoice, *_table)
+
+index_options = collected(
+    "asked",
+    IndexChoice,
+    *_fingerprints,
+    _index("--scheme", metavar="BxC", show_default=DEFAULT_SCHEME,
+           help="Number of blocks x blocks in each table's key."),
+    _index("--distance", type=click.IntRange(0, 63), metavar="BITS", show_default="3",
+           help="Distance up to which answers are complete."),
+    _index("--match", type=click.Choice(["distance", "verified"]), show_default="verified, with sketches",
+           help="Rule for near-duplicates."),
+    _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default="0.77",
+           help="Least similarity for rule verified."),
+    _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
+    _index("--short", type=click.IntRange(0), metavar="N", show_default="30",
+           help="A text with fewer features is called short."),
+    _index("--short-characters", type=click.IntRange(0), metavar="N", show_default="0",
+           help="A text with fewer characters is called short, too; with --short 0 by these alone."),
+    _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default="10000",
+           help="Most rows one scan reads; a cut answer is marked truncated."),
+    _index("--max-members", type=click.IntRange(1), metavar="N", show_default="1000",
+           help="Most documents read of one fingerprint; a cut answer is marked truncated."),
+    ttl_option,
+    _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", show_default="30",
+           help="How long an unfinished claim holds."),
+    _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default="3600",
+           help="vacuum skips anything newer than this (minimum 120 on HBase and Redis)."),
+    *_table,
+)  # fmt: skip
+"""Everything that is frozen in an index, and what its table begins with."""
 
 
-def index_options(function: F) -> F:
-    """Add what is frozen in an index besides."""
-    return _all(
-        _index("--scheme", metavar="BxC", show_default="5x2", help="Blocks, and how many of them are a table's."),
-        _index("--distance", type=click.IntRange(0, 63), metavar="BITS", show_default="3",
-               help="Distance up to which answers are complete."),
-        _index("--match", type=click.Choice(["distance", "verified"]), show_default="verified, with sketches",
-               help="What is a near-duplicate."),
-        _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default="0.77",
-               help="Least similarity for verified."),
-        _index("--fingerprints", type=int, metavar="N", show_default="1", help="Fingerprints a document."),
-        _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
-        _index("--short", type=click.IntRange(0), metavar="N", show_default="30",
-               help="Features below which a text is called short."),
-        _index("--short-characters", type=click.IntRange(0), metavar="N", show_default="0",
-               help="Characters below which it is called so, too; with --short 0 by these alone."),
-        _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default="10000",
-               help="Rows that one scan of a query reads at most; told when cut."),
-        _index("--max-members", type=click.IntRange(1), metavar="N", show_default="1000",
-               help="Documents of one fingerprint that are read at most; told when cut."),
-        ttl_option,
-        _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", show_default="30",
-               help="How long an unfinished claim holds."),
-        _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default="3600",
-               help="Younger than this, vacuum leaves everything alone; on HBase and Redis 120 at least."),
-        store_options,
-    )(function)  # fmt: skip
+_rule = partial(option, section="Match options", show_default="the index's")
+match_options = (
+    _rule("--match", type=click.Choice(["distance", "verified"]), help="Rule for near-duplicates."),
+    _rule("--distance", type=click.IntRange(0, 64), metavar="BITS",
+          help="Most bits that differ; above the index's, answers are not complete."),
+    _rule("--similarity", type=click.FloatRange(0, 1), metavar="J", help="Least similarity for rule verified."),
+    _rule("--limit", type=click.IntRange(1), metavar="N", show_default="all", help="Most matches in an answer."),
+)  # fmt: skip
+"""Another rule for one query."""
 
 
-def store_options(function: F) -> F:
-    """Add what a table in HBase begins with."""
-    return _all(
-        _store("--regions", type=click.IntRange(1), metavar="N", show_default="4", help="Regions at the beginning."),
-        _store("--compression", type=click.Choice(COMPRESSIONS), show_default="NONE", help="Codec of the files."),
-    )(function)
+def table_fields(asked: TableChoice) -> dict[str, object]:
+    """Take what was asked for of the store, not of the profile."""
+    given = {"regions": asked.regions, "compression": asked.compression}
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def match_options(function: F) -> F:
-    """Add another rule for one query."""
-    rule = partial(option, section="Match options", show_default="the index's")
-    return _all(
-        rule("--match", type=click.Choice(["distance", "verified"]), help="What is a near-duplicate."),
-        rule("--distance", type=click.IntRange(0, 64), metavar="BITS",
-             help="Most bits that differ; above the index's, answers are not complete."),
-        rule("--similarity", type=click.FloatRange(0, 1), metavar="J", help="Least similarity for verified."),
-        rule("--limit", type=click.IntRange(1), metavar="N", show_default="all", help="Most matches an answer."),
-    )(function)  # fmt: skip
-
-
-PROFILE_OPTIONS = frozenset({
-    "analyzer", "top", "shingle", "binary", "segmenter", "hash_", "seed", "scheme", "distance", "match", "similarity",
-    "fingerprints", "no_sketch", "short", "short_characters", "max_rows_per_prefix", "max_members", "ttl_days",
-    "lease_s", "grace_s",
-})  # fmt: skip
-
-
-def store_fields(options: dict[str, Any]) -> dict[str, Any]:
-    """Take what is for the store, not for the profile, out of the options of a command that makes an index."""
-    return {name: options[name] for name in ("regions", "compression") if options[name] is not None}
-
-
-def profile_fields(options: dict[str, Any]) -> dict[str, Any]:
-    """Turn options, as click hands them over, into fields of a profile; options of other kinds are left out."""
-    given = {name: value for name, value in options.items() if name in PROFILE_OPTIONS and value is not None}
+def profile_fields(asked: FingerprintChoice) -> dict[str, object]:
+    """Turn what was asked for into fields of a profile."""
+    given = {name: value for name, value in asdict(asked).items() if value is not None}
     if given.pop("no_sketch", False):
         given["sketch"] = False
-    if "hash_" in given:
-        given["hash"] = given.pop("hash_")
+    for name in ("regions", "compression"):
+        given.pop(name, None)
     distance = given.get("distance")
-    default = Scheme.parse("5x2")
-    if distance is not None and distance > default.distance and "scheme" not in given:
+    if distance is not None and distance > Scheme.parse(DEFAULT_SCHEME).distance and "scheme" not in given:
         raise InvalidProfile(
-            f"scheme 5x2 is complete up to distance 3, not {distance}: add --scheme {distance + 2}x2 or another one"
+            f"scheme {DEFAULT_SCHEME} is complete up to distance 3, not {distance}: "
+            f"add --scheme {distance + 2}x2 or another one"
         )
     return given

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from simhash_hbase.cli.help import Option
+from simhash_hbase.cli.help import Option, wanted_number
 from simhash_hbase.cli.state import Setting
 from simhash_hbase.errors import InvalidArgument
 
@@ -62,10 +62,8 @@ def _checked(path: str, key: str, option: Option, value: object) -> object:
 def _wanted(option: Option) -> tuple[tuple[type, ...], str]:
     if option.is_flag:
         return (bool,), "true or false"
-    if isinstance(option.type, click.types.IntParamType):
-        return (int, str), "a whole number"
-    if isinstance(option.type, click.types.FloatParamType):
-        return (int, float, str), "a number"
+    if (wanted := wanted_number(option.type)) is not None:
+        return (int, str) if isinstance(option.type, click.types.IntParamType) else (int, float, str), wanted
     return (str,), "a text in quotes, or a list of them" if option.multiple else "a text in quotes"
 
 
@@ -82,7 +80,7 @@ def _read_toml(path: str) -> dict[str, object]:
     except UnicodeDecodeError as error:
         raise InvalidArgument(f"{path} is not UTF-8 from its byte {error.start + 1:,} on, as TOML has to be") from error
     except tomllib.TOMLDecodeError as error:
-        raise InvalidArgument(f"{path} is no TOML: {error}") from error
+        raise InvalidArgument(f"{path} is not TOML: {error}") from error
 
 
 def with_sources(sentence: str, settings: Mapping[str, Setting]) -> str:

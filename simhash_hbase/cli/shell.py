@@ -1,4 +1,4 @@
-"""What a shell is told when it completes a word."""
+"""Answers to a shell that completes a word."""
 
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
@@ -12,7 +12,7 @@ def complete_file(ctx: click.Context, parameter: click.Parameter, begun: str) ->
 
 
 def complete_address(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Let the shell complete the folder of a ``file:`` address; of others nothing is known before they are asked."""
+    """Let the shell complete the folder of a ``file:`` address; nothing is known of others without a connection."""
     return [CompletionItem(begun, type="dir")] if begun.startswith("file:") else []
 
 

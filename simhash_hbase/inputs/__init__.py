@@ -7,7 +7,7 @@ from simhash_hbase.inputs.reading import read, scan
 from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
 from simhash_hbase.inputs.rejects import repeated_id, write_rejects
 from simhash_hbase.inputs.simhashes import parse_simhash
-from simhash_hbase.inputs.sources import source_files, source_folders, total_bytes
+from simhash_hbase.inputs.sources import Sources, total_bytes
 from simhash_hbase.inputs.stream.streams import Progress
 
 __all__ = [
@@ -24,14 +24,13 @@ __all__ = [
     "Record",
     "Reject",
     "Scanned",
+    "Sources",
     "extract",
     "headers",
     "parse_simhash",
     "read",
     "repeated_id",
     "scan",
-    "source_files",
-    "source_folders",
     "total_bytes",
     "write_rejects",
 ]

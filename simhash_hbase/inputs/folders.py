@@ -21,6 +21,10 @@ class Source:
     """Whether a folder was named, not the file."""
     fault: str | None = None
     """Why it cannot be read, if that is known before it is opened."""
+    size: int = 0
+    """Bytes when it was listed; so are the next two, which are 0 where the system said nothing."""
+    changed_ns: int = 0
+    mode: int = 0
 
     @property
     def has_name(self) -> bool:
@@ -44,14 +48,14 @@ def shown(path: str) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def files(path: str, stdin: str | None = None) -> Iterator[Source]:
+def files(path: str) -> Iterator[Source]:
     """Yield the file, or the files below the folder, sorted, hidden ones left out."""
     if path == STDIN:
-        yield Source(STDIN, stdin, STDIN)
+        yield Source(STDIN, None, STDIN)
     elif os.path.isdir(path):
         yield from _below(path)
     else:
-        yield Source(path, path, path, fault=_fault(path))
+        yield _source(path, path)
 
 
 def _below(folder: str) -> Iterator[Source]:
@@ -81,20 +85,21 @@ def _entries(folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
             if entry.is_dir(follow_symlinks=False):
                 yield entry.path, f"{name}/"
             elif entry.is_file():
-                yield Source(entry.path, entry.path, name, in_folder=True)
-            elif entry.is_symlink() and (fault := _fault(entry.path)):
-                yield Source(entry.path, entry.path, name, in_folder=True, fault=fault)
+                yield _source(entry.path, name, in_folder=True)
+            elif entry.is_symlink() and (broken := _source(entry.path, name, in_folder=True)).fault:
+                yield broken
         except OSError:
-            yield Source(entry.path, entry.path, name, in_folder=True, fault=_fault(entry.path))
+            yield _source(entry.path, name, in_folder=True)
 
 
-def _fault(path: str) -> str | None:
+def _source(path: str, name: str, *, in_folder: bool = False) -> Source:
+    """Describe a file; one that cannot be read with the reason."""
     try:
-        os.stat(path)
+        status = os.stat(path)
     except OSError as error:
         what = "the symbolic link leads nowhere" if os.path.islink(path) else "it cannot be read"
-        return f"{what}: {_said(error)}"
-    return None
+        return Source(path, path, name, in_folder, f"{what}: {_said(error)}")
+    return Source(path, path, name, in_folder, None, status.st_size, status.st_mtime_ns, status.st_mode)
 
 
 def _said(error: OSError) -> str:

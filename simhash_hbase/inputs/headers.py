@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.csvfile import DELIMITERS, read_header
-from simhash_hbase.inputs.folders import Source, files
+from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.formats import format_of
 from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.sources import expand
+from simhash_hbase.inputs.sources import listed
 from simhash_hbase.inputs.stream.streams import Progress, open_stream
 
 LINES = frozenset({"jsonl", "csv", "tsv", "text"})
@@ -34,18 +34,17 @@ class Beginning:
 
 def headers(named: Sequence[str], options: InputOptions) -> Iterator[Beginning]:
     """Look at the sources before they are read."""
-    for path in expand(named):
-        for source in files(path, options.stdin):
-            try:
-                name = format_of(source, options)
-            except InvalidInput:
-                continue
-            if not source.has_name or source.fault is not None:
-                continue
-            if name not in LINES:
-                yield Beginning(source.name, source.path, source.id, name)
-            elif (found := _of_lines(source, name, options)) is not None:
-                yield found
+    for source in listed(named).files(options.stdin):
+        try:
+            name = format_of(source, options)
+        except InvalidInput:
+            continue
+        if not source.has_name or source.fault is not None:
+            continue
+        if name not in LINES:
+            yield Beginning(source.name, source.path, source.id, name)
+        elif (found := _of_lines(source, name, options)) is not None:
+            yield found
 
 
 def _of_lines(source: Source, name: str, options: InputOptions) -> Beginning | None:

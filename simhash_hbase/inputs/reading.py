@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from simhash_hbase.errors import InvalidInput, SimhashError
-from simhash_hbase.inputs.folders import Source, files, shown
+from simhash_hbase.inputs.folders import Source, shown
 from simhash_hbase.inputs.formats import format_of, reader_of
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
-from simhash_hbase.inputs.sources import expand
+from simhash_hbase.inputs.sources import Sources, listed
 from simhash_hbase.inputs.stream.streams import Progress
 
 _SHOWN = 200
@@ -38,16 +38,16 @@ def scan(
 ) -> Iterator[Scanned]:
     """Read documents, but only the bytes of pages: for callers that extract few, or in other processes."""
     options = options or InputOptions()
-    paths = expand(sources)
-    for name in _formats(paths, options):
+    found = listed(sources)
+    for name in _formats(found, options):
         reader_of(name)
-    return _scan(paths, options, progress or Progress())
+    return _scan(found, options, progress or Progress())
 
 
-def _formats(paths: list[str], options: InputOptions) -> set[str]:
+def _formats(sources: Sources, options: InputOptions) -> set[str]:
     """Find the formats of all files, of those in folders as far as they are known."""
     found = set()
-    for source in (source for path in paths for source in files(path, options.stdin)):
+    for source in sources.files(options.stdin):
         if not source.has_name or source.fault is not None:
             continue
         try:
@@ -58,10 +58,9 @@ def _formats(paths: list[str], options: InputOptions) -> set[str]:
     return found
 
 
-def _scan(paths: list[str], options: InputOptions, progress: Progress) -> Iterator[Scanned]:
-    for path in paths:
-        for source in files(path, options.stdin):
-            yield from _scan_one(source, options, progress)
+def _scan(sources: Sources, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
+    for source in sources.files(options.stdin):
+        yield from _scan_one(source, options, progress)
 
 
 def _scan_one(source: Source, options: InputOptions, progress: Progress) -> Iterator[Scanned]:

@@ -1,12 +1,64 @@
-"""The sources that the caller names: checked, patterns expanded, listed."""
+"""The sources that the caller names: checked, patterns expanded, and listed once."""
 
 import glob
 import os
+import pickle
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs.folders import STDIN, files
+from simhash_hbase.inputs.folders import STDIN, Source, files
+from simhash_hbase.placed import open_temporary
+
+_IN_MEMORY = 1_000
+
+
+class Sources(tuple[str, ...]):
+    """The names that the caller gave, with the files that they lead to.
+
+    Folders are walked once, at the beginning, however often the files are read. The list of a large tree is kept in a
+    temporary file, so that memory does not grow with it.
+    """
+
+    def __init__(self, named: Sequence[str]) -> None:
+        paths = expand(named)
+        self.folders = [path for path in paths if os.path.isdir(path)]
+        """All below these is read, except what is hidden."""
+        found = (source for path in paths for source in files(path))
+        self._first = list(islice(found, _IN_MEMORY))
+        self._spool = _Spool(found)
+
+    def files(self, stdin: str | None = None) -> Iterator[Source]:
+        """Yield every file; `stdin` names a copy of standard input, to be read in its place."""
+        for source in chain(self._first, self._spool.read()):
+            yield source if source.name != STDIN or stdin is None else replace(source, path=stdin)
+
+
+class _Spool:
+    """Sources in a temporary file; without any there is none."""
+
+    def __init__(self, found: Iterator[Source]) -> None:
+        self._starts: list[int] = []
+        while some := list(islice(found, _IN_MEMORY)):
+            if not self._starts:
+                self._file = open_temporary()
+                finalize(self, self._file.close)
+            self._starts.append(self._file.tell())
+            pickle.dump(some, self._file)
+
+    def read(self) -> Iterator[Source]:
+        for start in self._starts:
+            # Two readers may be on their way at once: each seeks its own part.
+            self._file.seek(start)
+            yield from pickle.load(self._file)
+
+
+def listed(named: Sequence[str]) -> Sources:
+    """List what was named, unless that was done."""
+    return named if isinstance(named, Sources) else Sources(named)
 
 
 def expand(named: Sequence[str]) -> list[str]:
@@ -35,35 +87,11 @@ def _matches(name: str) -> list[str]:
     return found
 
 
-def source_folders(named: Sequence[str]) -> list[str]:
-    """Return the folders among the sources; all below them is read, except what is hidden."""
-    return [path for path in expand(named) if os.path.isdir(path)]
-
-
-def source_files(named: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """List the files of the sources, so that a change between two runs is seen."""
-    for path in expand(named):
-        for source in files(path):
-            if source.path is not None and (status := _status(source.path)) is not None:
-                yield source.path, status.st_size, status.st_mtime_ns
-
-
 def total_bytes(named: Sequence[str]) -> int | None:
     """Return how many bytes the sources have before decompression, for a progress bar."""
     total = 0
-    for path in expand(named):
-        for source in files(path):
-            if source.path is None:
-                return None
-            status = _status(source.path)
-            if status is not None and not stat.S_ISREG(status.st_mode) and source.fault is None:
-                return None
-            total += status.st_size if status is not None else 0
+    for source in listed(named).files():
+        if source.path is None or (source.mode and not stat.S_ISREG(source.mode) and source.fault is None):
+            return None
+        total += source.size
     return total
-
-
-def _status(path: str) -> os.stat_result | None:
-    try:
-        return os.stat(path)
-    except OSError:
-        return None

@@ -1,6 +1,6 @@
 """The report of a de-duplicated corpus: one HTML file for people, which loads nothing from elsewhere."""
 
-from simhash_hbase.report.duplicates import duplicate_table
+from simhash_hbase.index.decide.decided import duplicate_table
 from simhash_hbase.report.reading import Corpus
 from simhash_hbase.report.write import Run, write_report
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simhash_hbase.compare.differences import word_differences
-from simhash_hbase.report.meter import Meter
+from simhash_hbase.pipeline.meter import Meter
 from simhash_hbase.report.page import data_json
 from simhash_hbase.report.reading import COMPARED_CHARACTERS, text_of
 from simhash_hbase.report.rows import pair_rows

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.decide.decided import Decided, read_decisions
 from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Record, Reject, Scanned, repeated_id, scan
 from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.pipeline.analyse import analyse
-from simhash_hbase.report.duplicates import Decided, read_decisions
-from simhash_hbase.report.meter import Meter
+from simhash_hbase.pipeline.meter import Meter
 from simhash_hbase.rows.keys import id_digest
 
 COMPARED_CHARACTERS = 200_000

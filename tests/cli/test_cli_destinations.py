@@ -46,8 +46,8 @@ def test_two_outputs_go_to_two_files(cli, tmp_path, corpus_file):
     checkpoint = cli("dedup", url, corpus_file, *SHINGLES, "--results", one, "--output", f"{one}.checkpoint")
 
     assert (refused.code, checkpoint.code) == (2, 2)
-    assert "too: name another one" in refused.sentence
-    assert "too: name another one" in checkpoint.sentence
+    assert f"--output and --clusters both name {tmp_path}/./one" in refused.sentence
+    assert f"--output and the checkpoint both name {one}.checkpoint" in checkpoint.sentence
     assert not one.exists()
 
 
@@ -152,3 +152,14 @@ def test_lines_and_files_or_other_headers_do_not_go_to_one_place(cli, empty, tmp
     assert "are not alike" in mixed.sentence
     assert f"those of {one} and {two} differ" in differ.sentence
     assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("option", ["--output", "--clusters", "--report", "--results", "--rejects"])
+def test_a_folder_that_is_not_there_is_named_before_an_index_is_made(cli, tmp_path, corpus_file, option):
+    missing = tmp_path / "nodir"
+
+    refused = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, *SHINGLES, option, missing / "x.html")
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert refused.sentence == f"{option} {missing / 'x.html'}: there is no folder {missing}: make it first"
+    assert not (tmp_path / "i").exists()

@@ -189,3 +189,30 @@ def test_sizes_of_documents_may_differ_as_they_like(cli, empty, tmp_path):
 
     assert done.code == 0
     assert [record["short"] for record in done.records] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--distance", "x"), "--distance is 'x': wanted a whole number from 0 to 64"),
+        (("--distance", "65"), "--distance is '65': wanted a whole number from 0 to 64"),
+        (("--similarity", "much"), "--similarity is 'much': wanted a number from 0 to 1"),
+        (("--limit", "0"), "--limit is '0': wanted a whole number from 1 up"),
+        (("--limit",), "option '--limit' requires an argument"),
+        (("--no-such-option",), "no such option '--no-such-option'"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_in_the_style_of_all_errors(cli, empty, words, sentence):
+    refused = cli("query", empty, *words)
+
+    assert (refused.code, refused.out) == (2, b"")
+    assert refused.sentence.startswith(sentence)
+    assert refused.sentence.endswith("; see simhash-hbase query --help")
+
+
+def test_a_number_that_a_variable_sets_wrong_names_it(cli, empty, monkeypatch):
+    monkeypatch.setenv("SIMHASH_HBASE_LIMIT", "many")
+
+    refused = cli("query", empty, "--simhash", "0")
+
+    assert refused.sentence.startswith("variable SIMHASH_HBASE_LIMIT is 'many': wanted a whole number from 1 up")

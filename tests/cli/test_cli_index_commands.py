@@ -66,7 +66,6 @@ def test_create_learns_from_a_sample(cli, tmp_path, corpus_file):
         ["--distance", "4"],
         ["--distance", "4", "--scheme", "5x2"],
         ["--scheme", "20x10"],
-        ["--fingerprints", "2"],
         ["--no-sketch", "--match", "verified"],
         ["--shingle", "3"],
         ["--hash", "none"],

@@ -7,7 +7,7 @@ import pytest
 from corpus import text
 from crawls import Crawl, page
 
-from simhash_hbase.cli.corpus.decisions import FileDecisions
+from simhash_hbase.corpus.decisions import FileDecisions
 from simhash_hbase.inputs import InputOptions, Page, scan
 
 

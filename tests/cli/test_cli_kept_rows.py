@@ -8,7 +8,7 @@ import pytest
 from corpus import near_copies
 from results import run
 
-from simhash_hbase.cli.corpus.decisions import FileDecisions
+from simhash_hbase.corpus.decisions import FileDecisions
 
 SCHEMA = pa.schema(
     [

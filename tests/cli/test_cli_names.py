@@ -47,7 +47,7 @@ def test_an_argument_that_is_not_utf_8_is_wrong_usage(cli, empty, words):
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_standard_input_is_called_by_a_dash_also_where_it_is_read_twice(cli, empty, tmp_path, monkeypatch, create):
+def test_standard_input_keeps_its_name_where_it_is_read_twice(cli, empty, tmp_path, monkeypatch, create):
     lines = [json.dumps({"text": text(1)}), "broken", json.dumps({"text": text(2)})]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
     url, words = (f"file:{tmp_path / 'i'}", ("--create",)) if create else (empty, ())
@@ -56,5 +56,5 @@ def test_standard_input_is_called_by_a_dash_also_where_it_is_read_twice(cli, emp
 
     assert done.code == 3
     assert [record["id"] for record in done.records] == ["-:1", "-:3"]
-    assert "\n-:2: refused: " in "\n" + done.err
+    assert "\nstandard input:2: refused: " in "\n" + done.err
     assert json.loads((tmp_path / "rejects").read_text())["file"] == "-"

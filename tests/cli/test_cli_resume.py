@@ -12,7 +12,7 @@ import pytest
 from corpus import text, write_jsonl
 from reports import read_report
 
-from simhash_hbase.cli.corpus.decisions import FileDecisions
+from simhash_hbase.corpus.decisions import FileDecisions
 from simhash_hbase.pipeline.analyse import analyse
 
 DOCUMENTS = 9_000
@@ -173,7 +173,7 @@ def test_a_restart_analyses_what_is_left(cli, empty, tmp_path, monkeypatch):
     def counted(records, *words, **options):
         return analyse((analysed.append(record) or record for record in records), *words, **options)
 
-    monkeypatch.setattr("simhash_hbase.cli.corpus.documents.analyse", counted)
+    monkeypatch.setattr("simhash_hbase.corpus.documents.analyse", counted)
     assert cli(*words, "--resume").code == 0
 
     assert before == 1_000

@@ -26,14 +26,14 @@ def test_a_settings_file_that_is_not_utf_8_is_refused(cli, config, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("workers = true", "workers is true: wanted a whole number"),
-        ("workers = 2.5", "workers is 2.5: wanted a whole number"),
+        ("workers = true", "workers is true: wanted a whole number from 1 up"),
+        ("workers = 2.5", "workers is 2.5: wanted a whole number from 1 up"),
         ("quiet = 1", "quiet is 1: wanted true or false"),
         ("quiet = 'no'", "quiet is 'no': wanted true or false"),
         ("encoding = ['utf-8']", "encoding is ['utf-8']: wanted a text in quotes"),
         ("metadata-field = [1]", "metadata_field is 1: wanted a text in quotes, or a list of them"),
         ("[add]\nid-field = 5", "id_field is 5: wanted a text in quotes"),
-        ("[query]\nsimilarity = true", "similarity is true: wanted a number"),
+        ("[query]\nsimilarity = true", "similarity is true: wanted a number from 0 to 1"),
     ],
 )
 def test_a_value_of_another_type_is_refused_and_its_place_named(cli, empty, config, file, content, message):
@@ -57,7 +57,7 @@ def test_a_bad_value_names_the_variable_or_the_file_and_key_that_it_is_from(cli,
     assert (of_file.code, of_variable.code, of_words.code) == (2, 2, 2)
     assert f"analyzer in {config}" in of_file.err
     assert "variable SIMHASH_HBASE_MAX_MEMBERS" in of_variable.err
-    assert "'--distance'" in of_words.err
+    assert "--distance is '99'" in of_words.err
 
 
 def test_what_click_cannot_check_names_its_source_too(cli, empty, config, file, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from simhash_hbase import Profile
-from simhash_hbase.cli.corpus import documents
+from simhash_hbase.corpus import documents
 from simhash_hbase.errors import Retryable, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, Place

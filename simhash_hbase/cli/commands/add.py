@@ -1,13 +1,12 @@
 """``simhash-hbase add``."""
 
-from typing import Any
-
 import click
 
-from simhash_hbase.cli.corpus.documents import Documents, take_input
+from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.corpus import Documents, Reading
 from simhash_hbase.index.jsonforms import hex_simhash
 from simhash_hbase.opening import open_index
 
@@ -18,16 +17,14 @@ from simhash_hbase.opening import open_index
 @option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
 @input_options
 @output_options
-def command(url: str, files: tuple[str, ...], verbose: bool, **options: Any) -> int:  # noqa: ANN401
-    """Write documents, duplicates or not; of a known id the last text stays.
+def command(url: str, files: tuple[str, ...], verbose: bool, reading: Reading, output: Output) -> int:
+    """Write documents, duplicates or not; a known id gets the new text.
 
-    FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. What was
+    FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. Whatever was
     printed, or counted in the summary, is durable.
     """
-    given = take_input(options)
-    output = Output.of(options)
     known = moved = 0
-    with output, open_index(url) as index, Documents("add", files, given, output) as documents:
+    with output, open_index(url) as index, Documents("add", files, reading, output.watch) as documents:
         for chunk in documents.chunks(index.analysis):
             entries = chunk.entries
             written = index.add_entries(entries)
@@ -38,4 +35,4 @@ def command(url: str, files: tuple[str, ...], verbose: bool, **options: Any) -> 
                     output.line({"id": name, "simhash": hex_simhash(simhash)})
                 output.flush()
     output.summary("add", documents.read, known=known, with_another_text=moved, refused=documents.refused)
-    return documents.exit_code
+    return after(documents.refused)

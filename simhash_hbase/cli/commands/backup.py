@@ -1,7 +1,6 @@
 """``simhash-hbase backup``."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
 
 import click
 
@@ -20,11 +19,10 @@ MEGABYTE = 1 << 20
 @url_argument
 @click.argument("destination", metavar="DEST")
 @output_options
-def command(url: str, destination: str, **options: Any) -> None:  # noqa: ANN401
+def command(url: str, destination: str, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
-    output = Output.of(options)
     destination = destination.removeprefix("file:")
-    with open_index(url) as index, ThreadPoolExecutor(1) as pool:
+    with output, open_index(url) as index, ThreadPoolExecutor(1) as pool:
         total = index.store.size().bytes if isinstance(index.store, Backup) else None
         with output.meter("backup", total, noun="MB") as meter:
             copy = pool.submit(index.backup, destination)
@@ -32,5 +30,4 @@ def command(url: str, destination: str, **options: Any) -> None:  # noqa: ANN401
                 done = copied_bytes(destination)
                 meter.show(done // MEGABYTE, done)
             copy.result()
-    output.record({"backup": f"file:{destination}"})
-    output.close()
+        output.record({"backup": f"file:{destination}"})

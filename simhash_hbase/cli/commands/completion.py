@@ -19,9 +19,9 @@ from simhash_hbase.cli.shell import VARIABLE
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands, options and their values.
+    """Print a shell completion script for commands, options and their values.
 
-    The first line below goes into ~/.bashrc, the file of the second into a folder of $fpath, that of the third into
+    Put the first line below into ~/.bashrc, the file of the second into a folder of $fpath, that of the third into
     ~/.config/fish/completions.
     """
     root = ctx.find_root()

@@ -2,15 +2,27 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from simhash_hbase.cli.commands.fingerprint import analysis_for
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import output_options, own_options, profile_fields, profile_options, sample_options
+from simhash_hbase.cli.options import (
+    DEFAULT_SCHEME,
+    FingerprintChoice,
+    OwnFields,
+    Sample,
+    collected,
+    fingerprint_options,
+    output_options,
+    own_options,
+    profile_fields,
+    sample_options,
+)
 from simhash_hbase.cli.screen.comparison import comparison
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.cli.screen.tables import print_wide
@@ -25,9 +37,24 @@ from simhash_hbase.opening import is_address, open_index
 from simhash_hbase.profile import Profile
 
 SHOWN_CHARACTERS = 200
-DEFAULT_SCHEME = "5x2"
 # What a slip in the name of a file looks like: one word with a suffix or a folder.
 LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Options of this command alone."""
+
+    text: bool
+    scheme: str | None
+
+
+class _Asked(NamedTuple):
+    """How A and B are to be taken."""
+
+    text: bool
+    sample: Sample
+    own: OwnFields
 
 
 class _Named(NamedTuple):
@@ -40,12 +67,13 @@ class _Named(NamedTuple):
 class _Sides:
     """Finds the documents that A and B name."""
 
-    def __init__(self, analysis: Analysis, index: Index | None, options: dict[str, Any], output: Output) -> None:
+    def __init__(self, analysis: Analysis, index: Index | None, asked: _Asked, output: Output) -> None:
         self._analysis = analysis
         self._index = index
-        self._reading = {name: options[name] for name in ("encoding", "max_document_bytes")}
-        self._own = {name: options[name] for name in ("simhash_field", "features_field")}
-        self._as_text = options["text"]
+        # The format and the text field are those of the sample to learn from.
+        self._settings = replace(asked.sample.settings, format=None, text_field="text")
+        self._own = asdict(asked.own)
+        self._as_text = asked.text
         self._output = output
 
     def find(self, word: str) -> _Named:
@@ -59,9 +87,11 @@ class _Sides:
             return _Named(Side.of_entries(word, stored), None)
         kinds = "neither a file nor a stored id" if self._index is not None else "no file"
         if any(self._own.values()):
-            raise InvalidInput(f"{word[:SHOWN_CHARACTERS]} is {kinds}: your own fingerprints and features are in files")
+            raise InvalidInput(
+                f"{word[:SHOWN_CHARACTERS]} is {kinds}: your own fingerprints and features have to be in files"
+            )
         if LIKE_A_FILE.fullmatch(word):
-            raise InvalidInput(f"{word} is {kinds}: --text compares the words as texts, whatever they look like")
+            raise InvalidInput(f"{word} is {kinds}: add --text to compare A and B as texts")
         if self._index is not None:
             self._output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self._of_text("text", word)
@@ -74,13 +104,13 @@ class _Sides:
             return _Named(self._of_record(path, _only_document(path, self._record_options(path))), None)
         # Of a page its main text, as where it is added; of anything else all that the file holds.
         kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
-        options = InputOptions(format="html" if kind == "html" else "folder", **self._reading)
+        options = replace(self._settings, format="html" if kind == "html" else "folder")
         return self._of_text(path, _only_document(path, options).text or "")
 
     def _record_options(self, path: str) -> InputOptions:
         kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
         is_text = kind in ("text", "folder", "html")
-        return InputOptions(format="jsonl" if is_text else None, **self._reading, **self._own)
+        return replace(self._settings, format="jsonl" if is_text else None, **self._own)
 
     def _of_record(self, path: str, document: Document) -> Side:
         if document.simhash is not None:
@@ -97,41 +127,38 @@ class _Sides:
     ],
 )
 @click.argument("words", nargs=-1, required=True, metavar="[URL] A B")
-@option("--text", is_flag=True, help="A and B are texts, also where they look like names of files or ids.")
+@collected(
+    "chosen",
+    Choice,
+    option("--text", is_flag=True, help="A and B are texts, even if they look like names of files or ids."),
+    option("--scheme", metavar="BxC", show_default=DEFAULT_SCHEME, help="Without URL: the blocks to show."),
+)
 @sample_options
-@option("--scheme", metavar="BxC", show_default=DEFAULT_SCHEME, help="Without URL: the blocks to show.")
-@profile_options
+@fingerprint_options
 @own_options
 @output_options
-def command(words: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+def command(
+    words: tuple[str, ...], chosen: Choice, sample: Sample, prints: FingerprintChoice, own: OwnFields, output: Output
+) -> None:
     """Show why two documents are near or not: bits, blocks, tables, features.
 
     A and B are each the name of a file (of a web page the main text counts), the id of a stored document (with URL),
     or else a text. With --simhash-field or --features-field a file holds one record with your own. --input-format and
     --text-field are for the documents of --learn-from.
     """
-    output = Output.of(options)
+    asked = _Asked(chosen.text, sample, own)
     if is_address(words[0]):
-        _check_leaves_profile(options)
+        if profile_fields(prints) or sample.learn_from or chosen.scheme:
+            raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
         a, b = _pair(words[1:])
         with open_index(words[0], readonly=True) as index:
-            _show(_Sides(index.analysis, index, options, output), (a, b), index.profile, output)
+            _show(_Sides(index.analysis, index, asked, output), (a, b), index.profile, output)
         return
     a, b = _pair(words)
-    analysis = analysis_for(options, _sample_settings(options), output)
-    profile = analysis.profile.replace(scheme=options["scheme"] or DEFAULT_SCHEME)
-    _show(_Sides(analysis, None, options, output), (a, b), profile, output)
-
-
-def _check_leaves_profile(options: dict[str, Any]) -> None:
-    if profile_fields(options) or options["learn_from"]:
-        raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
-
-
-def _sample_settings(options: dict[str, Any]) -> dict[str, Any]:
-    names = ("input_format", "encoding", "text_field", "features_field", "max_document_bytes")
-    named = {name: options[name] for name in names}
-    return {**named, "id_field": "id", "simhash_field": None, "metadata_fields": ()}
+    settings = replace(sample.settings, features_field=own.features_field)
+    analysis = analysis_for(prints, replace(sample, settings=settings), output)
+    profile = analysis.profile.replace(scheme=chosen.scheme or DEFAULT_SCHEME)
+    _show(_Sides(analysis, None, asked, output), (a, b), profile, output)
 
 
 def _show(sides: _Sides, words: Sequence[str], profile: Profile, output: Output) -> None:

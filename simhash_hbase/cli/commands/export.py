@@ -1,7 +1,5 @@
 """``simhash-hbase export``."""
 
-from typing import Any
-
 import click
 
 from simhash_hbase.cli.help import Command
@@ -14,9 +12,8 @@ from simhash_hbase.opening import open_index
 @click.command("export", cls=Command, examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])
 @url_argument
 @output_options
-def command(url: str, **options: Any) -> None:  # noqa: ANN401
-    """Print all documents as JSON lines, in an order of the store's own; no text is kept, so none is printed."""
-    output = Output.of(options)
+def command(url: str, output: Output) -> None:
+    """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
     count = 0
     with output, open_index(url, readonly=True) as index, output.walk("export") as watch:
         for stored in index.export(watch=watch):

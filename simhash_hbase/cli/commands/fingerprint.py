@@ -1,25 +1,38 @@
 """``simhash-hbase fingerprint``."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import click
 
-from simhash_hbase.cli.corpus.documents import Documents, input_settings, take_input
-from simhash_hbase.cli.corpus.sample import texts_of
+from simhash_hbase.cli.codes import DONE, after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
+    FingerprintChoice,
+    Sample,
+    collected,
+    fingerprint_options,
     input_options,
     learn_option,
     optional_files_argument,
     output_options,
     profile_fields,
-    profile_options,
 )
 from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.corpus import Documents, Reading
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.jsonforms import hex_simhash
 from simhash_hbase.opening import open_index, resolve_profile
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is fingerprinted, and how, besides the options of a profile."""
+
+    texts: tuple[str, ...]
+    profile_of: str | None
+    learn_from: tuple[str, ...]
+    explain: bool
 
 
 @click.command(
@@ -31,24 +44,32 @@ from simhash_hbase.opening import open_index, resolve_profile
     ],
 )
 @optional_files_argument
-@option("--text", "texts", multiple=True, help="A text to fingerprint. Repeatable.")
-@option("--profile-of", metavar="URL", help="Fingerprint as this index does.")
-@learn_option
-@option("--explain", is_flag=True, help="Show features, weights and bits.")
-@profile_options
+@collected(
+    "chosen",
+    Choice,
+    option("--text", "texts", multiple=True, help="A text to fingerprint. Repeatable."),
+    option("--profile-of", metavar="URL", help="Use the profile of this index."),
+    learn_option,
+    option("--explain", is_flag=True, help="Show features, weights and bits."),
+)
+@fingerprint_options
 @input_options
 @output_options
-def command(files: tuple[str, ...], texts: tuple[str, ...], explain: bool, **options: Any) -> int:  # noqa: ANN401
+def command(files: tuple[str, ...], chosen: Choice, prints: FingerprintChoice, reading: Reading, output: Output) -> int:
     """Print ids and fingerprints; no index is needed."""
-    given = take_input(options)
-    output = Output.of(options)
-    if not (files or texts):
+    if not (files or chosen.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
-    analysis = analysis_for(options, given, output)
+    if chosen.profile_of is None:
+        analysis = analysis_for(prints, Sample(chosen.learn_from, reading.settings), output)
+    else:
+        if profile_fields(prints) or chosen.learn_from:
+            raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
+        with open_index(chosen.profile_of, readonly=True) as index:
+            analysis = index.analysis
     with output:
-        for text in texts:
-            output.line(_of_text(analysis, text, explain=explain))
-        return _of_files(analysis, files, given, output, explain=explain) if files else 0
+        for text in chosen.texts:
+            output.line(_of_text(analysis, text, explain=chosen.explain))
+        return _of_files(analysis, files, reading, output, explain=chosen.explain) if files else DONE
 
 
 def _of_text(analysis: Analysis, text: str, *, explain: bool) -> dict[str, object]:
@@ -58,34 +79,23 @@ def _of_text(analysis: Analysis, text: str, *, explain: bool) -> dict[str, objec
     return _record(analysis, "text", int(analysed.entries.simhashes[0]), text if explain else None)
 
 
-def _of_files(
-    analysis: Analysis, files: tuple[str, ...], given: dict[str, Any], output: Output, *, explain: bool
-) -> int:
-    with Documents("fingerprint", files, given, output) as documents:
+def _of_files(analysis: Analysis, files: tuple[str, ...], reading: Reading, output: Output, *, explain: bool) -> int:
+    with Documents("fingerprint", files, reading, output.watch) as documents:
         for chunk in documents.chunks(analysis):
             simhashes = chunk.entries.simhashes.tolist()
             for document, simhash in zip(chunk.kept, simhashes, strict=True):
                 output.line(_record(analysis, document.id, simhash, document.text if explain else None))
             output.flush()
     output.summary("fingerprint", documents.read, refused=documents.refused)
-    return documents.exit_code
+    return after(documents.refused)
 
 
-def analysis_for(options: dict[str, Any], given: dict[str, Any], output: Output) -> Analysis:
-    """Make the analysis that the options ask for, or that an index has."""
-    fields = profile_fields(options)
-    if options.get("profile_of"):
-        if fields or options["learn_from"]:
-            raise InvalidArgument("--profile-of takes all from the index: leave out the other profile options")
-        with open_index(options["profile_of"], readonly=True) as index:
-            return index.analysis
-    if given["features_field"] is not None:
+def analysis_for(prints: FingerprintChoice, sample: Sample, output: Output) -> Analysis:
+    """Make the analysis that the options ask for."""
+    fields = profile_fields(prints)
+    if sample.settings.features_field is not None:
         fields.setdefault("analyzer", "weighted")
-    sample = options["learn_from"]
-    settings = input_settings(given)
-    learn = texts_of(sample, settings, output) if sample else None
-    profile, idf = resolve_profile(learn, **fields)
-    return Analysis(profile, idf)
+    return Analysis(*resolve_profile(sample.texts(output.watch), held=None, **fields))
 
 
 def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:

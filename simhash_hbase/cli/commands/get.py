@@ -1,9 +1,8 @@
 """``simhash-hbase get``."""
 
-from typing import Any
-
 import click
 
+from simhash_hbase.cli.codes import DONE, FAILED
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.screen.output import Output
@@ -15,16 +14,14 @@ from simhash_hbase.opening import open_index
 @url_argument
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 @output_options
-def command(url: str, ids: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
-    """Print what the index holds of documents; an id that it does not hold is told, and exit code 1."""
-    output = Output.of(options)
-    with open_index(url, readonly=True) as index:
+def command(url: str, ids: tuple[str, ...], output: Output) -> int:
+    """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
+    with output, open_index(url, readonly=True) as index:
         found = index.get_many(ids)
-    for stored in found:
-        if stored is not None:
-            output.line(stored_record(stored))
-    output.close()
+        for stored in found:
+            if stored is not None:
+                output.line(stored_record(stored))
     missing = [name for name, stored in zip(ids, found, strict=True) if stored is None]
     for name in missing:
         output.error(f"simhash-hbase: {name}: not in the index")
-    return 1 if missing else 0
+    return FAILED if missing else DONE

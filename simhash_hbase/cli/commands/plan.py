@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
 
 import click
 
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import debug_option, format_option, quiet_option
+from simhash_hbase.cli.options import output_in
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.blocks import Scheme
@@ -21,35 +20,31 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 @click.command("plan", cls=Command, examples=["simhash-hbase plan --documents 2^34 --scheme 4x1 --scheme 5x2"])
 @option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
 @option("--scheme", "schemes", metavar="BxC", multiple=True, show_default="those for distance 3",
-              help="Blocks, and how many of them are a table's. Repeatable.")  # fmt: skip
+              help="Number of blocks x blocks in each table's key. Repeatable.")  # fmt: skip
 @option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
-@format_option("table")
-@quiet_option
-@debug_option
-def command(documents: str, schemes: tuple[str, ...], compression: str, **options: Any) -> None:  # noqa: ANN401
+@output_in("table")
+def command(documents: str, schemes: tuple[str, ...], compression: str, output: Output) -> None:
     """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
 
-    A scheme is complete up to distance k. For uniform fingerprints; templated documents add real neighbours. Bytes and
-    times come from measured constants, for ids of 40 bytes with sketches, without metadata.
+    A scheme is complete up to distance k. Figures are for uniform fingerprints; templated documents add real
+    neighbours. Bytes and times come from measured constants, for ids of 40 bytes with sketches, without metadata.
     """
-    output = Output(format=options["format_"], quiet=options["quiet"])
     number = _number(documents)
     plans = [plan_scheme(Scheme.parse(text), number, compression=compression) for text in schemes or SCHEMES]
     for planned in plans:
         output.line(_readable(planned) if output.format == "table" else asdict(planned))
     output.close()
     output.note(
-        f"plan: hours are those of a load of ready fingerprints; to make them and the sketches takes "
-        f"{plans[0].fingerprint_hours:,.1f} hours of one core before. HBase: codec {compression}, one replica. README, "
-        "Operate, says what was measured."
+        f"plan: load times exclude fingerprinting, which takes about {plans[0].fingerprint_hours:,.1f} core-hours. "
+        f"HBase: codec {compression}, one replica. README, Operate, says what was measured."
     )
 
 
 def _number(text: str) -> int:
     number = _read_number(text)
     if number > MOST_DOCUMENTS:
-        raise InvalidArgument(f"documents {text}: there are 2^64 fingerprints, wanted no more documents")
+        raise InvalidArgument(f"documents {text}: at most 2^64")
     return number
 
 

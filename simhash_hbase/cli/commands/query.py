@@ -1,13 +1,14 @@
 """``simhash-hbase query``."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import click
 
-from simhash_hbase.cli.corpus.documents import Documents, take_input
+from simhash_hbase.cli.codes import DONE, after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
+    collected,
     input_options,
     match_options,
     optional_files_argument,
@@ -15,6 +16,7 @@ from simhash_hbase.cli.options import (
     url_argument,
 )
 from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.corpus import Documents, Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument
 from simhash_hbase.index.answers import Answer
 from simhash_hbase.index.index import Index
@@ -22,6 +24,19 @@ from simhash_hbase.index.jsonforms import answer_record, hex_simhash
 from simhash_hbase.inputs import parse_simhash
 from simhash_hbase.near import MatchRule
 from simhash_hbase.opening import open_index
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is looked for besides FILEs, and by which rule."""
+
+    texts: tuple[str, ...]
+    ids: tuple[str, ...]
+    simhashes: tuple[str, ...]
+    match: str | None
+    distance: int | None
+    similarity: float | None
+    limit: int | None
 
 
 @click.command(
@@ -34,57 +49,51 @@ from simhash_hbase.opening import open_index
 )
 @url_argument
 @optional_files_argument
-@option("--text", "texts", multiple=True, help="A text to look for. Repeatable.")
-@option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable.")
-@option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
-              help="A fingerprint to look for: 16 hex digits, 0x… or decimal. Repeatable.")  # fmt: skip
-@match_options
+@collected(
+    "wanted",
+    Choice,
+    option("--text", "texts", multiple=True, help="A text to look for. Repeatable."),
+    option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable."),
+    option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
+           help="A fingerprint to look for: 16 hex digits, 0x… or decimal. Repeatable."),
+    *match_options,
+)  # fmt: skip
 @input_options
 @output_options
-def command(url: str, files: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
+def command(url: str, files: tuple[str, ...], wanted: Choice, reading: Reading, output: Output) -> int:
     """Find the near-duplicates of documents, nearest first."""
-    given = take_input(options)
-    output = Output.of(options)
-    if not (files or options["texts"] or options["ids"] or options["simhashes"]):
+    if not (files or wanted.texts or wanted.ids or wanted.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
-    limit, code = options["limit"], 0
     with output, open_index(url, readonly=True) as index:
-        wanted = {name: options[name] for name in ("match", "distance", "similarity")}
-        rule = index.rule(**wanted)
-        for name, answer in _named(index, options, rule):
+        rule = index.rule(match=wanted.match, distance=wanted.distance, similarity=wanted.similarity)
+        for name, answer in _named(index, wanted, rule):
             _print(output, name, answer)
-        if files:
-            code = _query_files(index, files, given, output, rule, limit)
-    return code
+        if not files:
+            return DONE
+        found = 0
+        with Documents("query", files, reading, output.watch) as documents:
+            for chunk in documents.chunks(index.analysis):
+                answers = index.query_entries(chunk.entries, rule=rule, limit=wanted.limit)
+                for name, answer in zip(chunk.entries.ids, answers, strict=True):
+                    found += bool(answer.matches)
+                    _print(output, name, answer)
+                output.flush()
+        output.summary("query", documents.read, with_matches=found, refused=documents.refused)
+    return after(documents.refused)
 
 
-def _named(index: Index, options: dict[str, Any], rule: MatchRule) -> Iterator[tuple[str, Answer]]:
-    limit = options["limit"]
-    for text in options["texts"]:
+def _named(index: Index, wanted: Choice, rule: MatchRule) -> Iterator[tuple[str, Answer]]:
+    limit = wanted.limit
+    for text in wanted.texts:
         yield text, index.query(text, rule=rule, limit=limit)
-    for name in options["ids"]:
+    for name in wanted.ids:
         found = index.query_id(name, rule=rule, limit=limit)
         if found is None:
-            raise DocumentMissing(f"the index holds no document {name!r} that could be looked for")
+            raise DocumentMissing(f"the index has no document {name!r} to look for")
         yield name, found
-    for value in options["simhashes"]:
+    for value in wanted.simhashes:
         simhash = parse_simhash(value)
         yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit)
-
-
-def _query_files(
-    index: Index, files: tuple[str, ...], given: dict[str, Any], output: Output, rule: MatchRule, limit: int | None
-) -> int:
-    found = 0
-    with Documents("query", files, given, output) as documents:
-        for chunk in documents.chunks(index.analysis):
-            answers = index.query_entries(chunk.entries, rule=rule, limit=limit)
-            for name, answer in zip(chunk.entries.ids, answers, strict=True):
-                found += bool(answer.matches)
-                _print(output, name, answer)
-            output.flush()
-    output.summary("query", documents.read, with_matches=found, refused=documents.refused)
-    return documents.exit_code
 
 
 def _print(output: Output, name: str, answer: Answer) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 import click
 
@@ -20,13 +19,12 @@ from simhash_hbase.opening import open_index
 @url_argument
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @option("--from", "source", metavar="FILE", shell_complete=complete_file,
-              help="A file with one id a line, UTF-8; - is standard input.")  # fmt: skip
+        help="A file with one id a line, UTF-8; - is standard input.")  # fmt: skip
 @output_options
-def command(url: str, ids: tuple[str, ...], source: str | None, **options: Any) -> None:  # noqa: ANN401
+def command(url: str, ids: tuple[str, ...], source: str | None, output: Output) -> None:
     """Remove documents by id."""
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
-    output = Output.of(options)
     asked = removed = 0
     with output, open_index(url) as index:
         consumed = Progress()

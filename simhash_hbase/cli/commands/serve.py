@@ -2,13 +2,15 @@
 
 import os
 import signal
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from simhash_hbase.cli.codes import FAILED
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import debug_option, url_argument
+from simhash_hbase.cli.options import collected, debug_option, url_argument
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.opening import open_index
 from simhash_hbase.pipeline.workers import processors
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from simhash_hbase.service import Limits
 
 MEGABYTE = 1 << 20
-FAILED = 1
 # Below the time of a request, so that a store that is gone is an answer, not a time-out.
 STORE_PATIENCE = 1 / 3
 AMOUNT = click.FloatRange(0, min_open=True)
@@ -25,64 +26,88 @@ AMOUNT = click.FloatRange(0, min_open=True)
 _limit = partial(option, section="Limits", show_default=True)
 
 
+@dataclass(frozen=True)
+class Choice:
+    """How the service is reached, and what it bears."""
+
+    host: str
+    port: int
+    keys: str | None
+    no_auth: bool
+    workers: int | None
+    max_requests: int
+    max_body: float
+    max_batch: int
+    timeout: float
+    work_timeout: float
+    header_timeout: float
+    idle_timeout: float
+    stream_timeout: float
+    grace: float
+
+
 @click.command("serve", cls=Command, examples=["simhash-hbase serve file:news.index --keys keys.txt --port 8080"])
 @url_argument
-@option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@option("--port", type=click.IntRange(0, 65535), metavar="N", default=8080, show_default=True,
-              help="Port to listen at; 0 is a free one, and the log tells which.")  # fmt: skip
-@option("--keys", type=click.Path(dir_okay=False), help="File of keys; read again when it changes.")
-@option("--no-auth", is_flag=True, help="Ask for no key; on loopback addresses only.")
-@option("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
-              help="Processes that fingerprint the documents of streams.")  # fmt: skip
-@_limit("--max-requests", type=click.IntRange(1), metavar="N", default=64, help="Most requests at a time.")
-@_limit("--max-body", type=AMOUNT, metavar="MB", default=4, help="Longest JSON body, and longest line of a stream.")
-@_limit("--max-batch", type=click.IntRange(1), metavar="N", default=2000, help="Most documents a commit.")
-@_limit("--timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a request that is no stream.")
-@_limit("--work-timeout", type=AMOUNT, metavar="SECONDS", default=10,
-        help="Processor time for one large text or comparison.")  # fmt: skip
-@_limit("--header-timeout", type=AMOUNT, metavar="SECONDS", default=10, help="For the header of a request.")
-@_limit("--idle-timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a stream to send its next line.")
-@_limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=3600, help="For a stream in all.")
-@_limit("--grace", type=click.FloatRange(0), metavar="SECONDS", default=25,
-        help="For requests to finish when the service is stopped.")  # fmt: skip
+@collected(
+    "asked",
+    Choice,
+    option("--host", default="127.0.0.1", show_default=True, help="Address to listen at."),
+    option("--port", type=click.IntRange(0, 65535), metavar="N", default=8080, show_default=True,
+           help="Port to listen at; 0 picks a free one, which the log shows."),
+    option("--keys", type=click.Path(dir_okay=False), help="File of keys; read again when it changes."),
+    option("--no-auth", is_flag=True, help="Require no key; on loopback addresses only."),
+    option("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
+           help="Processes that fingerprint the documents of streams."),
+    _limit("--max-requests", type=click.IntRange(1), metavar="N", default=64, help="Most requests at a time."),
+    _limit("--max-body", type=AMOUNT, metavar="MB", default=4, help="Longest JSON body, and longest line of a stream."),
+    _limit("--max-batch", type=click.IntRange(1), metavar="N", default=2000, help="Most documents a commit."),
+    _limit("--timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a request that is no stream."),
+    _limit("--work-timeout", type=AMOUNT, metavar="SECONDS", default=10,
+           help="Processor time for one large text or comparison."),
+    _limit("--header-timeout", type=AMOUNT, metavar="SECONDS", default=10, help="For the header of a request."),
+    _limit("--idle-timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a stream to send its next line."),
+    _limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=3600, help="For a stream in all."),
+    _limit("--grace", type=click.FloatRange(0), metavar="SECONDS", default=25,
+           help="For requests to finish when the service is stopped."),
+)  # fmt: skip
 @debug_option
-def command(url: str, **options: Any) -> None:  # noqa: ANN401
+def command(url: str, asked: Choice) -> None:
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
     Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests. Exit code 1 means that calls to an
     unresponsive store were abandoned. The description of all routes is at /openapi.json.
     """
-    if (options["keys"] is None) != options["no_auth"]:
-        raise InvalidArgument("say who may use the service: --keys FILE, or --no-auth for everybody on this machine")
+    if (asked.keys is None) != asked.no_auth:
+        raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
     # Not at the top: a settings file makes all commands be imported, for their options.
     from simhash_hbase.service import Keyring, create_app, listen, serve, set_up_logs
 
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # The server knows SIGTERM only; a terminal that is closed ends the service in the same way.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
-    keys = Keyring(options["keys"]) if options["keys"] is not None else None
+    keys = Keyring(asked.keys) if asked.keys is not None else None
     set_up_logs()
     with (
-        listen(options["host"], options["port"], has_keys=keys is not None) as listener,
-        open_index(url, patience_s=options["timeout"] * STORE_PATIENCE) as index,
+        listen(asked.host, asked.port, has_keys=keys is not None) as listener,
+        open_index(url, patience_s=asked.timeout * STORE_PATIENCE) as index,
     ):
-        workers = options["workers"] or processors()
-        app = create_app(index, keys=keys, limits=_limits(options), workers=workers)
-        if not serve(app, listener, grace_s=options["grace"]):
+        workers = asked.workers or processors()
+        app = create_app(index, keys=keys, limits=_limits(asked), workers=workers)
+        if not serve(app, listener, grace_s=asked.grace):
             # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
             os._exit(FAILED)
 
 
-def _limits(options: dict[str, Any]) -> "Limits":
+def _limits(asked: Choice) -> "Limits":
     from simhash_hbase.service import Limits
 
     return Limits(
-        requests=options["max_requests"],
-        body_bytes=round(options["max_body"] * MEGABYTE),
-        batch=options["max_batch"],
-        request_s=options["timeout"],
-        work_s=options["work_timeout"],
-        idle_s=options["idle_timeout"],
-        stream_s=options["stream_timeout"],
-        header_s=options["header_timeout"],
+        requests=asked.max_requests,
+        body_bytes=round(asked.max_body * MEGABYTE),
+        batch=asked.max_batch,
+        request_s=asked.timeout,
+        work_s=asked.work_timeout,
+        idle_s=asked.idle_timeout,
+        stream_s=asked.stream_timeout,
+        header_s=asked.header_timeout,
     )

@@ -1,7 +1,6 @@
 """``simhash-hbase vacuum``."""
 
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -14,10 +13,8 @@ from simhash_hbase.opening import open_index
 @click.command("vacuum", cls=Command, examples=["simhash-hbase vacuum file:news.index"])
 @url_argument
 @output_options
-def command(url: str, **options: Any) -> None:  # noqa: ANN401
-    """Delete what no answer needs: expired documents, old removals, rows without a document."""
-    output = Output.of(options)
-    with open_index(url) as index, output.walk("vacuum") as watch:
+def command(url: str, output: Output) -> None:
+    """Delete data that no answer needs: expired documents, old removals, rows without a document."""
+    with output, open_index(url) as index, output.walk("vacuum") as watch:
         swept = index.vacuum(watch=watch)
-    output.record(asdict(swept))
-    output.close()
+        output.record(asdict(swept))

@@ -1,10 +1,10 @@
 """``simhash-hbase verify``."""
 
 from dataclasses import asdict
-from typing import Any
 
 import click
 
+from simhash_hbase.cli.codes import DONE, FAILED
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.screen.output import Output
@@ -13,19 +13,17 @@ from simhash_hbase.opening import open_index
 
 @click.command("verify", cls=Command, examples=["simhash-hbase verify file:news.index --repair"])
 @url_argument
-@option("--repair", is_flag=True, help="Complete or remove what does not agree.")
+@option("--repair", is_flag=True, help="Complete or remove rows that do not agree.")
 @output_options
-def command(url: str, repair: bool, **options: Any) -> int:  # noqa: ANN401
+def command(url: str, repair: bool, output: Output) -> int:
     """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
-    output = Output.of(options)
-    with open_index(url, readonly=not repair) as index, output.walk("verify") as watch:
+    with output, open_index(url, readonly=not repair) as index, output.walk("verify") as watch:
         result = index.verify(repair=repair, watch=watch)
-    output.record(asdict(result))
-    output.close()
+        output.record(asdict(result))
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
     if result.not_repaired:
         output.note(
-            f"verify: {result.not_repaired:,} could not be repaired: deletes or writes with a time later than the "
-            "server's hide them; repeat it after that time, or after a major compaction"
+            f"verify: {result.not_repaired:,} could not be repaired: deletes or writes with a later time than the "
+            "server's hide them; repeat the repair after that time, or after a major compaction"
         )
-    return 1 if result.wrong else 0
+    return FAILED if result.wrong else DONE

@@ -1,7 +1,7 @@
 """Two documents side by side for people: their bits, the tables that join them, and what pulls them apart."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypedDict, cast
 
 from rich.console import RenderableType
 from rich.table import Table as Grid
@@ -20,11 +20,27 @@ FEATURES = 8
 TABLES = 10
 
 
-def comparison(a: Side, b: Side, record: Mapping[str, Any], profile: Profile, width: int) -> Iterator[RenderableType]:
+class _Compared(TypedDict, total=False):
+    distance: int
+    similarity: float | None
+    tables: list[int]
+    found: bool
+    cosine: float
+    word_cosine: float
+    features: dict[str, int]
+    only_a: list[list[object]]
+    only_b: list[list[object]]
+    pulls: list[tuple[str, float, float, float]]
+
+
+def comparison(
+    a: Side, b: Side, compared: Mapping[str, object], profile: Profile, width: int
+) -> Iterator[RenderableType]:
     """Draw what `simhash_hbase.compare.explain.compare` found.
 
-    Nothing is told by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
+    Nothing is shown by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
     """
+    record = cast("_Compared", compared)
     yield _heads(a, b)
     yield Text(_measures(record), style="bold")
     yield Text("")
@@ -48,7 +64,7 @@ def _heads(a: Side, b: Side) -> Grid:
     return grid
 
 
-def _measures(record: Mapping[str, Any]) -> str:
+def _measures(record: _Compared) -> str:
     similarity = "unknown" if record["similarity"] is None else f"{record['similarity']:.2f}"
     words = [f"distance {record['distance']} of {SIMHASH_BITS} bits", f"similarity {similarity}"]
     if "cosine" in record:
@@ -109,14 +125,14 @@ def _named(table: Table) -> str:
     return f"{table.flag} (blocks {'+'.join(str(block + 1) for block in table.blocks)})"
 
 
-def _verdict(record: Mapping[str, Any], rule: MatchRule) -> Text:
+def _verdict(record: _Compared, rule: MatchRule) -> Text:
     """Say whether a query for one finds the other, and why."""
     if record["found"]:
         return Text("A query for one finds the other.", style=AGREES)
     return Text(f"A query for one does not find the other: {', '.join(_reasons(record, rule))}.", style=DIFFERS)
 
 
-def _reasons(record: Mapping[str, Any], rule: MatchRule) -> Iterator[str]:
+def _reasons(record: _Compared, rule: MatchRule) -> Iterator[str]:
     distance, similarity = record["distance"], record["similarity"]
     if not record["tables"]:
         yield "no table joins them"
@@ -124,24 +140,24 @@ def _reasons(record: Mapping[str, Any], rule: MatchRule) -> Iterator[str]:
     most = rule.radius if by_sketch else rule.distance
     if distance > most:
         yield f"more than {most} bits differ"
-    if by_sketch and similarity < rule.similarity:
+    if by_sketch and similarity is not None and similarity < rule.similarity:
         yield f"the similarity is below {rule.similarity}"
 
 
-def _features(record: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _features(record: _Compared) -> Iterator[RenderableType]:
     counts = record["features"]
     yield Text(
         f"Features: {counts['shared']:,} in both, {counts['only_a']:,} only in a, {counts['only_b']:,} only in b."
     )
-    for name in ("only_a", "only_b"):
-        if record[name]:
-            yield Text(f"Heaviest {name.replace('_', ' in ')}: {shown(record[name][:FEATURES])}")
+    for name, heaviest in (("a", record["only_a"]), ("b", record["only_b"])):
+        if heaviest:
+            yield Text(f"Heaviest only in {name}: {shown(heaviest[:FEATURES])}")
     if record["pulls"]:
         yield Text("")
         yield _pulls(record["pulls"][:FEATURES])
 
 
-def _pulls(pulls: Sequence[Sequence[Any]]) -> Grid:
+def _pulls(pulls: Sequence[tuple[str, float, float, float]]) -> Grid:
     table = Grid(title="What pulls them apart", title_justify="left", title_style="bold")
     table.add_column("feature", overflow="fold")
     for name in ("weight in a", "in b", "share of the gap"):

@@ -1,4 +1,4 @@
-"""Signals that end a command: it cleans up behind itself, and what has to be done whole is."""
+"""Signals that end a command: it cleans up after itself and finishes what must not be torn."""
 
 import signal
 import threading
@@ -45,7 +45,7 @@ def _stop(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """Put a signal that would end the block off until it is done; a second Ctrl-C ends it at once."""
+    """Delay a signal until the block is done; a second Ctrl-C ends it at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

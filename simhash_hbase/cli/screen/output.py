@@ -2,20 +2,22 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 import msgspec
 from rich.console import Console
 
 from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import whole
-from simhash_hbase.cli.screen.plurals import counted
-from simhash_hbase.cli.screen.progress import Lines, Meter, Pace, Silent, live_bar
+from simhash_hbase.cli.screen.progress import Bar, Lines, Pace, live_bar
 from simhash_hbase.cli.screen.tables import print_wide, record_table, rows_table, summary_table
+from simhash_hbase.corpus.notes import counted
+from simhash_hbase.corpus.options import Watch
 from simhash_hbase.index.jsonforms import plain
+from simhash_hbase.pipeline.meter import Meter, silent
 
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000
@@ -35,18 +37,13 @@ class Output:
     quiet: bool = False
     """Nothing but results and errors."""
 
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Self:
-        """Take what `output_options` added to a command."""
-        return cls(format=options["format_"], quiet=options["quiet"])
-
     def __post_init__(self) -> None:
         self._encoder = msgspec.json.Encoder()
         self._stream: BinaryIO = sys.stdout.buffer
         self._buffer = bytearray()
         self._rows: list[Mapping[str, object]] = []
         self._console = Console(stderr=True)
-        self._meter: Meter = Silent()
+        self._bar: Bar | None = None
         self._start = monotonic()
 
     def line(self, record: Mapping[str, object]) -> None:
@@ -71,11 +68,11 @@ class Output:
     def flush(self) -> None:
         """Hand what was printed to the reader."""
         if self._buffer:
-            # Nobody can tell how much of a write was done before it was interrupted: lines would be torn or come twice.
+            # It is unknown how much of an interrupted write was done: lines would be torn or come twice.
             with whole(), self._room():
                 left, self._buffer = memoryview(self._buffer), bytearray()
                 while left:
-                    # With PYTHONUNBUFFERED there is nothing behind it that would write what an interrupt left.
+                    # With PYTHONUNBUFFERED no buffer below writes what an interrupt left.
                     left = left[self._stream.write(left) :]
                 self._stream.flush()
 
@@ -87,10 +84,7 @@ class Output:
     @contextmanager
     def _room(self) -> Iterator[None]:
         """Keep a bar out of the way of lines on the same terminal."""
-        if not sys.stdout.isatty():
-            yield
-            return
-        with self._meter.hidden():
+        with self._bar.hidden() if self._bar and sys.stdout.isatty() else nullcontext():
             yield
 
     def __enter__(self) -> Self:
@@ -106,20 +100,21 @@ class Output:
         self.flush()
 
     def note(self, text: str) -> None:
-        """Tell people something; standard error."""
+        """Print a message for people; standard error."""
         if not self.quiet:
             self.error(text)
 
-    def warn(self, text: str) -> None:
-        """Tell people something that is not as it should be; standard error."""
-        self.note(text)
+    @property
+    def watch(self) -> Watch:
+        """What the library needs to report on its work."""
+        return Watch(self.note, self.meter)
 
     def error(self, text: str) -> None:
-        """Tell people why the exit code is not 0; standard error, also when quiet."""
+        """Print why the exit code is not 0; standard error, also when quiet."""
         self._console.print(secretless(harmless(text)), markup=False, highlight=False, soft_wrap=True)
 
     def summary(self, command: str, documents: int, **counts: int) -> None:
-        """Tell how many, how long and how fast: a table on a terminal, else a line."""
+        """Report how many, how long and how fast: a table on a terminal, else a line."""
         seconds = max(monotonic() - self._start, 1e-9)
         if self._is_terminal() and not self.quiet:
             self._console.print(summary_table(command, documents, counts, seconds))
@@ -135,20 +130,21 @@ class Output:
     ) -> Iterator[Meter]:
         """Show how far something is, on standard error."""
         if self.quiet:
-            yield Silent()
+            with silent(name) as meter:
+                yield meter
         elif self._is_terminal():
             with live_bar(name, total, Pace(total, noun, count=count), self._console) as bar:
-                self._meter = bar
+                self._bar = bar
                 try:
                     yield bar
                 finally:
-                    self._meter = Silent()
+                    self._bar = None
         else:
             yield Lines(name, Pace(total, noun, count=count), self.note)
 
     @contextmanager
     def walk(self, name: str) -> Iterator[Callable[[int, float], None]]:
-        """Show how far a walk through an index is; yields what is to be told so."""
+        """Show how far a walk through an index is; yields what takes that."""
         with self.meter(name, 1.0, noun="cells") as meter:
             yield meter.show
 

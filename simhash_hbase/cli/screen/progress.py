@@ -2,15 +2,14 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import timedelta
 from time import monotonic
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from simhash_hbase.cli.screen.plurals import counted
+from simhash_hbase.corpus.notes import counted
 
 WINDOW_S = 30.0
 SHOWN_EVERY_S = 0.1
@@ -21,29 +20,12 @@ LINE_EVERY_S = 60.0
 Say = Callable[[str], None]
 
 
-class Meter(Protocol):
-    """Shows how far something is."""
-
-    def show(self, count: int, done: float | None = None) -> None:
-        """Show that so many things are done with, and how much of the total that is."""
-
-    def hidden(self) -> AbstractContextManager[None]:
-        """Make room for other lines on the same terminal."""
-
-
-class Silent:
-    """Shows nothing."""
-
-    def show(self, count: int, done: float | None = None) -> None:
-        """Do nothing."""
-
-    def hidden(self) -> AbstractContextManager[None]:
-        """Do nothing."""
-        return nullcontext()
-
-
 class Pace:
-    """How fast things go, by the last half minute."""
+    """How fast things go, by the last half minute.
+
+    rich has one unit a task, and no rate when updates are half a minute apart; here the share is of bytes, the rate of
+    documents, and a batch may take minutes.
+    """
 
     def __init__(
         self, total: float | None, noun: str, *, count: int = 0, clock: Callable[[], float] = monotonic
@@ -70,7 +52,7 @@ class Pace:
         return (count - before) / (now - start) if now > start else 0.0
 
     def left_s(self) -> float | None:
-        """Seconds to the end; None when nobody can tell."""
+        """Seconds to the end; None when that is unknown."""
         (start, before, _), (now, done, _) = self._seen[0], self._seen[-1]
         if not self._total or done <= before or now - start < SURE_AFTER_S:
             return None
@@ -90,7 +72,7 @@ class Pace:
 
 
 class Lines:
-    """Says once a minute how far it is."""
+    """Prints a line once a minute."""
 
     def __init__(self, name: str, pace: Pace, say: Say, clock: Callable[[], float] = monotonic) -> None:
         self._name = name
@@ -100,15 +82,11 @@ class Lines:
         self._next = clock() + LINE_EVERY_S
 
     def show(self, count: int, done: float | None = None) -> None:
-        """Say it when it is time to."""
+        """Print the line when it is time to."""
         self._pace.add(count, done)
         if self._clock() >= self._next:
             self._say(f"{self._name}: {self._pace.said()}")
             self._next = self._clock() + LINE_EVERY_S
-
-    def hidden(self) -> AbstractContextManager[None]:
-        """Do nothing: lines stay."""
-        return nullcontext()
 
 
 class Bar:
@@ -126,7 +104,7 @@ class Bar:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Take it away for a while."""
+        """Remove the bar while something else is printed."""
         self._bar.stop()
         yield
         self._bar.start()

@@ -1,5 +1,7 @@
 """Errors as one sentence for people: what went wrong, and where."""
 
+import click
+
 
 def sentence_of(error: BaseException) -> str:
     """Write an error as one sentence.
@@ -18,3 +20,11 @@ def sentence_of(error: BaseException) -> str:
     reason = error.strerror[:1].lower() + error.strerror[1:]
     places = [place for place in (error.filename, error.filename2) if place is not None]
     return ": ".join([" and ".join(map(str, places)), reason]) if places else reason
+
+
+def usage_sentence(error: click.ClickException) -> str:
+    """Write what click says of wrong usage in the style of all other errors, with where to read on."""
+    text = " ".join(error.format_message().split()).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    more = f"; see {context.command_path} --help" if context is not None else ""
+    return f"{text[:1].lower()}{text[1:]}{more}"

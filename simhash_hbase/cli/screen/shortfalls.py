@@ -1,4 +1,4 @@
-"""What of a new index could not be made as asked, or should be made otherwise."""
+"""Warnings about a new index that could not be made as asked."""
 
 import warnings
 from collections.abc import Iterator
@@ -11,17 +11,20 @@ from simhash_hbase.stores.base import Store
 
 
 def warn_of_shortfalls(store: Store, output: Output) -> None:
-    """Say what of a new table is not as asked, and how it can be had."""
+    """Report what a gateway could not set, and how an operator can."""
     if isinstance(store, Shortfalls) and store.shortfalls:
-        lines = ["warning: the table is not all that it should be; schema/ has it for an operator:", *store.shortfalls]
-        output.warn("\n  ".join(lines))
+        lines = [
+            "warning: the gateway could not set everything; ask an operator to run schema/ for:",
+            *store.shortfalls,
+        ]
+        output.note("\n  ".join(lines))
 
 
 @contextmanager
 def warnings_as_lines(output: Output) -> Iterator[None]:
-    """Print what the library warns of as lines, not as Python does."""
+    """Print the library's warnings as lines, not as Python does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WeakHashWarning)
         yield
     for warning in caught:
-        output.warn(f"warning: {warning.message}")
+        output.note(f"warning: {warning.message}")

@@ -1,38 +1,42 @@
-"""The files that a command writes: none of them may be where it reads, and no two the same."""
+"""The files that a run writes: each can be made, none is where documents are read, and no two are the same."""
 
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs import source_files, source_folders
+from simhash_hbase.inputs import Sources
 
 _Identity = tuple[int, int] | str
 
 
-def check_destinations(sources: Sequence[str], written: Mapping[str, str | None]) -> None:
-    """Refuse to write over the input; called before any file is opened for writing."""
-    read = set(_inputs(sources)) if any(written.values()) else set()
-    folders = source_folders(sources) if any(written.values()) else []
+def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
+    """Refuse to write over the input, or where nothing can be; called before any file is opened for writing."""
+    places = {option: path for option, path in written.items() if path is not None}
+    read = set(_inputs(sources)) if places else set()
     taken: dict[_Identity, str] = {}
-    for option, path in written.items():
-        if path is None or (identity := _identity(path)) is None:
+    for option, path in places.items():
+        if (identity := _identity(path)) is None:
             continue
         if identity in read:
             raise InvalidArgument(f"{option} {path} is a file of the input: name another one")
-        for folder in folders:
+        for folder in sources.folders:
             if _is_read_with(folder, path):
                 raise InvalidArgument(f"{option} {path} is in {folder}, which is read: name a place outside of it")
         if identity in taken:
-            raise InvalidArgument(f"{option} {path} is the file of {taken[identity]}, too: name another one")
+            raise InvalidArgument(f"{taken[identity]} and {option} both name {path}")
         taken[identity] = option
+    for option, path in places.items():
+        # At the beginning, not after hours. What is no option is beside a file that was named, or makes its folders.
+        if option.startswith("--") and not (parent := Path(path).parent).is_dir():
+            raise InvalidArgument(f"{option} {path}: there is no folder {parent}: make it first")
 
 
-def _inputs(sources: Sequence[str]) -> Iterator[_Identity]:
-    for path, _, _ in source_files(sources):
-        if (identity := _identity(path)) is not None:
+def _inputs(sources: Sources) -> Iterator[_Identity]:
+    for source in sources.files():
+        if source.path is not None and (identity := _identity(source.path)) is not None:
             yield identity
     if "-" in sources:
         yield from _standard_input()

@@ -6,7 +6,7 @@ from typing import IO
 import msgspec
 import numpy as np
 
-from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.corpus.options import Watch
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.inputs import Document, Place
@@ -31,7 +31,7 @@ class _Row(msgspec.Struct, array_like=True):
 
 
 class _Spool:
-    """Records one behind the other in a temporary file, read again by number; 8 bytes of memory each."""
+    """Records in a temporary file, read again by number; 8 bytes of memory each."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -55,7 +55,7 @@ class _Spool:
 
 
 def decide_longest(
-    parts: Iterable[tuple[Entries, list[Document]]], decide: Callable[[Entries], list[Decision]], output: Output
+    parts: Iterable[tuple[Entries, list[Document]]], decide: Callable[[Entries], list[Decision]], watch: Watch
 ) -> Iterator[tuple[bytes | None, Place, Decision]]:
     """Decide documents by length downwards, ties by input order.
 
@@ -72,7 +72,7 @@ def decide_longest(
         order = np.argsort(-np.concatenate([np.empty(0, np.int32), *lengths]), kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        with output.meter("dedup: decide", len(order)) as meter:
+        with watch.meter("dedup: decide", len(order)) as meter:
             for start in range(0, len(order), BATCH):
                 some = [decoder.decode(rows.read(number)) for number in order[start : start + BATCH].tolist()]
                 for decision in decide(_entries(some)):

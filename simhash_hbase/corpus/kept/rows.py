@@ -2,23 +2,23 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from struct import Struct
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Place
+from simhash_hbase.placed import replacing
 
 _ENTRY = Struct("<IQ")
 _ENTRIES = np.dtype([("file", "<u4"), ("row", "<u8")])
 
 
 class KeptRows:
-    """Notes which rows are kept; writes them at the end, since a Parquet file cannot be gone on with."""
+    """Notes which rows are kept; writes them at the end, since a Parquet file cannot be continued."""
 
     def __init__(self, path: str, files: Mapping[str, str], notes: BinaryIO) -> None:
         if path.lower().endswith((".gz", ".zst")):
@@ -38,7 +38,7 @@ class KeptRows:
         os.fsync(self._notes.fileno())
         return self._notes.tell()
 
-    def finish(self, output: Output) -> None:
+    def finish(self, watch: Watch) -> None:
         """Read the input again, and write the rows."""
         if not self._files:
             return
@@ -47,13 +47,11 @@ class KeptRows:
         self.commit()
         self._notes.seek(0)
         entries = np.frombuffer(self._notes.read(), _ENTRIES)
-        partial = Path(f"{self._path}.partial")
-        try:
-            with output.meter("dedup: write the kept rows", len(entries), noun="rows") as meter:
-                copy_rows(self._parts(entries), str(partial), lambda done: meter.show(done, done))
-            partial.replace(self._path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with (
+            replacing(self._path) as file,
+            watch.meter("dedup: write the kept rows", len(entries), noun="rows") as meter,
+        ):
+            copy_rows(self._parts(entries), file.name, lambda done: meter.show(done, done))
 
     def _parts(self, entries: NDArray[np.void]) -> Iterator[tuple[str, NDArray[np.int64]]]:
         for number, path in enumerate(self._files.values()):
@@ -62,7 +60,7 @@ class KeptRows:
 
 
 def rows_path(path: str) -> str:
-    """Name the file of row numbers beside an output that a restart may go on with."""
+    """Name the file of row numbers beside an output, from which a restart continues."""
     return f"{path}.rows"
 
 

@@ -2,34 +2,22 @@
 
 import gzip
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
-from simhash_hbase.cli.corpus.kept.folder import KeptFolder, check_id
-from simhash_hbase.cli.corpus.kept.packing import packer
-from simhash_hbase.cli.corpus.kept.place import opened
-from simhash_hbase.cli.corpus.kept.rows import KeptRows, rows_path, same_columns
-from simhash_hbase.cli.screen.output import Output
+from simhash_hbase.corpus.kept.files import KeptFile, opened, packer
+from simhash_hbase.corpus.kept.folder import KeptFolder, check_id
+from simhash_hbase.corpus.kept.rows import KeptRows, rows_path, same_columns
+from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import LINES as LINE_FORMATS
-from simhash_hbase.inputs import Beginning, InputOptions, Place, headers
-from simhash_hbase.placed import to_disk
+from simhash_hbase.inputs import Beginning, InputOptions, Place, Sources, headers
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
 _KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
 _GZIP = b"\x1f\x8b"
-
-
-class Kept(Protocol):
-    """Takes the kept documents in input order."""
-
-    def write(self, raw: bytes, name: str, place: Place) -> None:
-        """Take one: the input's own bytes where they are wanted, its id, and where it is in the input."""
-
-    def commit(self) -> int:
-        """Bring what was taken to the disk; return how much it is in all."""
 
 
 @dataclass(frozen=True)
@@ -88,35 +76,18 @@ class NotKept:
         return 0
 
 
-class KeptFile:
-    """Writes records as they came, one behind the other."""
+Kept = NotKept | KeptFile | KeptFolder | KeptRows
+"""Takes the kept documents in input order: the input's own bytes where they are wanted, the id, and the place.
 
-    def __init__(
-        self, stream: BinaryIO, start: bytes, entry: Callable[[bytes], bytes], batch: Callable[[bytes], bytes]
-    ) -> None:
-        self._stream = stream
-        self._entry = entry
-        self._batch = batch
-        self._waiting = bytearray(start)
-
-    def write(self, raw: bytes, name: str, place: Place) -> None:
-        """Take one record."""
-        self._waiting += self._entry(raw)
-
-    def commit(self) -> int:
-        """Bring what was taken to the disk; return the file's length."""
-        if self._waiting:
-            self._stream.write(self._batch(bytes(self._waiting)))
-            self._waiting.clear()
-        to_disk(self._stream, self._stream.name)
-        return self._stream.tell()
+`commit` brings them to the disk, and returns how much it is in all.
+"""
 
 
-def kept_form(files: Sequence[str], settings: InputOptions, output: Output) -> KeptForm:
-    """Find out in which form the kept documents of an input can be written, and say what of it is lost."""
+def kept_form(sources: Sources, settings: InputOptions) -> KeptForm:
+    """Find the form that the kept documents of an input can be written in."""
     first: Beginning | None = None
     rows: dict[str, str] = {}
-    for here in headers(files, settings):
+    for here in headers(sources, settings):
         first = first or here
         _check_alike(first, here)
         kind = _KINDS.get(here.format, LINES)
@@ -124,10 +95,7 @@ def kept_form(files: Sequence[str], settings: InputOptions, output: Output) -> K
             check_id(here.id)
         elif kind == ROWS and here.path is not None:
             rows[here.name] = here.path
-    found = _form_of(first, same_columns(rows)) if first else KeptForm()
-    if found.loss is not None:
-        output.note(found.loss)
-    return found
+    return _form_of(first, same_columns(rows)) if first else KeptForm()
 
 
 def _check_alike(first: Beginning, other: Beginning) -> None:
@@ -150,7 +118,7 @@ def _check_alike(first: Beginning, other: Beginning) -> None:
 
 
 @contextmanager
-def open_kept(path: str | None, form: KeptForm, output: Output, *, keep: int | None, resume: bool) -> Iterator[Kept]:
+def open_kept(path: str | None, form: KeptForm, watch: Watch, *, keep: int | None, resume: bool) -> Iterator[Kept]:
     """Open the place for kept documents."""
     if path is None:
         yield NotKept()
@@ -160,7 +128,7 @@ def open_kept(path: str | None, form: KeptForm, output: Output, *, keep: int | N
         with opened(rows_path(path) if keep is not None else None, keep or 0) as file:
             kept = KeptRows(path, form.files, file)
             yield kept
-            kept.finish(output)
+            kept.finish(watch)
     else:
         with opened(path, keep or 0) as file:
             yield from _in_file(file, path, form, keep or 0)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path, PurePath
 
-from simhash_hbase.cli.corpus.kept.packing import packer
+from simhash_hbase.corpus.kept.files import packer
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Place
 
@@ -19,7 +19,7 @@ class KeptFolder:
             raise InvalidArgument(f"--output {path} is a file, and the input's documents are files: name a folder")
         self._folder.mkdir(exist_ok=True)
         if not resume and next(self._folder.iterdir(), None) is not None:
-            raise InvalidArgument(f"--output {path} is there already and not empty: name another folder")
+            raise InvalidArgument(f"--output {path} exists already and is not empty: name another folder")
 
     def write(self, raw: bytes, name: str, place: Place) -> None:
         """Write one document."""

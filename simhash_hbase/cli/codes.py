@@ -1,0 +1,13 @@
+"""Exit codes."""
+
+DONE = 0
+FAILED = 1
+WRONG_USAGE = 2
+SOME_REFUSED = 3
+SIGNAL_CODES = 128
+"""A process that a signal ended has this more than its number as its exit code; ours has it, too."""
+
+
+def after(refused: int) -> int:
+    """Return the code of a command that finished, with so many records refused."""
+    return SOME_REFUSED if refused else DONE

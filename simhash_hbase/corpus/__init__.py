@@ -1,0 +1,7 @@
+"""A whole corpus against an index: read, decided in one go, resumed after an interruption, written out."""
+
+from simhash_hbase.corpus.documents import Documents
+from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
+from simhash_hbase.corpus.run import Deduplication, deduplicate
+
+__all__ = ["DedupOptions", "Deduplication", "Documents", "Lines", "Reading", "Summary", "Watch", "deduplicate"]

@@ -1,0 +1,1 @@
+"""The originals of a corpus, in the form that the input has."""

@@ -1,0 +1,55 @@
+"""Sentences about an input that was read."""
+
+import sys
+from collections import Counter
+
+from simhash_hbase.features.probe import extractor_versions
+from simhash_hbase.inputs import Place
+from simhash_hbase.profile import Profile
+
+SHOWN_KINDS = 8
+_PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows"})
+_IMPORTED_FOR_PAGES = "simhash_hbase.inputs.page.maintext"
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count.
+
+    Examples
+    --------
+    >>> counted(1, "duplicates"), counted(1_200, "duplicates"), counted(1, "refused")
+    ('1 duplicate', '1,200 duplicates', '1 refused')
+    """
+    return f"{count:,} {noun.removesuffix('s') if count == 1 and noun in _PLURALS else noun}"
+
+
+def where(place: Place) -> str:
+    """Name the place of a record; standard input by its name, not by the dash that asks for it."""
+    return str(place._replace(file="standard input") if place.file == "-" else place)
+
+
+def skipped_records(skipped: Counter[str]) -> str | None:
+    """Name what a crawl holds besides pages, the commonest kinds each."""
+    if not skipped:
+        return None
+    kinds = [f"{count:,} × {kind}" for kind, count in skipped.most_common(SHOWN_KINDS)]
+    if len(skipped) > SHOWN_KINDS:
+        kinds.append(f"and {len(skipped) - SHOWN_KINDS:,} other kinds")
+    were = "is no page and was" if skipped.total() == 1 else "are no pages and were"
+    return f"{counted(skipped.total(), 'records')} {were} passed over: {', '.join(kinds)}"
+
+
+def other_extractor(profile: Profile) -> str | None:
+    """Warn when pages were read by other versions than those that were installed where the index was made."""
+    if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
+        return None
+    here = extractor_versions()
+    differing = [name for name in sorted(profile.extractor) if profile.extractor[name] != here.get(name)]
+    if not differing:
+        return None
+    before = ", ".join(f"{name} {profile.extractor[name]}" for name in differing)
+    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
+    return (
+        f"warning: main texts of pages were taken by {now}, the index was made with {before}: "
+        "the same page may have another text"
+    )

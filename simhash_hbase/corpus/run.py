@@ -1,0 +1,287 @@
+"""A corpus on its way through an index: read, decided, and what was decided written where it was asked for."""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from simhash_hbase.corpus.clusters import write_clusters
+from simhash_hbase.corpus.decisions import (
+    Checkpoint,
+    Decisions,
+    FileDecisions,
+    HandedDecisions,
+    checkpoint_path,
+    new_checkpoint,
+)
+from simhash_hbase.corpus.destinations import check_destinations
+from simhash_hbase.corpus.documents import Documents
+from simhash_hbase.corpus.kept.opening import NOTHING, Kept, kept_form, looks_into, open_kept
+from simhash_hbase.corpus.kept.rows import rows_path
+from simhash_hbase.corpus.longest import decide_longest
+from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
+from simhash_hbase.corpus.sample import texts_of
+from simhash_hbase.corpus.stdin import spooled
+from simhash_hbase.entries import Entries
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.decide.dedup import Deduplicator
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.jsonforms import decision_record
+from simhash_hbase.inputs import Document, Place, Reject, Sources, repeated_id
+from simhash_hbase.pipeline.chunks import Chunk
+from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.stores.embedded import EmbeddedStore
+
+
+def deduplicate(
+    index: Index,
+    sources: Sequence[str],
+    options: DedupOptions | None = None,
+    *,
+    reading: Reading | None = None,
+    lines: Lines | None = None,
+    watch: Watch | None = None,
+) -> Summary:
+    r"""Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
+
+    Parameters
+    ----------
+    index : Index
+        What it holds already always wins; a second run over the same input makes the same decisions.
+    sources : sequence of str
+        Files, folders and patterns; ``"-"`` is standard input.
+    options : DedupOptions, optional
+        Which of near copies is kept, and which files are written.
+    reading : Reading, optional
+        How documents are read.
+    lines : Lines, optional
+        Takes the decisions in input order, unless `options` names a file for them.
+    watch : Watch, optional
+        Hears of refused records, warnings and progress.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    InvalidArgument
+        When options contradict each other, or a file cannot be where it was asked for.
+    InvalidInput
+        When a source cannot be read at all; a record that cannot be read is refused, and the rest goes on.
+
+    Notes
+    -----
+    Needs some hundred bytes of memory a document, for the ids. What was decided stays decided when an error or an
+    interrupt ends the run; with `options.results` the same call with `resume` repeats no finished work.
+
+    Examples
+    --------
+    >>> from simhash_hbase import create_index
+    >>> with tempfile.TemporaryDirectory() as folder, create_index("memory:", analyzer="shingle") as index:
+    ...     path = Path(folder, "news.jsonl")
+    ...     _ = path.write_text('{"text": "an article"}\n{"text": "an article"}\n{"text": "another thing"}\n')
+    ...     deduplicate(index, [str(path)])
+    Summary(documents=3, originals=2, refused=0)
+    """
+    with Deduplication(sources, options, reading=reading, lines=lines, watch=watch) as corpus:
+        return corpus.run(index)
+
+
+class Deduplication:
+    """`deduplicate` in two steps, for a caller who makes the index of the input, or reads both again afterwards.
+
+    As a context it checks everything that can be checked without an index. Parameters are those of `deduplicate`.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[str],
+        options: DedupOptions | None = None,
+        *,
+        reading: Reading | None = None,
+        lines: Lines | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.sources = Sources(sources)
+        self._options = options or DedupOptions()
+        self._reading = reading or Reading()
+        self._lines = lines
+        self._watch = watch or Watch()
+        self._form = NOTHING
+        self._stack = ExitStack()
+        self._decisions: Decisions
+        self._new = Checkpoint()
+
+    def __enter__(self) -> Self:
+        options, settings = self._options, self._reading.settings
+        check_destinations(self.sources, {**options.beside, **self._written()})
+        if options.results:
+            self._new = new_checkpoint(self.sources, self._deciding())
+        with ExitStack() as stack:
+            self._decisions = stack.enter_context(self._opened())
+            looked_into = options.output is not None and looks_into(settings.format)
+            wanted = options.learn or options.remember or looked_into
+            stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
+            self._reading = replace(self._reading, settings=replace(settings, stdin=stdin))
+            if options.output:
+                self._form = kept_form(self.sources, self._reading.settings)
+            self._stack = stack.pop_all()
+        if self._form.loss is not None:
+            self._watch.note(self._form.loss)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    @property
+    def reading(self) -> Reading:
+        """How the input is read; where standard input was copied, from the copy."""
+        return self._reading
+
+    def texts(self) -> Iterator[str]:
+        """Read a sample of the input, to learn an idf table from."""
+        return texts_of(self.sources, self._reading.settings, self._watch)
+
+    def lines(self) -> Iterator[bytes]:
+        """Read the decisions again, as JSON lines in the order of the input."""
+        return self._decisions.lines()
+
+    def run(self, index: Index) -> Summary:
+        """Decide all documents; raises as `deduplicate` does."""
+        options, start = self._options, self._decisions.start
+        # None where no run can continue this one; a number of bytes or files where it can.
+        keep = (start.kept_bytes if start else 0) if options.results else None
+        with (
+            _deduplicator(index, dry_run=options.dry_run) as deduplicator,
+            open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,
+            Documents("dedup", self.sources, self._reading, self._watch, keep_raw=self._form.takes_bytes) as documents,
+        ):
+            run = _Run(index, deduplicator, documents, self._decisions, kept, self._new)
+            if options.keep == "longest":
+                run.longest(self._watch)
+            else:
+                run.first()
+        if options.clusters:
+            write_clusters(self._decisions.lines(), options.clusters)
+        return Summary(documents.read, run.progress.originals, documents.refused)
+
+    def _written(self) -> Mapping[str, str | None]:
+        """Name every file that a run with these options writes."""
+        options, results = self._options, self._options.results
+        return {
+            "--output": options.output,
+            "the numbers of --output's rows": rows_path(options.output) if options.output and results else None,
+            "--clusters": options.clusters,
+            "--results": results,
+            "the checkpoint": checkpoint_path(results) if results else None,
+            "--rejects": self._reading.rejects,
+        }
+
+    def _deciding(self) -> list[object]:
+        """Name what has to be the same for a run to be continued."""
+        options, reading = self._options, self._reading
+        deciding = (options.keep, options.dry_run, options.output, options.clusters, options.made_with)
+        return [*deciding, asdict(reading.settings), reading.rejects]
+
+    def _opened(self) -> AbstractContextManager[Decisions]:
+        options = self._options
+        if options.results:
+            return FileDecisions(options.results, self._new, resume=options.resume)
+        return HandedDecisions(self._lines, remember=bool(options.clusters or options.remember))
+
+
+class _Run:
+    """Decides one corpus."""
+
+    def __init__(
+        self,
+        index: Index,
+        deduplicator: Deduplicator,
+        documents: Documents,
+        decisions: Decisions,
+        kept: Kept,
+        new: Checkpoint,
+    ) -> None:
+        self.progress = decisions.start or new
+        self._index = index
+        self._deduplicator = deduplicator
+        self._documents = documents
+        self._decisions = decisions
+        self._kept = kept
+        self._seen: set[bytes] = set()
+        if decisions.start is not None:
+            done = decisions.start
+            documents.skip(done.records, read=done.read, refused=done.refused)
+            self._seen.update(map(id_digest, decisions.ids()))
+
+    def first(self) -> None:
+        """Decide in the order of the input."""
+        # Lines reach the file before a batch is whole: a run that is killed then continues from here.
+        self._commit()
+        for chunk in self._documents.chunks(self._index.analysis):
+            entries, texts = self._once(chunk)
+            decisions = self._decide(entries)
+            for document, decision in zip(texts, decisions, strict=True):
+                self._write(document.raw, document.place, decision)
+            self.progress.records += chunk.records
+            self._commit()
+        self.progress.finished = True
+        self._commit()
+
+    def longest(self, watch: Watch) -> None:
+        """Decide by length downwards, write in the order of the input."""
+        parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis))
+        for raw, place, decision in decide_longest(parts, self._decide, watch):
+            self._write(raw, place, decision)
+        self._commit()
+
+    def _commit(self) -> None:
+        """Make durable what was written, the checkpoint last."""
+        self.progress.read, self.progress.refused = self._documents.read, self._documents.refused
+        self.progress.kept_bytes = self._kept.commit()
+        self._decisions.commit(self.progress)
+
+    def _decide(self, entries: Entries) -> list[Decision]:
+        return self._index.dedup_entries(entries, self._deduplicator)
+
+    def _once(self, chunk: Chunk) -> tuple[Entries, list[Document]]:
+        """Refuse documents whose id came before in this input."""
+        entries, documents = chunk.entries, chunk.kept
+        keep = []
+        for at, document in enumerate(documents):
+            digest = id_digest(document.id)
+            if digest in self._seen:
+                reason = repeated_id(document.id, document.place)
+                self._documents.refuse(Reject(document.place, reason, document.raw or b"", document.id))
+            else:
+                self._seen.add(digest)
+                keep.append(at)
+        if len(keep) == len(documents):
+            return entries, documents
+        return entries.take(keep), [documents[at] for at in keep]
+
+    def _write(self, raw: bytes | None, place: Place, decision: Decision) -> None:
+        self.progress.originals += decision.is_original
+        self._decisions.line(decision_record(decision))
+        if decision.is_original:
+            self._kept.write(raw or b"", decision.id, place)
+
+
+@contextmanager
+def _deduplicator(index: Index, *, dry_run: bool) -> Iterator[Deduplicator]:
+    """Make what decides; a dry run writes to a temporary folder that is thrown away."""
+    if not dry_run:
+        yield index.deduplicator()
+        return
+    with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
+        scratch = EmbeddedStore.create(str(Path(folder) / "scratch"))
+        try:
+            yield index.deduplicator(scratch=scratch)
+        finally:
+            scratch.close()

@@ -1,0 +1,32 @@
+"""How long work reports its progress to whoever started it."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+
+class Meter(Protocol):
+    """Takes the progress of one task."""
+
+    def show(self, count: int, done: float | None = None) -> None:
+        """Take how many things are finished, and how much of the total that is."""
+
+
+class Metering(Protocol):
+    """Makes meters."""
+
+    def __call__(
+        self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0
+    ) -> AbstractContextManager[Meter]:
+        """Begin a task; `count` things were finished by an earlier run."""
+
+
+class _Silent:
+    def show(self, count: int, done: float | None = None) -> None:
+        """Do nothing."""
+
+
+@contextmanager
+def silent(name: str, total: float | None = None, *, noun: str = "documents", count: int = 0) -> Iterator[Meter]:
+    """Show nothing."""
+    yield _Silent()

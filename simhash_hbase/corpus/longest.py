@@ -1,5 +1,6 @@
 """Deciding a corpus by length: a first pass keeps its entries on disk, a second decides them longest first."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 
@@ -35,21 +36,17 @@ class _Spool:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._offsets = np.zeros(1024, dtype=np.int64)
-        self._count = 0
+        self._offsets = array("q", [0])
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._offsets) - 1
 
     def append(self, record: bytes) -> None:
-        if self._count + 1 >= len(self._offsets):
-            self._offsets = np.concatenate([self._offsets, np.zeros_like(self._offsets)])
         self._file.write(record)
-        self._count += 1
-        self._offsets[self._count] = self._offsets[self._count - 1] + len(record)
+        self._offsets.append(self._offsets[-1] + len(record))
 
     def read(self, number: int) -> bytes:
-        start, stop = self._offsets[number : number + 2].tolist()
+        start, stop = self._offsets[number : number + 2]
         self._file.seek(start)
         return self._file.read(stop - start)
 

@@ -85,6 +85,14 @@ class Command(click.Command):
         set_up(*words, **rest)
         self.examples = examples
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line; every error of it knows its command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def invoke(self, ctx: click.Context) -> object:
         """Call the command; what was set outside of the command line is remembered, for errors."""
         if isinstance(ctx.obj, State):

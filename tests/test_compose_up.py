@@ -11,6 +11,7 @@ import pytest
 from serving import wait_for
 
 from tests.gates import absent
+from tests.patience import START
 
 pytestmark = [
     pytest.mark.hbase,
@@ -39,7 +40,13 @@ def compose(tmp_path):
     password = tmp_path / "password"
     password.write_text("some password")
     ports = dict.fromkeys(("THRIFT1_PORT", "THRIFT2_PORT", "SERVICE_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT"), "0")
-    environment = {**os.environ, **ports, "CREATE": "--analyzer shingle", "GRAFANA_PASSWORD_FILE": str(password)}
+    environment = {
+        **os.environ,
+        **START,
+        **ports,
+        "CREATE": "--analyzer shingle",
+        "GRAFANA_PASSWORD_FILE": str(password),
+    }
     words = [*program(), "--file", str(FILE), "--project-name", PROJECT]
 
     def run(*more):

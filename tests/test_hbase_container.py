@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simhash_hbase import create_index, open_index
+from tests.patience import START
 
 pytestmark = [
     pytest.mark.hbase,
@@ -21,7 +22,7 @@ STOP_S = 60
 @pytest.fixture
 def hbase(tmp_path):
     """Return a function that runs ``scripts/hbase`` with a container of the test's own."""
-    home = {**os.environ, "SIMHASH_HBASE_HOME": str(tmp_path)}
+    home = {**os.environ, **START, "SIMHASH_HBASE_HOME": str(tmp_path)}
 
     def run(*words):
         words = [ROOT / "scripts/hbase", *words, "--with", "docker"]

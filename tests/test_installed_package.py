@@ -16,6 +16,7 @@ from fresh_clone import ROOT, assert_printed, blocks, clone, run, split
 from serving import Server
 
 from tests.gates import absent
+from tests.patience import START
 
 pytestmark = pytest.mark.slow
 
@@ -117,6 +118,7 @@ def installed(environment, tmp_path):
         "SIMHASH_HBASE_HOME": str(tmp_path / "server"),
         "XDG_CACHE_HOME": str(tmp_path / "user"),
         "HBASE_HEAP": "512m",
+        **START,
     }
 
     def call(script):

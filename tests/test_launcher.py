@@ -14,7 +14,7 @@ import pytest
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
 from simhash_hbase.launcher import Downloads, container, downloads, home, maven, probe, processes
-from tests.patience import END_S
+from tests.patience import END_S, START
 
 ROOT = Path(__file__).parent.parent
 IMAGE = ROOT / "docker" / "hbase"
@@ -385,7 +385,7 @@ def bare_environment(folder: Path) -> dict[str, str]:
     (folder / "python3").symlink_to(python)
     for name in ("bash", "env", "dirname", "chmod", "ls", "df", "id", "uname", "whoami"):
         (folder / name).symlink_to(shutil.which(name) or pytest.fail(f"{name} is missing"))
-    variables = {"PATH": str(folder), "HOME": os.environ.get("HOME", "/"), "HBASE_HEAP": "512m"}
+    variables = {"PATH": str(folder), "HOME": os.environ.get("HOME", "/"), "HBASE_HEAP": "512m", **START}
     if os.environ.get("CI"):
         # From nothing: what a run with Java or Maven on its path has fetched proves little. It costs 200 MB a run.
         variables["SIMHASH_HBASE_CACHE"] = str(folder.parent / "cache")

@@ -6,6 +6,7 @@ import subprocess
 from contextlib import contextmanager
 
 from tests.gates import absent
+from tests.patience import START
 from tests.stores.hbase_server import ENVIRONMENT, SCRIPT
 
 __all__ = ["own_server"]
@@ -14,7 +15,13 @@ __all__ = ["own_server"]
 @contextmanager
 def own_server(folder, site):
     """Start a server of plain processes in a folder; give its status; skip the test where it cannot be started."""
-    environment = {**ENVIRONMENT, "HBASE_SITE": f"\n{site}\n", "HBASE_HEAP": "512m", "SIMHASH_HBASE_HOME": str(folder)}
+    environment = {
+        **ENVIRONMENT,
+        **START,
+        "HBASE_SITE": f"\n{site}\n",
+        "HBASE_HEAP": "512m",
+        "SIMHASH_HBASE_HOME": str(folder),
+    }
 
     def run(*words):
         return subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False, env=environment)

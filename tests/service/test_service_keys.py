@@ -131,7 +131,7 @@ def test_a_key_is_added_below_a_last_line_that_has_no_end(tmp_path):
         (["--no-auth", "--host", "::"], "without keys the service is for this machine alone"),
         (["--no-auth", "--keys", "k"], "--keys FILE, or --no-auth"),
         (["--keys", "none"], "cannot be read as a file of keys"),
-        (["--keys", "shared"], "shared can be written by others, so its keys do not count: chmod go-w shared"),
+        (["--keys", "shared"], "shared can be written by others, so its keys are ignored: chmod go-w shared"),
         (["--keys", "slips"], "slips:2 is no line of a file of keys"),
     ],
 )

@@ -67,7 +67,7 @@ class Engine:
     async def stats(self) -> Stats:
         """Count documents, rows and bytes; callers during a count share its result."""
         if self._stats is None or self._stats.done():
-            self._stats = self._begin(self._threads, Index.stats, self.index)
+            self._stats = self._begin(self._threads, lambda index: index.stats(), self.index)
         # A caller that gives up must not end the count for the others.
         return await asyncio.shield(asyncio.wrap_future(self._stats))
 

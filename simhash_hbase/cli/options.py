@@ -250,7 +250,7 @@ index_options = collected(
     _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", show_default="30",
            help="How long an unfinished claim holds."),
     _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default="3600",
-           help="vacuum skips anything newer than this (minimum 120 on HBase and Redis)."),
+           help="Vacuum skips anything newer than this (minimum 120 on HBase and Redis)."),
     *_table,
 )  # fmt: skip
 """Everything that is frozen in an index, and what its table begins with."""

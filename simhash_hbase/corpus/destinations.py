@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from errno import ENOENT
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
@@ -31,7 +32,7 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
     for option, path in places.items():
         # At the beginning, not after hours. What is no option is beside a file that was named, or makes its folders.
         if option.startswith("--") and not (parent := Path(path).parent).is_dir():
-            raise InvalidArgument(f"{option} {path}: there is no folder {parent}: make it first")
+            raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{option} {path}")
 
 
 def _inputs(sources: Sources) -> Iterator[_Identity]:

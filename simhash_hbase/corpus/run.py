@@ -70,6 +70,8 @@ def deduplicate(
     ------
     InvalidArgument
         When options contradict each other, or a file cannot be where it was asked for.
+    FileNotFoundError
+        When the folder of a file to write does not exist; before anything is read.
     InvalidInput
         When a source cannot be read at all; a record that cannot be read is refused, and the rest goes on.
 

@@ -160,6 +160,6 @@ def test_a_folder_that_is_not_there_is_named_before_an_index_is_made(cli, tmp_pa
 
     refused = cli("dedup", f"file:{tmp_path / 'i'}", corpus_file, *SHINGLES, option, missing / "x.html")
 
-    assert (refused.code, refused.out) == (2, b"")
+    assert (refused.code, refused.out) == (1, b"")
     assert refused.sentence == f"{option} {missing / 'x.html'}: there is no folder {missing}: make it first"
     assert not (tmp_path / "i").exists()

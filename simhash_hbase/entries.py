@@ -21,6 +21,9 @@ SKETCH_VERSION = 1
 SKETCH_WORDS = 8
 """A sketch is eight 64-bit words, 64 bytes."""
 
+SKETCH_BINS = 64 * SKETCH_WORDS
+"""One bit of each of so many minima."""
+
 Metadata = Mapping[str, Any]
 
 
@@ -50,12 +53,19 @@ class Entries:
     """16-byte digests of the normalised texts; empty where there was no text."""
     metadata: Sequence[Metadata | None] = ()
     """What the caller wants to be kept with a document."""
+    bands: NDArray[np.uint32] | None = None
+    """Segments of the sketch rows, shape (n, bands), of no meaning where `sketched` is false; None: no bands."""
 
     def __post_init__(self) -> None:
-        columns = (self.simhashes, self.sketches, self.sketched, self.features, self.lengths)
+        columns = (self.simhashes, self.sketches, self.sketched, self.features, self.lengths, self.segments)
         sizes = {len(column) for column in (*columns, self.ids, self.digests, self.metadata)}
         if len(sizes) != 1:
             raise InvalidArgument(f"columns of one length are wanted, these have {sorted(sizes)}")
+
+    @property
+    def segments(self) -> NDArray[np.uint32]:
+        """The bands, shape (n, 0) where there are none."""
+        return np.empty((len(self.ids), 0), np.uint32) if self.bands is None else self.bands
 
     @classmethod
     def of_fingerprints(cls, ids: Sequence[str], simhashes: NDArray[np.uint64]) -> "Entries":
@@ -108,6 +118,7 @@ class Entries:
             lengths=np.concatenate([part.lengths for part in parts]),
             digests=[digest for part in parts for digest in part.digests],
             metadata=[metadata for part in parts for metadata in part.metadata],
+            bands=_joined_bands(parts),
         )
 
     def __len__(self) -> int:
@@ -125,7 +136,15 @@ class Entries:
             lengths=self.lengths[at],
             digests=[self.digests[i] for i in at],
             metadata=[self.metadata[i] for i in at],
+            bands=None if self.bands is None else self.bands[at],
         )
+
+
+def _joined_bands(parts: Sequence[Entries]) -> NDArray[np.uint32] | None:
+    """Put the bands of entries one behind the other; entries without sketches may have fewer than the others."""
+    width = max(part.segments.shape[1] for part in parts)
+    wide = [np.pad(part.segments, ((0, 0), (0, width - part.segments.shape[1]))) for part in parts]
+    return np.concatenate(wide) if width else None
 
 
 def check_storable(entries: Entries) -> None:

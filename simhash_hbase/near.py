@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.entries import SKETCH_WORDS, Entries
+from simhash_hbase.rows.documents import SKETCH_BYTES, sketch_bytes
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS
-SKETCH_BYTES = 8 * SKETCH_WORDS
-NO_SKETCH = bytes(SKETCH_BYTES)
 _MASK = (1 << SIMHASH_BITS) - 1
 
 
@@ -21,9 +20,10 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
     Notes
     -----
-    ``distance``: every document within `distance` bits, and nothing else. ``verified``: of the candidates that the
-    scans bring within `radius` bits those whose sketches say `similarity` or more; it promises precision, not
-    completeness. A pair of which one side has no sketch is judged by `distance` under both.
+    ``distance``: every document within `distance` bits, and nothing else. ``verified``: of the candidates that share a
+    block row within `radius` bits, or a sketch row within `band_distance`, those whose sketches say `similarity` or
+    more; it promises precision, not completeness. A pair of which one side has no sketch is judged by `distance` under
+    both. Whether two documents match depends on these two alone, and is symmetric.
     """
 
     match: Literal["distance", "verified"] = "verified"
@@ -34,11 +34,18 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     """Least estimated Jaccard similarity of 5-character shingles, under ``verified``."""
     radius: Annotated[int, msgspec.Meta(ge=0, le=64)] = 7
     """Bits that may differ before the sketch is asked, under ``verified``."""
+    band_distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
+    """The same for documents that a sketch row joins; None: sketch rows are not read."""
 
     @property
     def reach(self) -> int:
-        """Bits within which a candidate is looked at at all."""
+        """Bits within which what a block row joins is looked at at all."""
         return max(self.distance, self.radius) if self.match == "verified" else self.distance
+
+    @property
+    def band_reach(self) -> int | None:
+        """Bits within which what a sketch row joins is looked at; None where sketch rows are not read."""
+        return self.band_distance if self.match == "verified" else None
 
 
 def hamming(a: int, b: int) -> int:
@@ -83,27 +90,36 @@ class Sketches(NamedTuple):
     """Shape (n, 8)."""
     present: NDArray[np.bool_]
     """Whether a document has one, shape (n,)."""
+    segments: NDArray[np.uint32]
+    """Of their sketch rows, shape (n, bands)."""
 
     @classmethod
     def of_entries(cls, entries: Entries) -> "Sketches":
         """Take those of analysed documents."""
-        return cls(entries.sketches, entries.sketched)
+        return cls(entries.sketches, entries.sketched, entries.segments)
 
     @classmethod
-    def unpacked(cls, packed: list[bytes]) -> "Sketches":
-        """Read sketches as members hold them: 64 bytes each, or none."""
-        words = np.frombuffer(b"".join([sketch or NO_SKETCH for sketch in packed]), dtype=">u8").astype(np.uint64)
-        return cls(words.reshape(-1, SKETCH_WORDS), np.array([bool(sketch) for sketch in packed], np.bool_))
+    def unpacked(cls, packed: list[bytes], bands: int) -> "Sketches":
+        """Read sketches as members hold them."""
+        width, count = sketch_bytes(bands), len(packed)
+        octets = np.frombuffer(b"".join([sketch or bytes(width) for sketch in packed]), np.uint8).reshape(count, width)
+        words = np.ascontiguousarray(octets[:, :SKETCH_BYTES]).view(">u8").astype(np.uint64)
+        segments = np.ascontiguousarray(octets[:, SKETCH_BYTES:]).view(">u4").astype(np.uint32)
+        present = np.array([bool(sketch) for sketch in packed], np.bool_)
+        return cls(words.reshape(count, SKETCH_WORDS), present, segments.reshape(count, bands))
 
     def packed(self) -> list[bytes]:
-        """Write sketches as members hold them."""
-        octets = self.words.astype(">u8").tobytes()
-        each = (octets[at : at + SKETCH_BYTES] for at in range(0, len(octets), SKETCH_BYTES))
-        return [sketch if there else b"" for sketch, there in zip(each, self.present.tolist(), strict=True)]
+        """Write sketches as members hold them: words and segments, big-endian; empty where there is none."""
+        width = sketch_bytes(self.segments.shape[1])
+        octets = np.empty((len(self.present), width), np.uint8)
+        octets[:, :SKETCH_BYTES] = np.ascontiguousarray(self.words, ">u8").view(np.uint8)
+        octets[:, SKETCH_BYTES:] = np.ascontiguousarray(self.segments, ">u4").view(np.uint8)
+        packed, starts = octets.tobytes(), range(0, octets.size, width)
+        return [packed[at : at + width] if has else b"" for at, has in zip(starts, self.present.tolist(), strict=True)]
 
     def at(self, rows: NDArray[np.intp]) -> "Sketches":
         """Select by position."""
-        return Sketches(self.words[rows], self.present[rows])
+        return Sketches(self.words[rows], self.present[rows], self.segments[rows])
 
 
 def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
@@ -113,14 +129,17 @@ def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float
 
 
 def judge(
-    rule: MatchRule, distances: NDArray[np.uint8], a: Sketches, b: Sketches
+    rule: MatchRule, distances: NDArray[np.uint8], a: Sketches, b: Sketches, *, by_blocks: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Judge pairs."""
+    """Judge pairs, of which is known whether they share a block row."""
     similarities = similarity(a.words, b.words)
     both = a.present & b.present
-    within = distances <= rule.distance
+    within = by_blocks & (distances <= rule.distance)
     if rule.match == "verified":
-        within = np.where(both, (distances <= rule.radius) & (similarities >= rule.similarity), within)
+        met = by_blocks & (distances <= rule.radius)
+        if rule.band_distance is not None and min(a.segments.shape[1], b.segments.shape[1]):
+            met |= (a.segments == b.segments).any(axis=1) & (distances <= rule.band_distance)
+        within = np.where(both, met & (similarities >= rule.similarity), within)
     return within, np.where(both, similarities, np.nan)
 
 
@@ -129,7 +148,8 @@ def known_similarity(similarity: float) -> float | None:
     return None if np.isnan(similarity) else similarity
 
 
-def accept(rule: MatchRule, distance: int, a: Entries, b: Entries) -> tuple[bool, float | None]:
+def accept(rule: MatchRule, distance: int, a: Entries, b: Entries, *, by_blocks: bool) -> tuple[bool, float | None]:
     """Judge one pair of documents."""
-    accepted, similarities = judge(rule, np.array([distance], np.uint8), Sketches.of_entries(a), Sketches.of_entries(b))
+    own, other = Sketches.of_entries(a), Sketches.of_entries(b)
+    accepted, similarities = judge(rule, np.array([distance], np.uint8), own, other, by_blocks=np.array([by_blocks]))
     return bool(accepted[0]), known_similarity(float(similarities[0]))

@@ -11,7 +11,7 @@ from simhash_hbase.features.hashes import warn_of_weak_hash
 from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
-from simhash_hbase.profile import SEGMENTING, Profile
+from simhash_hbase.profile import BAND_FIELDS, SEGMENTING, Profile
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Store
 from simhash_hbase.words.dictionary import dictionary_digest
@@ -217,6 +217,9 @@ def resolve_profile(
     profile = _with_machine(Profile.resolve(**options))
     if held is not None and held.words is None and options.get("words") is None:
         profile = profile.replace(words=None)
+    if held is not None and not held.bands and not any(name in options for name in BAND_FIELDS):
+        # The index may be of the first format; who asks for bands is told that it has none.
+        profile = profile.without_bands()
     if learn_from is None:
         return profile, None
     idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)

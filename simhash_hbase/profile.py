@@ -6,12 +6,19 @@ from typing import Annotated, Literal
 import msgspec
 
 from simhash_hbase.clock import MS_A_DAY
-from simhash_hbase.entries import SKETCH_VERSION
+from simhash_hbase.entries import SKETCH_BINS, SKETCH_VERSION
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.near import MatchRule
 from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.layout import MAX_TABLES
 
-FORMAT_VERSION = 1
+FIRST_FORMAT = 1
+BANDED_FORMAT = 2
+"""Of indexes with sketch rows; without them they are written as in the first format, byte for byte."""
+BAND_FIELDS = ("bands", "band_bins", "band_distance")
+DEFAULT_BANDS = 6
+DEFAULT_BAND_BINS = 6
+DEFAULT_BAND_DISTANCE = 16
 
 SEGMENTING = ("jieba", "learned")
 """Analyzers that cut words."""
@@ -45,8 +52,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     7
     """
 
-    format: int = FORMAT_VERSION
-    """Version of rows and cells."""
+    format: int = 0
+    """Version of rows and cells; 0 stands for the one that the other fields need."""
     analyzer: Literal["jieba", "learned", "shingle", "weighted"] = "jieba"
     """How a text becomes weighted features."""
     top: Positive | None = None
@@ -90,6 +97,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Fingerprints a document."""
     sketch: int | None = SKETCH_VERSION
     """Version of the sketch that is kept with a document; None: none is kept."""
+    bands: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Sketch rows a document: groups of minima by which texts that share most of their characters meet."""
+    band_bins: Positive | None = None
+    """Minima of a group; None without bands."""
+    band_distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
+    """Bits that may differ between documents that a sketch row joins, before the sketch is asked; 64: any. None
+    without bands."""
     short: Annotated[int, msgspec.Meta(ge=0)] = 30
     """Below so many features an answer says that the text is short; 0: never."""
     short_characters: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -107,9 +121,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     store has no transactions."""
 
     def __post_init__(self) -> None:
+        if not self.format:
+            msgspec.structs.force_setattr(self, "format", BANDED_FORMAT if self.bands else FIRST_FORMAT)
         scheme = _parsed(self.scheme)
         problem = (
             self._format_problem()
+            or self._band_problem(len(scheme.tables))
             or (self.distance > scheme.distance and _too_far(self, scheme))
             or (self.match == "verified" and self.sketch is None and "match verified needs sketches")
             or self._analyzer_problem()
@@ -145,7 +162,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             given.setdefault("shingle", DEFAULT_SHINGLE)
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
-        given.setdefault("match", "verified" if sketched else "distance")
+        match = given.setdefault("match", "verified" if sketched else "distance")
+        if given.setdefault("bands", DEFAULT_BANDS if sketched and match == "verified" else 0):
+            given.setdefault("band_bins", DEFAULT_BAND_BINS)
+            given.setdefault("band_distance", DEFAULT_BAND_DISTANCE)
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -159,13 +179,21 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def replace(self, **fields: object) -> "Profile":
         """Make a profile that differs in some fields, checked anew."""
-        return self._convert({**msgspec.structs.asdict(self), **fields})
+        return self._convert({**msgspec.structs.asdict(self), "format": 0, **fields})
+
+    def without_bands(self) -> "Profile":
+        """Make the profile of an index without sketch rows."""
+        return self.replace(bands=0, band_bins=None, band_distance=None)
 
     @property
     def rule(self) -> MatchRule:
         """The rule of `claim` and `dedup`, and of a query that asks for no other."""
         return MatchRule(
-            match=self.match, distance=self.distance, similarity=self.similarity, radius=min(2 * self.distance + 1, 64)
+            match=self.match,
+            distance=self.distance,
+            similarity=self.similarity,
+            radius=min(2 * self.distance + 1, 64),
+            band_distance=self.band_distance,
         )
 
     @property
@@ -188,7 +216,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def encode(self) -> bytes:
         """Encode as JSON with sorted keys: what the index row holds and `create` prints."""
-        return msgspec.json.encode(msgspec.structs.asdict(self), order="sorted")
+        fields = msgspec.structs.asdict(self)
+        # A version that knows the first format alone refuses fields that it does not know.
+        hidden = BAND_FIELDS if self.format == FIRST_FORMAT else ()
+        return msgspec.json.encode({name: fields[name] for name in fields if name not in hidden}, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":
@@ -225,12 +256,25 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
 
     def _format_problem(self) -> str | None:
-        if self.format != FORMAT_VERSION:
-            return f"format {self.format}: this version reads and writes format {FORMAT_VERSION}"
+        if self.format not in (FIRST_FORMAT, BANDED_FORMAT):
+            return f"format {self.format}: this version reads and writes formats {FIRST_FORMAT} and {BANDED_FORMAT}"
         if self.fingerprints != 1:
             return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
         if self.sketch not in (None, SKETCH_VERSION):
             return f"sketch version {self.sketch}: this version knows version {SKETCH_VERSION}"
+        return None
+
+    def _band_problem(self, tables: int) -> str | None:
+        if (self.format == BANDED_FORMAT) != bool(self.bands):
+            return f"format {self.format} and {self.bands} bands: format {BANDED_FORMAT} is that of indexes with bands"
+        if (self.band_bins is None, self.band_distance is None) != (not self.bands,) * 2:
+            return f"bands {self.bands}: band_bins and band_distance go with bands, and bands with both"
+        if self.bands and self.sketch is None:
+            return f"bands {self.bands}: they are groups of a sketch's minima, and the index keeps no sketches"
+        if self.bands * (self.band_bins or 0) > SKETCH_BINS:
+            return f"{self.bands} bands of {self.band_bins} minima: a sketch has {SKETCH_BINS} minima"
+        if tables + self.bands > MAX_TABLES:
+            return f"scheme {self.scheme} and {self.bands} bands: a row key's flag has room for {MAX_TABLES} in all"
         return None
 
     def _analyzer_problem(self) -> str | None:

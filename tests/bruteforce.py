@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ ALL_BITS = (1 << 64) - 1
 SKETCH_BITS = 64 * SKETCH_WORDS
 
 
-def entries(documents, *, sketches=None, features=None, digests=None, lengths=None):
+def entries(documents, *, sketches=None, features=None, digests=None, lengths=None, bands=None):
     """Make entries of a mapping of ids to fingerprints, or of pairs of the two.
 
     Parameters
@@ -23,6 +24,8 @@ def entries(documents, *, sketches=None, features=None, digests=None, lengths=No
         512-bit integers.
     features, digests, lengths : sequence, optional
         Columns of the same names.
+    bands : sequence of sequences of int, optional
+        Segments of the sketch rows; of no meaning where there is no sketch.
     """
     pairs = list(documents.items()) if isinstance(documents, dict) else list(documents)
     made = Entries.of_fingerprints([name for name, _ in pairs], np.array([s for _, s in pairs], dtype=np.uint64))
@@ -32,6 +35,8 @@ def entries(documents, *, sketches=None, features=None, digests=None, lengths=No
         made = replace(made, sketches=shaped, sketched=np.array([s is not None for s in sketches], dtype=np.bool_))
     columns = {"features": features, "digests": digests, "lengths": lengths}
     arrays = {n: v if n == "digests" else np.array(v, np.int32) for n, v in columns.items() if v is not None}
+    if bands is not None:
+        arrays["bands"] = np.array(list(bands), np.uint32).reshape(len(pairs), -1)
     return replace(made, **arrays)
 
 
@@ -87,3 +92,58 @@ def answered(answer):
 def similarity(a, b):
     """Estimate Jaccard similarity from two sketches as DESIGN writes it down: 1 - differing / 256, from 0 to 1."""
     return None if a is None or b is None else max(0.0, 1 - (a ^ b).bit_count() / 256)
+
+
+class Written(NamedTuple):
+    """What a document is to the rule."""
+
+    simhash: int
+    sketch: int | None = None
+    segments: tuple[int, ...] = ()
+
+
+def written_entries(documents, bands):
+    """Make entries of a mapping of ids to `Written`."""
+    empty = (0,) * bands
+    return entries(
+        {name: one.simhash for name, one in documents.items()},
+        sketches=[one.sketch for one in documents.values()],
+        bands=[one.segments if one.sketch is not None else empty for one in documents.values()],
+    )
+
+
+def shares_block_row(a, b, widths=(13, 13, 13, 13, 12), choose=2):
+    """Tell whether two fingerprints agree in so many blocks, counted bit by bit."""
+    one, other, start, agreeing = f"{a:064b}", f"{b:064b}", 0, 0
+    for width in widths:
+        agreeing += one[start : start + width] == other[start : start + width]
+        start += width
+    return agreeing >= choose
+
+
+def matches(one, other, rule):
+    """Apply a rule to two documents as README writes it down: they share a row that the rule reads, and are near."""
+    distance, alike = (one.simhash ^ other.simhash).bit_count(), similarity(one.sketch, other.sketch)
+    by_block = shares_block_row(one.simhash, other.simhash)
+    if rule.match == "distance" or alike is None:
+        return by_block and distance <= rule.distance
+    by_band = rule.band_distance is not None and any(a == b for a, b in zip(one.segments, other.segments, strict=True))
+    met = (by_block and distance <= rule.radius) or (by_band and distance <= rule.band_distance)
+    return met and alike >= rule.similarity
+
+
+def crowd(count, *, seed, bands=6):
+    """Make documents of which many share fingerprints, sketches and segments, in every combination."""
+    chosen = random.Random(seed)
+    sketch = chosen.getrandbits(SKETCH_BITS)
+    simhashes = clustered(max(4, count // 2), seed=seed, centres=6, spread=9)
+    made = {}
+    for number in range(count):
+        own = flip(sketch, chosen.sample(range(SKETCH_BITS), chosen.choice((0, 10, 40, 70))))
+        segments = tuple(chosen.choice((group, chosen.getrandbits(32))) for group in range(bands))
+        few = tuple(chosen.getrandbits(32) for _ in range(bands))
+        has = chosen.random() < 0.9
+        made[f"document {number}"] = Written(
+            chosen.choice(simhashes), own if has else None, chosen.choice((segments, few)) if has else (0,) * bands
+        )
+    return made

@@ -117,8 +117,8 @@ class IndexMaker:
         self._made = []
 
     def __call__(self, **options):
-        """Make an index for ready fingerprints, matched by distance unless the options say otherwise."""
-        given = {"analyzer": "shingle", "match": "distance", **options}
+        """Make an index for ready fingerprints; by distance and without bands unless the options say otherwise."""
+        given = {"analyzer": "shingle", "match": "distance", "bands": 0, **options}
         return self._keep(Index.create(self._place.create(), Profile.resolve(**given), clock=self.clock))
 
     def reopen(self, index):

@@ -7,7 +7,7 @@ import pytest
 
 from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, document_cells
 from simhash_hbase.bulk.parts import Part, read_part, write_part
-from simhash_hbase.bulk.rows import sorted_block_rows
+from simhash_hbase.bulk.rows import Corpus, sorted_rows
 from simhash_hbase.bulk.seen import DIGEST, SeenIds
 from simhash_hbase.bulk.stream import pack_stream
 from simhash_hbase.entries import Entries
@@ -40,7 +40,7 @@ def joined(pieces):
 def test_rows_in_passes_are_the_rows_of_all_at_once(scheme, rows_a_pass):
     simhashes = draw(3_000, repeated=500)
 
-    found = joined(sorted_block_rows(scheme, distinct(simhashes), rows_a_pass=rows_a_pass))
+    found = joined(sorted_rows(Corpus.of(scheme, simhashes), rows_a_pass=rows_a_pass))
 
     wanted = block_rows(scheme, simhashes)
     assert np.array_equal(found.prefixes, wanted.prefixes)
@@ -50,7 +50,7 @@ def test_rows_in_passes_are_the_rows_of_all_at_once(scheme, rows_a_pass):
 def test_passes_are_about_as_large_as_wanted_also_where_fingerprints_are_crowded():
     crowded = distinct(draw(20_000) >> np.uint64(20))
 
-    sizes = [len(rows.prefixes) for rows in sorted_block_rows(Scheme(5, 2), crowded, rows_a_pass=20_000)]
+    sizes = [len(rows.prefixes) for rows in sorted_rows(Corpus.of(Scheme(5, 2), crowded), rows_a_pass=20_000)]
 
     # Two of the ten tables have the same segment for all: those rows cannot be cut.
     assert sorted(sizes)[-3] < 30_000
@@ -59,13 +59,13 @@ def test_passes_are_about_as_large_as_wanted_also_where_fingerprints_are_crowded
 def test_extreme_fingerprints_keep_their_rows():
     simhashes = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
 
-    found = joined(sorted_block_rows(Scheme(5, 2), simhashes, rows_a_pass=7))
+    found = joined(sorted_rows(Corpus.of(Scheme(5, 2), simhashes), rows_a_pass=7))
 
     assert pack_rows(found) == pack_rows(block_rows(Scheme(5, 2), simhashes))
 
 
 def test_no_fingerprints_make_no_rows():
-    assert list(sorted_block_rows(Scheme(5, 2), np.empty(0, np.uint64))) == []
+    assert list(sorted_rows(Corpus.of(Scheme(5, 2), np.empty(0, np.uint64)))) == []
 
 
 @pytest.mark.parametrize("ranges", [1, 7])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.index import candidates
-from simhash_hbase.index.candidates import NO_PAIRS, Near, expand, find_candidates, find_crowded
+from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.memory import MemoryStore
@@ -23,6 +23,16 @@ def whole(candidates):
 
 def as_array(values):
     return np.array(values, dtype=np.uint64)
+
+
+def found_by(store, scheme, values, *, reach, limit):
+    simhashes = as_array(values)
+    reached = Reach(len(scheme.tables), reach, None)
+    return find_candidates(store, simhashes, scheme.prefixes(simhashes), reach=reached, limit=limit)
+
+
+def crowded_by(scheme, values, *, reach):
+    return find_crowded(as_array(values), scheme.prefixes(as_array(values)), reach=reach)
 
 
 def stored(scheme, values):
@@ -50,7 +60,7 @@ def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, que
     parsed, values = Scheme.parse(scheme), clustered(40, seed=seed)
     asked = clustered(queries + 2, seed=seed)[2:]
 
-    found = find_candidates(stored(parsed, values), parsed, as_array(asked), reach=reach, limit=NEVER)
+    found = found_by(stored(parsed, values), parsed, asked, reach=reach, limit=NEVER)
 
     assert pairs(found) == plain(parsed, asked, values, reach)
     wanted = [(asked[at] ^ other).bit_count() for at, other in pairs(found)]
@@ -62,7 +72,7 @@ def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, que
 def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
     parsed, values = Scheme.parse(scheme), list(dict.fromkeys(clustered(40, seed=seed)))
 
-    found = find_crowded(parsed, as_array(values), reach=reach)
+    found = crowded_by(parsed, values, reach=reach)
 
     others = {at for at, other in plain(parsed, values, values, reach) if other != values[at]}
     assert np.flatnonzero(found).tolist() == sorted(others)
@@ -71,14 +81,14 @@ def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
 @pytest.mark.parametrize("at_once", [1, 7, 100])
 def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
     scheme, values = Scheme.parse("4x1"), list(dict.fromkeys(clustered(60, seed=3)))
-    crowded = find_crowded(scheme, as_array(values), reach=7).tolist()
+    crowded = crowded_by(scheme, values, reach=7).tolist()
     store = stored(scheme, values)
-    found = pairs(find_candidates(store, scheme, as_array(values), reach=7, limit=NEVER))
+    found = pairs(found_by(store, scheme, values, reach=7, limit=NEVER))
 
     monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", at_once)
 
-    assert find_crowded(scheme, as_array(values), reach=7).tolist() == crowded
-    cut = find_candidates(store, scheme, as_array(values), reach=7, limit=NEVER)
+    assert crowded_by(scheme, values, reach=7).tolist() == crowded
+    cut = found_by(store, scheme, values, reach=7, limit=NEVER)
     assert pairs(cut) == found
     assert len(list(cut.parts())) > 1
     rows = [len(part.queries) for part in cut.parts()]
@@ -88,7 +98,7 @@ def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
 def test_no_query_finds_nothing():
     scheme = Scheme.parse("5x2")
 
-    found = find_candidates(stored(scheme, [1, 2]), scheme, as_array([]), reach=3, limit=5)
+    found = found_by(stored(scheme, [1, 2]), scheme, [], reach=3, limit=5)
 
     assert pairs(found) == []
     assert found.truncated.tolist() == []
@@ -96,16 +106,16 @@ def test_no_query_finds_nothing():
 
 @pytest.mark.parametrize("values", [[], [5], [0, ALL_BITS]])
 def test_few_fingerprints_are_not_crowded(values):
-    assert not find_crowded(Scheme.parse("5x2"), as_array(values), reach=3).any()
+    assert not crowded_by(Scheme.parse("5x2"), values, reach=3).any()
 
 
 def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
     scheme = Scheme.parse("5x2")
     store = stored(scheme, range(6))
 
-    asked = as_array([0, ALL_BITS, 3])
-    cut = find_candidates(store, scheme, asked, reach=3, limit=5)
-    unlimited = find_candidates(store, scheme, asked, reach=3, limit=6)
+    asked = [0, ALL_BITS, 3]
+    cut = found_by(store, scheme, asked, reach=3, limit=5)
+    unlimited = found_by(store, scheme, asked, reach=3, limit=6)
 
     assert cut.truncated.tolist() == [True, False, True]
     assert unlimited.truncated.tolist() == [False, False, False]
@@ -114,7 +124,7 @@ def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
 def test_rows_are_counted_once_however_many_queries_share_them():
     scheme = Scheme.parse("4x1")
 
-    found = find_candidates(stored(scheme, [1, 2]), scheme, as_array([1] * 100), reach=3, limit=NEVER)
+    found = found_by(stored(scheme, [1, 2]), scheme, [1] * 100, reach=3, limit=NEVER)
 
     # Three tables hold both under one prefix, the fourth holds only one that was asked for.
     assert found.rows == 7

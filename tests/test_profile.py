@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.near import MatchRule
-from simhash_hbase.profile import FORMAT_VERSION, Profile
+from simhash_hbase.profile import BANDED_FORMAT, Profile
 
 options = st.fixed_dictionaries(
     {},
@@ -75,7 +75,7 @@ def test_options_that_are_none_count_as_not_given():
         {"ttl_days": 0},
         {"grace_s": -1},
         {"lease_s": 0},
-        {"format": FORMAT_VERSION + 1},
+        {"format": BANDED_FORMAT + 1},
         {"no_such_option": 1},
     ],
 )
@@ -136,7 +136,11 @@ def test_profiles_that_differ_are_told_with_both_values():
 
 
 def test_the_rule_of_an_index_follows_its_profile():
-    assert Profile.resolve().rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
+    verified = MatchRule(match="verified", distance=3, similarity=0.77, radius=7, band_distance=16)
+    assert Profile.resolve().rule == verified
+    assert Profile.resolve(bands=0).rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
+    assert Profile.resolve(band_distance=24).rule.band_reach == 24
+    assert Profile.resolve(match="distance", bands=6).rule.band_reach is None
     assert Profile.resolve(match="distance", distance=1).rule.reach == 1
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
 
@@ -199,3 +203,51 @@ def test_a_stored_profile_with_an_unknown_field_is_not_understood():
 )
 def test_a_text_is_short_below_either_bound_where_its_size_is_known(features, characters, is_short):
     assert Profile(short=30, short_characters=100).is_short(features, characters) is is_short
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, (6, 6, 16, 2)),
+        ({"match": "distance"}, (0, None, None, 1)),
+        ({"sketch": False}, (0, None, None, 1)),
+        ({"analyzer": "weighted"}, (0, None, None, 1)),
+        ({"bands": 0}, (0, None, None, 1)),
+        ({"match": "distance", "bands": 3}, (3, 6, 16, 2)),
+        ({"bands": 10, "band_bins": 8, "band_distance": 64}, (10, 8, 64, 2)),
+    ],
+)
+def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
+    profile = Profile.resolve(**options)
+
+    assert (profile.bands, profile.band_bins, profile.band_distance, profile.format) == expected
+    assert Profile.decode(profile.encode()) == profile
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"bands": 6, "sketch": False}, "keeps no sketches"),
+        ({"bands": 0, "band_bins": 6}, "band_bins"),
+        ({"match": "distance", "band_distance": 20}, "band_distance"),
+        ({"bands": 65, "band_bins": 8}, "512 minima"),
+        ({"bands": 250, "band_bins": 1}, "flag"),
+        ({"bands": -1}, "bands"),
+        ({"band_distance": 65}, "band_distance"),
+    ],
+)
+def test_bands_that_cannot_be_are_refused(options, told):
+    with pytest.raises(InvalidProfile, match=told):
+        Profile.resolve(**options)
+
+
+def test_as_many_bands_as_fit_are_taken():
+    assert Profile.resolve(bands=64, band_bins=8).bands == 64
+    assert Profile.resolve(bands=241, band_bins=2).bands == 241
+
+
+def test_bands_are_given_up_and_taken_up_with_the_format():
+    profile = Profile.resolve()
+
+    assert profile.without_bands() == Profile.resolve(bands=0)
+    assert profile.without_bands().replace(bands=6, band_bins=6, band_distance=16) == profile

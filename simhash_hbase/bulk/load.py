@@ -9,18 +9,19 @@ from numpy.typing import NDArray
 
 from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, document_cells
 from simhash_hbase.bulk.parts import Part
-from simhash_hbase.bulk.rows import sorted_block_rows
+from simhash_hbase.bulk.rows import Corpus, sorted_rows
 from simhash_hbase.bulk.spool import Spool
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.loadmark import begin_load, end_load
+from simhash_hbase.index.lookup import entry_segments
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.index.upkeep.progress import Progress, Watch
 from simhash_hbase.rows.documents import DocumentState
-from simhash_hbase.rows.keys import BlockRows, distinct, row_prefix
+from simhash_hbase.rows.keys import BlockRows, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 
 CELLS_A_RANGE = 1 << 18
@@ -65,7 +66,7 @@ def load(
     """Write all finished parts into an index.
 
     After a kill the same call repeats all of it; the cells are the same, so nothing changes. It takes about 40 bytes of
-    memory a document, and some hundred megabytes.
+    memory a document, 12 more for each band, and some hundred megabytes.
     """
     manifest = spool.manifest
     if manifest.stamp is None:
@@ -110,10 +111,10 @@ class _Work:
 
     def write(self, writer: Writer) -> None:
         """Write the new documents."""
-        simhashes, bounds = self._survey()
-        if not len(simhashes):
+        corpus, bounds = self._survey()
+        if not len(corpus.simhashes):
             return
-        rows = sorted_block_rows(self._index.profile.blocks, simhashes)
+        rows = sorted_rows(corpus)
         cells = self._walk.pages(self._sorted_cells(bounds), _last_prefix)
         writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
 
@@ -128,11 +129,15 @@ class _Work:
             fresh = self._fresh.get(before)
             yield before, part if fresh is None else part.take(fresh)
 
-    def _survey(self) -> tuple[NDArray[np.uint64], NDArray[np.bytes_]]:
-        """Collect all fingerprints, and the keys that cut the cells into ranges of about one size."""
+    def _survey(self) -> tuple[Corpus, NDArray[np.bytes_]]:
+        """Collect what rows are made of, and the keys that cut the cells into ranges of about one size."""
+        profile = self._index.profile
         simhashes, keys = [np.empty(0, np.uint64)], [np.empty(0, KEY)]
+        segments, present = [np.empty((0, profile.bands), np.uint32)], [np.empty(0, np.bool_)]
         for before, part in self._new_parts():
             simhashes.append(part.entries.simhashes)
+            segments.append(entry_segments(profile, part.entries))
+            present.append(part.entries.sketched)
             places = np.unique(np.linspace(0, len(part.entries), SAMPLE_A_PART, endpoint=False).astype(np.intp))
             if len(part.entries):
                 keys.append(document_cells(part.take(places), self._stamp, before).keys)
@@ -140,7 +145,8 @@ class _Work:
         ranges = -(-2 * len(found) // CELLS_A_RANGE)
         sample = np.sort(np.concatenate(keys))
         cuts = [len(sample) * number // ranges for number in range(1, ranges)]
-        return distinct(found), sample[cuts]
+        corpus = Corpus.of(profile.blocks, found, np.concatenate(segments), np.concatenate(present))
+        return corpus, sample[cuts]
 
     def _held(self, entries: Entries) -> NDArray[np.bool_]:
         held = np.zeros(len(entries), dtype=np.bool_)

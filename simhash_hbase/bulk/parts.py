@@ -44,6 +44,8 @@ class _Columns(msgspec.Struct, array_like=True):
     metadata: list[dict[str, Any] | None]
     # File, line, reason, the record, its id: a file's name and an id may be more than UTF-8 can hold.
     rejects: list[tuple[bytes, int, str, bytes, bytes | None]]
+    bands: int = 0
+    segments: bytes = b""
 
 
 def write_part(path: Path, part: Part) -> str:
@@ -63,6 +65,8 @@ def write_part(path: Path, part: Part) -> str:
             (_bytes(r.place.file), r.place.line, r.reason, r.raw, None if r.id is None else _bytes(r.id))
             for r in part.rejects
         ],
+        bands=entries.segments.shape[1],
+        segments=entries.segments.astype("<u4").tobytes(),
     )
     encoded = msgspec.msgpack.encode(columns)
     write_file(path, encoded)
@@ -87,6 +91,7 @@ def read_part(path: Path, checksum: str) -> Part:
         lengths=np.frombuffer(columns.lengths, "<i4").astype(np.int32),
         digests=columns.text_digests,
         metadata=columns.metadata,
+        bands=np.frombuffer(columns.segments, "<u4").astype(np.uint32).reshape(len(columns.ids), columns.bands),
     )
     rejects = [
         Reject(Place(_text(file), line), reason, raw, None if name is None else _text(name))

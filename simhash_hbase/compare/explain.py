@@ -64,8 +64,8 @@ def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
     """Compare two documents."""
     scheme = profile.blocks
     distance = hamming(a.simhash, b.simhash)
-    accepted, similarity = accept(profile.rule, distance, a.entries, b.entries)
     tables = [table.flag for table in scheme.agreeing(a.simhash, b.simhash)]
+    accepted, similarity = accept(profile.rule, distance, a.entries, b.entries, by_blocks=bool(tables))
     record: dict[str, object] = {
         "a": {"id": a.name, "simhash": f"{a.simhash:016x}"},
         "b": {"id": b.name, "simhash": f"{b.simhash:016x}"},
@@ -74,8 +74,10 @@ def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
         "differing_blocks": list(scheme.differing_blocks(a.simhash, b.simhash)),
         "tables": tables,
         "similarity": similarity,
-        "found": accepted and bool(tables),
+        "found": accepted,
     }
+    if profile.bands:
+        record["bands"] = _shared_bands(a.entries, b.entries, len(scheme.tables))
     if a.features is None or b.features is None:
         return record
     apart = pulls(a.features, b.features, a.simhash ^ b.simhash, hash=profile.hash, seed=profile.seed)
@@ -85,6 +87,13 @@ def compare(a: Side, b: Side, profile: Profile) -> dict[str, object]:
         **_features(a.features, b.features),
         "pulls": [list(pull) for pull in apart[:SHOWN_FEATURES]],
     }
+
+
+def _shared_bands(a: Entries, b: Entries, tables: int) -> list[int]:
+    """List the flags of the sketch rows that two documents share."""
+    if not (a.sketched[0] and b.sketched[0]):
+        return []
+    return (np.flatnonzero(a.segments[0] == b.segments[0]) + tables + 1).tolist()
 
 
 def word_cosine(a: str, b: str, *, segmenter: str) -> float:

@@ -29,6 +29,7 @@ class _Row(msgspec.Struct, array_like=True):
     metadata: dict[str, object] | None
     raw: bytes | None
     place: Place
+    segments: bytes = b""
 
 
 class _Spool:
@@ -94,6 +95,7 @@ def _row(entries: Entries, at: int, document: Document) -> _Row:
         metadata=dict(metadata) if metadata else None,
         raw=document.raw,
         place=document.place,
+        segments=entries.segments[at].tobytes(),
     )
 
 
@@ -108,4 +110,5 @@ def _entries(rows: list[_Row]) -> Entries:
         lengths=np.array([row.length for row in rows], dtype=np.int32),
         digests=[row.digest for row in rows],
         metadata=[row.metadata for row in rows],
+        bands=np.frombuffer(b"".join(row.segments for row in rows), np.uint32).reshape(len(rows), -1),
     )

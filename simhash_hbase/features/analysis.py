@@ -19,6 +19,7 @@ from simhash_hbase.features.analyzers import (
     WeightedAnalyzer,
     word_set,
 )
+from simhash_hbase.features.bands import Banding
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable, Reservoir
 from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
@@ -122,6 +123,7 @@ class Analysis:
                 lengths=np.fromiter(map(len, few), np.int32, len(few)),
                 digests=sketched.digests,
                 metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
+                bands=sketched.bands if self.profile.bands else None,
             ),
             kept,
             dict.fromkeys(np.flatnonzero(features == 0).tolist(), no_words()),
@@ -130,8 +132,10 @@ class Analysis:
     def _sketched(self, texts: Sequence[str]) -> Sketched:
         if self.profile.sketch is None:
             none = np.zeros((len(texts), SKETCH_WORDS), np.uint64)
-            return Sketched(none, text_digests(texts), np.zeros(len(texts), np.bool_))
-        sketched = sketches_and_digests(texts)
+            return Sketched(
+                none, text_digests(texts), np.zeros(len(texts), np.bool_), np.empty((len(texts), 0), np.uint32)
+            )
+        sketched = sketches_and_digests(texts, Banding(self.profile.bands, self.profile.band_bins or 0))
         return sketched._replace(sketches=np.where(sketched.telling[:, None], sketched.sketches, np.uint64(0)))
 
     def features(

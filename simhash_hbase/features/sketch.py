@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import SKETCH_WORDS
+from simhash_hbase.entries import SKETCH_BINS, SKETCH_WORDS
+from simhash_hbase.features.bands import Banding, band_segments
+from simhash_hbase.features.mixing import GOLDEN, mix
 from simhash_hbase.words.normal import point_pieces, to_text
 
-_BINS = 64 * SKETCH_WORDS
 _BIN_SHIFT = np.uint64(64 - 9)
 _SHINGLE = 5
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -26,27 +27,13 @@ _DIGEST_BYTES = 16
 _BATCH = 64
 """Texts whose empty bins are filled together: enough to hide numpy's cost a call, few enough for the cache."""
 
-# Odd constants with well mixed bits: the golden ratio, and those of splitmix64 (Steele 2014).
-_M1 = np.uint64(0x9E3779B97F4A7C15)
-_M2 = np.uint64(0xBF58476D1CE4E5B9)
-_M3 = np.uint64(0x94D049BB133111EB)
 _POINT_BITS = np.uint64(21)
-
-
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix in place: splitmix64's finaliser, a bijection of 64-bit integers."""
-    values ^= values >> np.uint64(30)
-    values *= _M2
-    values ^= values >> np.uint64(27)
-    values *= _M3
-    values ^= values >> np.uint64(31)
-    return values
 
 
 @cache
 def _orders() -> NDArray[np.uint16]:
     """Give each bin's order of all bins; row t holds every bin's choice number t."""
-    keys = _mix(np.arange(1, _BINS * _BINS + 1, dtype=np.uint64) * _M1).reshape(_BINS, _BINS)
+    keys = mix(np.arange(1, SKETCH_BINS * SKETCH_BINS + 1, dtype=np.uint64) * GOLDEN).reshape(SKETCH_BINS, SKETCH_BINS)
     return np.ascontiguousarray(np.argsort(keys, axis=1, kind="stable").T.astype(np.uint16))
 
 
@@ -60,11 +47,11 @@ def _shingle_hashes(points: NDArray[np.uint32]) -> NDArray[np.uint64]:
     pairs = (wide[:-1] << _POINT_BITS) | wide[1:]
     triples = (pairs[:-1] << _POINT_BITS) | wide[2:]
     # Three and two code points of 21 bits: both halves hold theirs without loss.
-    values = triples[:-2] * _M1
+    values = triples[:-2] * GOLDEN
     values ^= values >> np.uint64(32)
     values += pairs[3:]
-    values *= _M1
-    return _mix(values)
+    values *= GOLDEN
+    return mix(values)
 
 
 def _densify(minima: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -81,8 +68,7 @@ def _densify(minima: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return minima
 
 
-def _sketches(minima: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    filled = _densify(minima)
+def _kept_bits(filled: NDArray[np.uint64]) -> NDArray[np.uint64]:
     bits = ((filled & np.uint64(1)) != 0) & (filled != _EMPTY)
     return np.packbits(bits, axis=1).view(">u8").astype(np.uint64)
 
@@ -118,22 +104,31 @@ class Sketched(NamedTuple):
     """See `text_digests`."""
     telling: NDArray[np.bool_]
     """Whether a sketch says anything: that of one shingle alone, a text of at most five characters, does not."""
+    bands: NDArray[np.uint32]
+    """Segments of their sketch rows, shape (texts, bands); see `band_segments`."""
 
 
-def sketches_and_digests(texts: Sequence[str]) -> Sketched:
-    """Sketch and digest texts, normalising each once."""
+NO_BANDS = Banding(0, 0)
+
+
+def sketches_and_digests(texts: Sequence[str], banding: Banding = NO_BANDS) -> Sketched:
+    """Sketch and digest texts, normalising each once; the minima serve the bands too."""
     sketches = np.empty((len(texts), SKETCH_WORDS), np.uint64)
+    bands = np.empty((len(texts), banding.bands), np.uint32)
     digests: list[bytes] = []
     sizes: list[int] = []
     for start in range(0, len(texts), _BATCH):
         few = texts[start : start + _BATCH]
-        minima = np.full((len(few), _BINS), _EMPTY)
+        minima = np.full((len(few), SKETCH_BINS), _EMPTY)
         for text, row in zip(few, minima, strict=True):
             digest, size = _read(text, row)
             digests.append(digest)
             sizes.append(size)
-        sketches[start : start + len(few)] = _sketches(minima)
-    return Sketched(sketches, digests, np.array(sizes, np.int64) > _SHINGLE)
+        filled = _densify(minima)
+        sketches[start : start + len(few)] = _kept_bits(filled)
+        if banding.bands:
+            bands[start : start + len(few)] = band_segments(filled, banding)
+    return Sketched(sketches, digests, np.array(sizes, np.int64) > _SHINGLE, bands)
 
 
 def text_digests(texts: Sequence[str]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Candidate search: from many fingerprints to the stored ones that share a block row with them.
+"""Candidate search: from many documents to the stored fingerprints that share a block row or a sketch row with them.
 
 Everything here is columns: a query is a position, a candidate a pair of positions and fingerprints. Scans of one
 prefix that several queries ask for are made once; the pairs are made a bounded number at a time, since a crowd of
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.near import distances
-from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import BlockRows, distinct, sort_prefixes
+from simhash_hbase.near import MatchRule, distances
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.keys import FLAGS, NO_PREFIX, BlockRows, distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 
 U64 = np.uint64
@@ -31,13 +31,34 @@ class Near(NamedTuple):
     """The stored fingerprints."""
     distances: NDArray[np.uint8]
     """Bits that differ."""
+    by_blocks: NDArray[np.bool_]
+    """Whether a block row joins them within the rule's reach; others are joined by sketch rows alone."""
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Near":
+        """Select pairs."""
+        return Near(self.queries[chosen], self.simhashes[chosen], self.distances[chosen], self.by_blocks[chosen])
 
 
-NO_PAIRS = Near(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np.uint8))
+class Reach(NamedTuple):
+    """Which rows are read, and how far from a query a fingerprint may be that they bring."""
+
+    tables: int
+    """Rows with flags up to this are block rows, those above sketch rows."""
+    blocks: int
+    bands: int | None
+    """None where sketch rows are not read."""
+
+    @classmethod
+    def of(cls, profile: Profile, rule: MatchRule) -> "Reach":
+        """Take it from an index and a rule."""
+        return cls(len(profile.blocks.tables), rule.reach, rule.band_reach if profile.bands else None)
+
+
+NO_PAIRS = Near(np.empty(0, np.intp), np.empty(0, U64), np.empty(0, np.uint8), np.empty(0, np.bool_))
 
 
 class Candidates:
-    """The block rows of many queries, and the pairs that they make."""
+    """The rows of many queries, and the pairs that they make."""
 
     def __init__(
         self,
@@ -45,7 +66,7 @@ class Candidates:
         prefixes: NDArray[np.uint64],
         rows: BlockRows,
         truncated: NDArray[np.bool_],
-        reach: int,
+        reach: Reach,
     ) -> None:
         self.truncated = truncated
         self.rows = len(rows.prefixes)
@@ -62,8 +83,17 @@ class Candidates:
 
     def _alone(self) -> Iterator[Near]:
         """Find the candidates of a single query, for which nothing has to be joined."""
-        near = distinct(self._rows.simhashes[distances(self._rows.simhashes, self._simhashes) <= self._reach])
-        yield Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes))
+        rows, reach = self._rows, self._reach
+        apart = distances(rows.simhashes, self._simhashes)
+        if reach.bands is None:
+            near = distinct(rows.simhashes[apart <= reach.blocks])
+            by_blocks = np.ones(len(near), np.bool_)
+        else:
+            is_block = (rows.prefixes & FLAGS) <= reach.tables
+            met = distinct(rows.simhashes[is_block & (apart <= reach.blocks)])
+            near = distinct(np.concatenate([met, rows.simhashes[~is_block & (apart <= reach.bands)]]))
+            by_blocks = np.isin(near, met)
+        yield Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
 
     def _joined_parts(self) -> Iterator[Near]:
         left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
@@ -78,41 +108,51 @@ class Candidates:
 
     def _joined(self, first: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> Near:
         """Join the queries from one position on with the ranges of rows of each of their prefixes."""
-        found = [(NO_PAIRS.queries, NO_PAIRS.simhashes)]
+        found = [(NO_PAIRS.queries, NO_PAIRS.simhashes, NO_PAIRS.by_blocks)]
+        most = np.full(left.shape[1], self._reach.blocks)
+        most[self._reach.tables :] = self._reach.bands or 0
         for at, row in expand(left.reshape(-1), right.reshape(-1)):
-            queries, stored = first + at // left.shape[1], self._rows.simhashes[row]
-            near = distances(self._simhashes[queries], stored) <= self._reach
-            found.append((queries[near], stored[near]))
+            queries, columns = np.divmod(at, left.shape[1])
+            queries, stored = queries + first, self._rows.simhashes[row]
+            near = distances(self._simhashes[queries], stored) <= most[columns]
+            found.append((queries[near], stored[near], columns[near] < self._reach.tables))
         return self._part(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
-    def _part(self, queries: NDArray[np.intp], stored: NDArray[np.uint64]) -> Near:
-        """Sort pairs, and keep each once: several tables may find the same."""
+    def _part(self, queries: NDArray[np.intp], stored: NDArray[np.uint64], by_blocks: NDArray[np.bool_]) -> Near:
+        """Sort pairs, and keep each once: several rows may bring the same."""
         few = distinct(stored)
-        # Query and fingerprint fit into one integer, and sorting integers is many times faster than sorting pairs.
-        keys = distinct(queries.astype(U64) * U64(len(few) + 1) + np.searchsorted(few, stored).astype(U64))
-        at, which = np.divmod(keys, U64(len(few) + 1))
+        # Query and fingerprint fit into one integer, and sorting integers is many times faster than sorting pairs. Of
+        # equal pairs that of a block row comes first.
+        pairs = queries.astype(U64) * U64(len(few) + 1) + np.searchsorted(few, stored).astype(U64)
+        keys = distinct(pairs << U64(1) | (~by_blocks).astype(U64))
+        first = np.ones(len(keys), np.bool_)
+        np.not_equal(keys[1:] >> U64(1), keys[:-1] >> U64(1), out=first[1:])
+        keys = keys[first]
+        at, which = np.divmod(keys >> U64(1), U64(len(few) + 1))
         queries, stored = at.astype(np.intp), few[which.astype(np.intp)]
-        return Near(queries, stored, distances(self._simhashes[queries], stored))
+        return Near(queries, stored, distances(self._simhashes[queries], stored), keys & U64(1) == 0)
 
 
 def find_candidates(
-    store: Store, scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int, limit: int
+    store: Store, simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: Reach, limit: int
 ) -> Candidates:
-    """Scan the tables of many fingerprints.
+    """Scan all rows that many queries may share: `simhash_hbase.index.lookup.asked_prefixes` lists their prefixes.
 
     One call of ``store.scan``, whatever the number of queries.
     """
-    prefixes = scheme.prefixes(simhashes)
-    scan = store.scan(distinct(prefixes.reshape(-1)), limit=limit)
+    asked = distinct(prefixes.reshape(-1))
+    scan = store.scan(asked[: np.searchsorted(asked, NO_PREFIX)], limit=limit)
     truncated = np.zeros(len(simhashes), dtype=np.bool_)
     if len(scan.truncated):
         truncated[np.isin(prefixes, scan.truncated).any(axis=1)] = True
     return Candidates(simhashes, prefixes, scan.rows, truncated, reach)
 
 
-def find_crowded(scheme: Scheme, simhashes: NDArray[np.uint64], *, reach: int) -> NDArray[np.bool_]:
-    """Join fingerprints with each other, without a store, and return which of them have another one near."""
-    ascending, owners = sort_prefixes(scheme.prefixes(simhashes))
+def find_crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: int) -> NDArray[np.bool_]:
+    """Join documents with each other, without a store, and tell which of them share a prefix with one near."""
+    ascending, owners = sort_prefixes(prefixes)
+    there = np.searchsorted(ascending, NO_PREFIX)
+    ascending, owners = ascending[:there], owners[:there]
     last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)) + 1
     stop = np.repeat(last, np.diff(last, prepend=0))
     crowded = np.zeros(len(simhashes), np.bool_)

@@ -6,15 +6,14 @@ Every document is written member first, then block rows, then the document cell:
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.firstcells import put_first
+from simhash_hbase.index.lookup import check_bands, entry_band_rows, entry_rows
 from simhash_hbase.index.membercells import member_cells
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
-from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row, row_digest
+from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, member_row, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional
 
@@ -73,17 +72,21 @@ def removal(at: int, old: DocumentState, value: bytes) -> Change:
 
 
 def put_documents(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
-    """Write what makes documents findable: members, then the block rows that are not there."""
+    """Write what makes documents findable: members, then the rows that are not there."""
     if not changes:
         return
+    check_bands(profile, entries)
     written = entries.take([change.at for change in changes])
     store.put(FAMILY_DOCUMENTS, member_cells(written, [change.new for change in changes]))
     # Where HBase collects what is old, a refresh rewrites all cells of a document.
     again = profile.ttl_ms is not None
-    fresh = [change for change in changes if again or not change.has_rows]
-    if fresh:
-        simhashes = np.array([change.new.simhash for change in fresh], dtype=np.uint64)
-        store.put_rows(block_rows(profile.blocks, simhashes), timestamp=max(change.new.seen for change in fresh))
+    fresh = [change.at for change in changes if again or not change.has_rows]
+    # Another text may have the same fingerprint, so its sketch rows are written whatever stands there.
+    known = sorted({change.at for change in changes} - set(fresh)) if profile.bands else []
+    rows = [entry_rows(profile, entries.take(fresh))] if fresh else []
+    rows += [entry_band_rows(profile, entries.take(known))] if known else []
+    if rows:
+        store.put_rows(BlockRows.merged(*rows), timestamp=max(change.new.seen for change in changes))
 
 
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:

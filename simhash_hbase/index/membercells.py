@@ -42,9 +42,9 @@ def bare_entries(states: Sequence[DocumentState]) -> Entries:
     return Entries.of_fingerprints([state.id for state in states], simhashes)
 
 
-def member_entries(members: Sequence[Member], simhashes: Sequence[int]) -> Entries:
+def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands: int) -> Entries:
     """Make the documents that members with these fingerprints stand for."""
-    sketches = Sketches.unpacked([member.sketch for member in members])
+    sketches = Sketches.unpacked([member.sketch for member in members], bands)
     return Entries(
         ids=[member.id for member in members],
         simhashes=np.array(simhashes, dtype=np.uint64),
@@ -54,4 +54,5 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int]) -> Entri
         lengths=np.array([member.length for member in members], dtype=np.int32),
         digests=[member.digest for member in members],
         metadata=[member.metadata for member in members],
+        bands=sketches.segments,
     )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.near import Sketches
+from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member
 from simhash_hbase.rows.keys import document_row, member_row, member_rows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -40,18 +41,19 @@ class Page(NamedTuple):
     sketches: Sketches
 
     @classmethod
-    def of(cls, simhashes: NDArray[np.uint64], members: Sequence[Sequence[Reading]]) -> "Page":
+    def of(cls, simhashes: NDArray[np.uint64], members: Sequence[Sequence[Reading]], bands: int) -> "Page":
         """Put the members of each of some fingerprints one behind the other."""
         readings = [reading for some in members for reading in some]
         starts = np.cumsum([0, *(len(some) for some in members)])
-        return cls(simhashes, starts, readings, Sketches.unpacked([reading.sketch for reading in readings]))
+        return cls(simhashes, starts, readings, Sketches.unpacked([reading.sketch for reading in readings], bands))
 
 
 class Members:
     """Reads members and document cells, and keeps some for the next part of the same search."""
 
-    def __init__(self, store: Store, counts: Counts, *, limit: int) -> None:
+    def __init__(self, store: Store, profile: Profile, counts: Counts, *, limit: int) -> None:
         self._store = store
+        self._bands = profile.bands
         self._counts = counts
         self._limit = limit
         self._members: dict[int, list[Reading]] = {}
@@ -70,14 +72,14 @@ class Members:
             for simhash, cells in zip(missing.tolist(), rows, strict=True):
                 if len(cells) > self._limit:
                     self.wide[simhash] = cells[self._limit - 1].qualifier
-                self._members[simhash] = [_reading(cell) for cell in cells[: self._limit]]
+                self._members[simhash] = [self._reading(cell) for cell in cells[: self._limit]]
                 self._held += len(self._members[simhash])
-        return Page.of(simhashes, [self._members[simhash] for simhash in simhashes.tolist()])
+        return Page.of(simhashes, [self._members[simhash] for simhash in simhashes.tolist()], self._bands)
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> Page:
         """Read on behind a member of one fingerprint."""
         cells = self._store.read_row(FAMILY_DOCUMENTS, member_row(simhash), after=after, limit=limit)
-        return Page.of(np.array([simhash], dtype=np.uint64), [[_reading(cell) for cell in cells]])
+        return Page.of(np.array([simhash], dtype=np.uint64), [[self._reading(cell) for cell in cells]], self._bands)
 
     def know(self, readings: Iterable[Reading]) -> None:
         """Read the document cells of members, those that were not read before."""
@@ -96,13 +98,12 @@ class Members:
         state = named and self._counts(named, simhash)
         if state is None:
             return None
-        member = decode_member(reading.cell.value)
+        member = decode_member(reading.cell.value, bands=self._bands)
         return (member, state) if member.id == state.id else None
 
-
-def _reading(cell: Cell) -> Reading:
-    try:
-        return Reading(cell, decode_member(cell.value).sketch)
-    except CorruptIndex:
-        # Whether it matters is seen when its document counts.
-        return Reading(cell, b"")
+    def _reading(self, cell: Cell) -> Reading:
+        try:
+            return Reading(cell, decode_member(cell.value, bands=self._bands).sketch)
+        except CorruptIndex:
+            # Whether it matters is seen when its document counts.
+            return Reading(cell, b"")

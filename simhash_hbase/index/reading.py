@@ -78,6 +78,7 @@ class ReadableIndex(OpenedIndex):
             distance=within,
             similarity=least,
             radius=max(own.radius, within),
+            band_distance=None if own.band_distance is None else max(own.band_distance, within),
         )
 
     def query(self, text: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
@@ -158,7 +159,11 @@ class ReadableIndex(OpenedIndex):
         if held is None:
             return None
         state, member = held
-        return bare_entries([state]) if member is None else member_entries([member], [state.simhash])
+        return (
+            bare_entries([state])
+            if member is None
+            else member_entries([member], [state.simhash], bands=self.profile.bands)
+        )
 
     def get(self, document_id: str) -> Stored | None:
         """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""
@@ -188,6 +193,6 @@ class ReadableIndex(OpenedIndex):
         keys = [(member_row(state.simhash), id_digest(state.id)) for state in states]
         cells = self.store.get(FAMILY_DOCUMENTS, keys)
         return [
-            decode_member(cell.value) if cell is not None and state.is_found else None
+            decode_member(cell.value, bands=self.profile.bands) if cell is not None and state.is_found else None
             for state, cell in zip(states, cells, strict=True)
         ]

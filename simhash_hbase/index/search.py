@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.entries import Entries
-from simhash_hbase.index.candidates import Near, expand, find_candidates
+from simhash_hbase.index.candidates import Candidates, Near, Reach, expand, find_candidates
+from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.members import Counts, Members, Page
 from simhash_hbase.near import MatchRule, Sketches, judge, known_similarity
 from simhash_hbase.profile import Profile
@@ -64,8 +65,8 @@ def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: M
     last two are made again for the next queries.
     """
     rows = profile.max_rows_per_prefix
-    candidates = find_candidates(store, profile.blocks, entries.simhashes, reach=rule.reach, limit=rows)
-    members = Members(store, found_since(profile.oldest(now)), limit=profile.max_members)
+    candidates = _candidates(store, profile, entries, rule, limit=rows)
+    members = Members(store, profile, found_since(profile.oldest(now)), limit=profile.max_members)
     found: list[list[Hit]] = [[] for _ in range(len(entries))]
     truncated, pairs = candidates.truncated, 0
     for near in candidates.parts():
@@ -86,10 +87,14 @@ def find_nearest(store: Store, profile: Profile, entries: Entries, counts: Count
     to the last one. So a flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among
     the first hundred of it.
     """
-    nearest = _Nearest(Members(store, counts, limit=FIRST_MEMBERS), entries, profile.rule, offer)
-    candidates = find_candidates(store, profile.blocks, entries.simhashes, reach=profile.rule.reach, limit=UNLIMITED)
-    for near in candidates.parts():
+    nearest = _Nearest(Members(store, profile, counts, limit=FIRST_MEMBERS), entries, profile.rule, offer)
+    for near in _candidates(store, profile, entries, profile.rule, limit=UNLIMITED).parts():
         nearest.look(near)
+
+
+def _candidates(store: Store, profile: Profile, entries: Entries, rule: MatchRule, *, limit: int) -> Candidates:
+    prefixes = asked_prefixes(profile, entries, rule)
+    return find_candidates(store, entries.simhashes, prefixes, reach=Reach.of(profile, rule), limit=limit)
 
 
 def found_since(oldest: int) -> Counts:
@@ -119,9 +124,9 @@ class _Nearest:
     def _read_on(self, simhash: int, near: Near) -> None:
         """Offer the other members of one fingerprint where nothing as near was enough."""
         after: bytes | None = self._members.wide[simhash]
-        near = _only(near, near.simhashes == np.uint64(simhash))
+        near = near.where(near.simhashes == np.uint64(simhash))
         while after is not None:
-            near = _only(near, near.distances < self._settled[near.queries])
+            near = near.where(near.distances < self._settled[near.queries])
             if not len(near.queries):
                 return
             page = self._members.next_page(simhash, after, MORE_MEMBERS)
@@ -136,10 +141,6 @@ class _Nearest:
                     break
                 if self._offer(query, hit):
                     enough, self._settled[query] = hit, hit.distance
-
-
-def _only(near: Near, chosen: NDArray[np.bool_]) -> Near:
-    return Near(near.queries[chosen], near.simhashes[chosen], near.distances[chosen])
 
 
 def _hits(
@@ -177,7 +178,8 @@ def _accepted(
     where = np.searchsorted(page.simhashes, near.simhashes)
     found = []
     for pairs, at in expand(page.starts[where], page.starts[where + 1], at_once=SKETCHES_AT_ONCE):
-        accepted, similarities = judge(rule, near.distances[pairs], own.at(near.queries[pairs]), page.sketches.at(at))
+        asked, held = own.at(near.queries[pairs]), page.sketches.at(at)
+        accepted, similarities = judge(rule, near.distances[pairs], asked, held, by_blocks=near.by_blocks[pairs])
         found.append((pairs[accepted], at[accepted], similarities[accepted]))
     if len(found) == 1:
         return found[0]

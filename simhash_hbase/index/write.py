@@ -16,10 +16,11 @@ from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.attempts import attempts
 from simhash_hbase.index.changes import Change, commit, drop_members, put_documents, read_states, removal
 from simhash_hbase.index.firstcells import decision_time
+from simhash_hbase.index.lookup import stored_rows
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import DocumentState, State
-from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row
+from simhash_hbase.rows.documents import DocumentState, State, decode_member
+from simhash_hbase.rows.keys import document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import CompareAndSet, Store, atomically
 
@@ -120,12 +121,13 @@ def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: i
     changes = list(_refreshes(read_states(store, ids), due, now))
     found = [state for change in changes if (state := change.new.found())]
     keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
-    members = [cell for cell in store.get(FAMILY_DOCUMENTS, keys) if cell is not None]
-    stamps = {id_digest(state.id): state.stamp for state in found}
-    if members:
-        store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=stamps[cell.qualifier]) for cell in members])
+    members = store.get(FAMILY_DOCUMENTS, keys)
+    if any(members):
+        pairs = [(state, cell) for state, cell in zip(found, members, strict=True) if cell is not None]
+        store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=state.stamp) for state, cell in pairs])
+        sketches = [b"" if cell is None else decode_member(cell.value, bands=profile.bands).sketch for cell in members]
         simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
-        store.put_rows(block_rows(profile.blocks, simhashes), timestamp=now)
+        store.put_rows(stored_rows(profile, simhashes, sketches), timestamp=now)
     return {change.new.id for change in commit(store, changes)}
 
 

@@ -9,6 +9,9 @@ from typing import Any, Final, Literal
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.rows.layout import SEGMENT_BYTES
+
+SKETCH_BYTES = 64
 
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 
@@ -31,7 +34,7 @@ class Member(msgspec.Struct, array_like=True, frozen=True):
     digest: bytes
     """Digest of the normalised text; empty when only a fingerprint was given."""
     sketch: bytes
-    """64 bytes, eight words big-endian; empty when there is none."""
+    """Eight words big-endian, 64 bytes, and the segments of its sketch rows, 4 bytes each; empty when there is none."""
     metadata: dict[str, Any] | None = None
     """The caller's own."""
 
@@ -126,17 +129,25 @@ _documents = msgspec.msgpack.Decoder(DocumentState)
 _members = msgspec.msgpack.Decoder(Member)
 
 
+def sketch_bytes(bands: int) -> int:
+    """Say how long a member's sketch is."""
+    return SKETCH_BYTES + SEGMENT_BYTES * bands
+
+
 def encode(record: Member | DocumentState) -> bytes:
     """Encode a record; equal records have equal bytes, as compare-and-set needs."""
     return _encoder.encode(record)
 
 
-def decode_member(value: bytes) -> Member:
-    """Decode a member cell."""
+def decode_member(value: bytes, *, bands: int) -> Member:
+    """Decode a member cell of an index with so many bands."""
     try:
-        return _members.decode(value)
+        member = _members.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptIndex(f"a member cell does not decode: {error}") from error
+    if len(member.sketch) not in (0, sketch_bytes(bands)):
+        raise CorruptIndex(f"a member cell has a sketch of {len(member.sketch)} bytes, not of {sketch_bytes(bands)}")
+    return member
 
 
 def decode_document(value: bytes) -> DocumentState:

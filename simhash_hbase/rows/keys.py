@@ -33,6 +33,10 @@ ALL_PREFIXES = 1 << PREFIX_BITS
 OWNER_BITS = 64 - PREFIX_BITS
 # Up to so many, integers are faster than arrays: the prefixes of one query.
 FEW = 64
+FLAGS = U64((1 << FLAG_BITS) - 1)
+"""Mask of the flag in a prefix."""
+NO_PREFIX = U64((1 << PREFIX_BITS) - 1)
+"""In the place of a prefix: no block row and no sketch row has its flag, and it is behind all of theirs."""
 
 
 class BlockRows(NamedTuple):
@@ -46,6 +50,24 @@ class BlockRows(NamedTuple):
         """Make one without rows."""
         return cls(np.empty(0, dtype=U64), np.empty(0, dtype=U64))
 
+    def where(self, chosen: NDArray[np.bool_]) -> "BlockRows":
+        """Select rows."""
+        return BlockRows(self.prefixes[chosen], self.simhashes[chosen])
+
+    @classmethod
+    def merged(cls, *parts: "BlockRows") -> "BlockRows":
+        """Put rows of several kinds into one order."""
+        prefixes, simhashes = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.lexsort((simhashes, prefixes))
+        return cls(prefixes[order], simhashes[order]).without_repeats()
+
+    def without_repeats(self) -> "BlockRows":
+        """Keep each of some sorted rows once."""
+        new = np.ones(len(self.prefixes), np.bool_)
+        np.not_equal(self.prefixes[1:], self.prefixes[:-1], out=new[1:])
+        new[1:] |= self.simhashes[1:] != self.simhashes[:-1]
+        return self if new.all() else self.where(new)
+
 
 def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
     """Expand fingerprints to all their block rows."""
@@ -53,6 +75,29 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
     # The fingerprints ascend, so rows of one prefix that are in the order of their owners are in byte order.
     prefixes, owners = sort_prefixes(scheme.prefixes(ascending))
     return BlockRows(prefixes, ascending[owners])
+
+
+def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Compute segment and flag of every sketch row of every document: flags behind those of the tables.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        Its tables have the first flags.
+    segments : ndarray of uint32, shape (n, bands)
+        See `simhash_hbase.features.bands`.
+    present : ndarray of bool, shape (n,)
+        Which documents have any; the others get `NO_PREFIX`, which is no row's.
+    """
+    first = len(scheme.tables) + 1
+    flags = np.arange(first, first + segments.shape[1], dtype=U64)
+    return np.where(present[:, np.newaxis], segments.astype(U64) << U64(FLAG_BITS) | flags, NO_PREFIX)
+
+
+def band_rows(prefixes: NDArray[np.uint64], simhashes: NDArray[np.uint64]) -> BlockRows:
+    """Make the sketch rows of documents from what `band_prefixes` computed."""
+    owners, bands = np.nonzero(prefixes != NO_PREFIX)
+    return BlockRows.merged(BlockRows(prefixes[owners, bands], simhashes[owners]))
 
 
 def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -7,11 +7,13 @@ kinds apart; segment and flag together are the *prefix* that a scan asks for.
 row         segment                                flag         rest                        family
 ==========  =====================================  ===========  ==========================  ======
 block       the chosen blocks' bits, left-aligned  1 … tables   simhash, 8 bytes            ``b``
+sketch      upper 32 bits of a group's hash        tables + 1 … simhash, 8 bytes            ``b``
 members     top 32 bits of the simhash             0            simhash, 8 bytes            ``d``
 document    first 4 bytes of the id's digest       255          the digest, 16 bytes        ``d``
 index       0                                      254          a name in ASCII             ``m``
 ==========  =====================================  ===========  ==========================  ======
 
+Block rows and sketch rows are one kind to the stores, and both are meant where the stores speak of block rows.
 All integers are big-endian, so that byte order is numeric order.
 """
 
@@ -30,7 +32,7 @@ DOCUMENT_ROW_BYTES = PREFIX_BYTES + ID_DIGEST_BYTES
 FLAG_MEMBERS = 0
 FLAG_INDEX = 254
 FLAG_DOCUMENT = 255
-# Flags 1 … 251 are block tables; 252 and 253 are kept free.
+# Flags 1 … 251 are block tables, then bands; 252 and 253 are kept free.
 MAX_TABLES = 251
 
 FAMILY_BLOCKS = "b"

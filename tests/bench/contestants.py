@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bench.machine import anonymous_bytes
 from bench.peers import peer
-from simhash_hbase.index.candidates import find_candidates
+from simhash_hbase.index.candidates import NO_PAIRS, Candidates, Near, Reach, find_candidates
 from simhash_hbase.index.index import Index
 
 __all__ = ["DISTANCE", "Contestant", "Faiss", "Ours", "PyPI"]
@@ -17,6 +17,11 @@ DISTANCE = 3
 """Bits within which all look."""
 
 Simhashes = NDArray[np.uint64]
+
+
+def whole(candidates: Candidates) -> Near:
+    """Join all queries at once, whatever memory that takes."""
+    return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
 
 
 class Contestant(Protocol):
@@ -70,7 +75,8 @@ class Ours:
         return self.batch(np.array([query], np.uint64))
 
     def batch(self, queries: Simhashes) -> Any:
-        return find_candidates(self.index.store, self._scheme, queries, reach=DISTANCE, limit=self._limit).whole()
+        prefixes, reach = self._scheme.prefixes(queries), Reach(len(self._scheme.tables), DISTANCE, None)
+        return whole(find_candidates(self.index.store, queries, prefixes, reach=reach, limit=self._limit))
 
     def pairs(self, queries: Simhashes) -> set[tuple[int, int]]:
         found = self.batch(queries)

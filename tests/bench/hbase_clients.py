@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.contestants import DISTANCE
+from bench.contestants import DISTANCE, whole
 from bench.hbase_instance import Instance
 from bench.hbase_peer import AsyncPeer, async_peer
 from bench.peers import peer
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.index.candidates import find_candidates
+from simhash_hbase.index.candidates import Reach, find_candidates
 from simhash_hbase.near import distances
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import pack_prefixes, unpack_rows
@@ -23,8 +23,9 @@ from simhash_hbase.stores.hbase import HBaseStore
 
 __all__ = ["IN_FLIGHT", "PROFILE", "Answered", "Client", "Java", "Ours", "Simhashes", "clients_of"]
 
-PROFILE = Profile.resolve(analyzer="jieba")
+PROFILE = Profile.resolve(analyzer="jieba", bands=0)
 LIMIT = PROFILE.max_rows_per_prefix
+REACH = Reach(len(PROFILE.blocks.tables), DISTANCE, None)
 IN_FLIGHT = 32
 """Queries that the Java client keeps in flight in a batch, 320 scans."""
 
@@ -151,10 +152,10 @@ class Ours(_InPython):
         self._store.close()
 
     def _find(self, queries: Simhashes) -> Any:
-        found = find_candidates(self._store, PROFILE.blocks, queries, reach=DISTANCE, limit=LIMIT)
+        found = find_candidates(self._store, queries, PROFILE.blocks.prefixes(queries), reach=REACH, limit=LIMIT)
         if found.truncated.any():
             raise SimhashError("a prefix holds more rows than are read")
-        return found.whole()
+        return whole(found)
 
 
 class Java:

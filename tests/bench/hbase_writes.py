@@ -18,11 +18,11 @@ from bench.tables import Table, count, fixed, rate, times
 from simhash_hbase.bulk import Spool, begin, load
 from simhash_hbase.bulk.manifest import PartNote
 from simhash_hbase.bulk.parts import Part, write_part
-from simhash_hbase.bulk.rows import sorted_block_rows
+from simhash_hbase.bulk.rows import Corpus, sorted_rows
 from simhash_hbase.bulk.seen import DIGEST
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.rows.keys import BlockRows, block_rows, distinct, id_digest, pack_rows
+from simhash_hbase.rows.keys import BlockRows, block_rows, id_digest, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.stores.hbase import HBaseStore
 
@@ -116,7 +116,7 @@ def _load_blocks(instance: Instance, simhashes: Simhashes) -> tuple[str, float]:
     table = instance.new_table()
     writer = instance.writer(table)
     start = perf_counter()
-    writer.write([], sorted_block_rows(PROFILE.blocks, distinct(simhashes)), timestamp=TIMESTAMP)
+    writer.write([], sorted_rows(Corpus.of(PROFILE.blocks, simhashes)), timestamp=TIMESTAMP)
     return table, perf_counter() - start
 
 

@@ -3,6 +3,7 @@ import pytest
 from bruteforce import entries
 
 from simhash_hbase.entries import Entries
+from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.membercells import bare_entries, member_cells, member_entries, member_values
 from simhash_hbase.rows.documents import DocumentState, decode_member
 from simhash_hbase.rows.keys import id_digest, member_row
@@ -12,13 +13,23 @@ def columns(documents):
     """Return all columns of entries as plain values."""
     return [
         np.asarray(getattr(documents, name)).tolist()
-        for name in ("ids", "simhashes", "sketches", "sketched", "features", "lengths", "digests", "metadata")
+        for name in (
+            "ids",
+            "simhashes",
+            "sketches",
+            "sketched",
+            "features",
+            "lengths",
+            "digests",
+            "metadata",
+            "segments",
+        )
     ]
 
 
-@pytest.fixture
-def mixed():
-    """Return documents with and without a sketch, a text and metadata."""
+@pytest.fixture(params=[0, 2])
+def mixed(request):
+    """Return documents with and without a sketch, a text and metadata, in an index with and without bands."""
     return Entries(
         ids=["a", "b", "c"],
         simhashes=np.array([1, 2**64 - 1, 7], np.uint64),
@@ -28,20 +39,33 @@ def mixed():
         lengths=np.array([100, 0, 7], np.int32),
         digests=[b"d" * 16, b"", b"e" * 16],
         metadata=[{"source": "x"}, None, None],
+        bands=np.array([[5, 2**32 - 1], [0, 0], [7, 0]], np.uint32)[:, : request.param],
     )
 
 
 def test_documents_read_back_from_their_member_cells_are_as_they_were_written(mixed):
-    members = [decode_member(value) for value in member_values(mixed, [10, 20, 30])]
+    bands = mixed.segments.shape[1]
+    members = [decode_member(value, bands=bands) for value in member_values(mixed, [10, 20, 30])]
 
     assert [member.added for member in members] == [10, 20, 30]
-    assert columns(member_entries(members, mixed.simhashes.tolist())) == columns(mixed)
+    assert columns(member_entries(members, mixed.simhashes.tolist(), bands=bands)) == columns(mixed)
 
 
 def test_a_member_without_a_sketch_holds_no_bytes_of_one(mixed):
-    sketches = [decode_member(value).sketch for value in member_values(mixed, [1, 2, 3])]
+    bands = mixed.segments.shape[1]
+    sketches = [decode_member(value, bands=bands).sketch for value in member_values(mixed, [1, 2, 3])]
 
-    assert sketches == [b"".join((2**63 + n).to_bytes(8, "big") for n in range(8)), b"", (bytes(7) + b"\3") * 8]
+    words = [b"".join((2**63 + n).to_bytes(8, "big") for n in range(8)), b"", (bytes(7) + b"\3") * 8]
+    behind = [b"\0\0\0\5\xff\xff\xff\xff", b"", b"\0\0\0\7\0\0\0\0"] if bands else [b""] * 3
+    assert sketches == [word + segment for word, segment in zip(words, behind, strict=True)]
+
+
+def test_a_member_with_more_or_fewer_segments_than_its_index_has_is_damaged(mixed):
+    [value, bare, _] = member_values(mixed, [1, 2, 3])
+
+    with pytest.raises(CorruptIndex, match="sketch of"):
+        decode_member(value, bands=1)
+    assert decode_member(bare, bands=1).sketch == b""
 
 
 def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_document_cell():
@@ -51,7 +75,7 @@ def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_docum
 
     assert [cell[:2] for cell in cells] == [(member_row(5), id_digest("a")), (member_row(6), id_digest("b"))]
     assert [cell.timestamp for cell in cells] == [11, 12]
-    assert [decode_member(cell.value).added for cell in cells] == [8, 0]
+    assert [decode_member(cell.value, bands=0).added for cell in cells] == [8, 0]
 
 
 def test_a_document_of_which_only_its_cell_is_left_is_a_bare_fingerprint():

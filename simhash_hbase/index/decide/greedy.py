@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from simhash_hbase.entries import Entries
 from simhash_hbase.index.answers import Decision, as_decision
-from simhash_hbase.index.candidates import find_crowded
+from simhash_hbase.index.candidates import Reach, find_crowded
+from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.search import Hit
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.near import MatchRule, Sketches, distances, hamming, judge, known_similarity
@@ -50,8 +51,9 @@ class Batch:
         self._now = now
         self._rule: MatchRule = profile.rule
         self._sketches = Sketches.of_entries(entries)
-        self._prefixes = profile.blocks.prefixes(entries.simhashes)
-        self._crowded = _crowded(profile, entries)
+        self._reach = Reach.of(profile, profile.rule)
+        self._prefixes = asked_prefixes(profile, entries, profile.rule)
+        self._crowded = _crowded(entries.simhashes, self._prefixes, self._reach)
         # Positions of documents that were kept, and that others of the batch are near to.
         self._kept = np.empty(len(entries), np.intp)
         self._kept_count = 0
@@ -99,12 +101,13 @@ class Batch:
             return []
         kept, simhashes = self._kept[: self._kept_count], self.entries.simhashes
         apart = distances(simhashes[kept], simhashes[at])
-        near = apart <= self._rule.reach
-        # Only what a scan would find counts: so a batch decides as the index would.
-        near[near] = (self._prefixes[kept[near]] == self._prefixes[at]).any(axis=1)
+        near = apart <= max(self._reach.blocks, self._reach.bands or 0)
         kept, apart = kept[near], apart[near]
+        # Only what a scan would find counts: so a batch decides as the index would.
+        blocks = slice(self._reach.tables)
+        by_blocks = (self._prefixes[kept, blocks] == self._prefixes[at, blocks]).any(axis=1)
         own = self._sketches.at(np.array([at]))
-        accepted, similarities = judge(self._rule, apart, own, self._sketches.at(kept))
+        accepted, similarities = judge(self._rule, apart, own, self._sketches.at(kept), by_blocks=by_blocks)
         options = zip(kept[accepted].tolist(), apart[accepted].tolist(), similarities[accepted].tolist(), strict=True)
         return [min((self._option(*each) for each in options), key=lambda o: o.rank)] if accepted.any() else []
 
@@ -113,11 +116,17 @@ class Batch:
         return Option(rank_of(distance, similarity, (self._now, kept), self.entries.ids[kept]), similarity, kept)
 
 
-def _crowded(profile: Profile, entries: Entries) -> NDArray[np.bool_]:
-    """Return which documents of a batch have others of it within reach."""
-    simhashes, where, counts = np.unique(entries.simhashes, return_inverse=True, return_counts=True)
-    crowded = find_crowded(profile.blocks, simhashes, reach=profile.rule.reach) | (counts > 1)
-    return np.asarray(crowded[where], np.bool_)
+def _crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: Reach) -> NDArray[np.bool_]:
+    """Tell which documents of a batch have others of it within reach."""
+    distinct, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
+    crowded = find_crowded(distinct, prefixes[first, : reach.tables], reach=reach.blocks) | (counts > 1)
+    found = np.asarray(crowded[where], np.bool_)
+    if reach.bands is not None:
+        # A flood of copies was found by its fingerprint: here it counts as one document.
+        rows = np.column_stack([simhashes, prefixes[:, reach.tables :]])
+        apart, where = np.unique(rows, axis=0, return_inverse=True)
+        found |= find_crowded(apart[:, 0], apart[:, 1:], reach=reach.bands)[where.reshape(-1)]
+    return found
 
 
 def rank_of(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:

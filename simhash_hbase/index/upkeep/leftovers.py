@@ -6,13 +6,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.near import Sketches
+from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
-from simhash_hbase.rows.keys import document_row, member_rows, row_flag, row_simhash
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, STATE_QUALIFIER
+from simhash_hbase.rows.keys import (
+    FLAGS,
+    BlockRows,
+    band_prefixes,
+    document_row,
+    member_row,
+    member_rows,
+    row_flag,
+    row_simhash,
+)
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, PREFIX_BITS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store, Transactional
 
+# Of one fingerprint; nearly all have one.
+MEMBERS_AT_ONCE = 100
 
-def decode_cells(cells: Sequence[Cell]) -> tuple[list[tuple[Cell, DocumentState]], list[Cell]]:
+
+def decode_cells(cells: Sequence[Cell], bands: int) -> tuple[list[tuple[Cell, DocumentState]], list[Cell]]:
     """Decode documents, and try members; return what does not decode apart."""
     documents, damaged = [], []
     for cell in cells:
@@ -20,7 +34,7 @@ def decode_cells(cells: Sequence[Cell]) -> tuple[list[tuple[Cell, DocumentState]
             if row_flag(cell.row) == FLAG_DOCUMENT:
                 documents.append((cell, decode_document(cell.value)))
             else:
-                decode_member(cell.value)
+                decode_member(cell.value, bands=bands)
         except CorruptIndex:
             damaged.append(cell)
     return documents, damaged
@@ -40,13 +54,61 @@ def _may_name(cell: Cell, member: Cell) -> bool:
         return True
 
 
-def memberless(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which fingerprints no document has; an array of the same shape, (n,)."""
+def memberless(store: Store, profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:
+    """Tell which rows no document has: of this fingerprint, and for a sketch row with this segment, too."""
+    is_sketch = (rows.prefixes & FLAGS) > len(profile.blocks.tables)
+    lonely = np.empty(len(is_sketch), np.bool_)
+    lonely[~is_sketch] = _without_members(store, rows.simhashes[~is_sketch])
+    lonely[is_sketch] = _without_segments(store, profile, rows.where(is_sketch))
+    return lonely
+
+
+def _without_members(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     distinct, where = np.unique(simhashes, return_inverse=True)
     found = store.get_rows(FAMILY_DOCUMENTS, member_rows(distinct), limit=1)
     empty = np.fromiter((not cells for cells in found), np.bool_, len(found))
     lonely: NDArray[np.bool_] = empty[where]
     return lonely
+
+
+def _without_segments(store: Store, profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:
+    """Compare sketch rows with those that the members of their fingerprints have."""
+    simhashes, owners = np.unique(rows.simhashes, return_inverse=True)
+    found = store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=MEMBERS_AT_ONCE)
+    held = _keys_of_members(profile, np.repeat(np.arange(len(found)), [len(cells) for cells in found]), found)
+    lonely = ~np.isin(_keys(rows.prefixes, owners), held)
+    for number in np.unique(owners[lonely]).tolist():
+        cells = found[number]
+        while len(cells) == MEMBERS_AT_ONCE and lonely[owners == number].any():
+            after, row = cells[-1].qualifier, member_row(int(simhashes[number]))
+            cells = store.read_row(FAMILY_DOCUMENTS, row, after=after, limit=MEMBERS_AT_ONCE)
+            held = _keys_of_members(profile, np.full(len(cells), number), [cells])
+            lonely &= ~np.isin(_keys(rows.prefixes, owners), held)
+    return lonely
+
+
+def _keys_of_members(
+    profile: Profile, owners: NDArray[np.intp], members: Sequence[Sequence[Cell]]
+) -> NDArray[np.uint64]:
+    """List the sketch rows of members; one that does not decode has none."""
+    sketches = Sketches.unpacked(
+        [member_sketch(cell, profile.bands) for cells in members for cell in cells], profile.bands
+    )
+    prefixes = band_prefixes(profile.blocks, sketches.segments, sketches.present)
+    return _keys(prefixes, owners[:, np.newaxis]).reshape(-1)
+
+
+def member_sketch(cell: Cell, bands: int) -> bytes:
+    """Read the sketch of a member cell; empty where there is none, or the cell does not decode."""
+    try:
+        return decode_member(cell.value, bands=bands).sketch
+    except CorruptIndex:
+        return b""
+
+
+def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Put prefix and place of the fingerprint, of which a page has few, into one integer."""
+    return prefixes << np.uint64(64 - PREFIX_BITS) | owners.astype(np.uint64)
 
 
 def up_to_date(store: Store, cells: Sequence[Cell]) -> list[Cell]:

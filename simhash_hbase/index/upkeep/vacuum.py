@@ -72,7 +72,9 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     doomed: list[Cell] = []
     # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
     documents = [
-        (cell, state) for cell, state in decode_cells(cells)[0] if max(cell.timestamp or 0, state.stamp) <= cutoff
+        (cell, state)
+        for cell, state in decode_cells(cells, profile.bands)[0]
+        if max(cell.timestamp or 0, state.stamp) <= cutoff
     ]
     # The timestamp of a claim's cell may be no time.
     undecided = [(c, state) for c, state in documents if state.is_undecided and state.seen <= cutoff]
@@ -102,16 +104,16 @@ def _give_up(store: Store, claims: Sequence[tuple[Cell, DocumentState]]) -> int:
 
 
 def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> int:
-    orphans = memberless(store, rows.simhashes)
+    orphans = memberless(store, profile, rows)
     if not orphans.any():
         return 0
-    doomed = BlockRows(rows.prefixes[orphans], rows.simhashes[orphans])
+    doomed = rows.where(orphans)
     cutoff = _cutoff(store, profile, now)
     store.delete_rows(doomed, timestamp=cutoff)
     if isinstance(store, Transactional):
         return len(doomed.prefixes)
-    back = ~memberless(store, doomed.simhashes)
+    back = ~memberless(store, profile, doomed)
     if back.any():
         # Above the delete, which hides what is written at its own time.
-        store.put_rows(BlockRows(doomed.prefixes[back], doomed.simhashes[back]), timestamp=writing_time(store, now))
+        store.put_rows(doomed.where(back), timestamp=writing_time(store, now))
     return int((~store.has_rows(doomed)).sum())

@@ -9,15 +9,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.index.lookup import stored_rows
 from simhash_hbase.index.membercells import bare_entries, member_cells
 from simhash_hbase.index.servertime import cleaning_time, writing_time
-from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
+from simhash_hbase.index.upkeep.leftovers import decode_cells, member_sketch, memberless, stale_members, up_to_date
 from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
-from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, block_rows, document_row, id_digest, member_row, row_flag
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
+from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, member_row, row_flag
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
 
 
@@ -38,13 +38,14 @@ class Verified:
     """Member cells that their document cell does not name: no answer counts them, `vacuum` deletes them. Claims that
     had to give way leave them, and crashes in the middle of a write."""
     orphan_rows: int = 0
-    """Block rows without members: removing leaves them to `vacuum`."""
+    """Block rows without members, and sketch rows of which no member has the segment: removing leaves them to
+    `vacuum`."""
     missing_members: int = 0
     """Documents without a member cell: no query finds them."""
     incomplete: int = 0
     """Documents that lack some of their block rows: some queries miss them."""
     malformed_rows: int = 0
-    """Block rows whose segment is not that of their fingerprint."""
+    """Block rows whose segment is not that of their fingerprint, and rows of flags that the index does not have."""
     undecodable: int = 0
     """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
     repaired: int = 0
@@ -91,12 +92,12 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Wat
         with atomically(store) if repair else nullcontext():
             _verify_page(store, profile, result, up_to_date(store, cells) if repair else cells, times)
     for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
-        _check_block_rows(store, profile.blocks, result, rows, times)
+        _check_block_rows(store, profile, result, rows, times)
     return result
 
 
 def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], times: Times | None) -> None:
-    documents, damaged = decode_cells(cells)
+    documents, damaged = decode_cells(cells, profile.bands)
     states = [state for _, cell in documents if (state := cell.in_force())]
     result.undecided += sum(state.is_undecided for _, state in documents)
     result.undecodable += len(damaged)
@@ -105,8 +106,9 @@ def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequen
     found = [state for state in states if state.is_found]
     result.documents += len(found)
     result.duplicates += sum(state.is_duplicate for state in states)
-    _check_members(store, result, found, times)
-    _check_rows(store, profile, result, found, times)
+    held = _check_members(store, result, found, times)
+    sketches = [b"" if cell is None else member_sketch(cell, profile.bands) for cell in held]
+    _check_rows(store, profile, result, found, sketches, times)
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     result.members += len(members)
     result.stale_members += len(_still_there(store, stale_members(store, members)))
@@ -131,13 +133,17 @@ def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentSt
     return [state for state, present in zip(states, now, strict=True) if state == present]
 
 
-def _check_members(store: Store, result: Verified, found: Sequence[DocumentState], times: Times | None) -> None:
+def _check_members(
+    store: Store, result: Verified, found: Sequence[DocumentState], times: Times | None
+) -> list[Cell | None]:
+    """Look for the members of documents; return those that there are."""
     keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
     cells = store.get(FAMILY_DOCUMENTS, keys)
     missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
     result.missing_members += len(missing)
     if times and missing:
         result.count_repairs(len(missing), _make_members(store, missing, times))
+    return cells
 
 
 def _make_members(store: Store, states: Sequence[DocumentState], times: Times) -> int:
@@ -154,11 +160,16 @@ def _make_members(store: Store, states: Sequence[DocumentState], times: Times) -
 
 
 def _check_rows(
-    store: Store, profile: Profile, result: Verified, found: Sequence[DocumentState], times: Times | None
+    store: Store,
+    profile: Profile,
+    result: Verified,
+    found: Sequence[DocumentState],
+    sketches: Sequence[bytes],
+    times: Times | None,
 ) -> None:
-    """Look for the block rows of documents."""
+    """Look for the block rows and the sketch rows of documents."""
     simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
-    lacking = _lacking(store, block_rows(profile.blocks, simhashes))
+    lacking = _lacking(store, stored_rows(profile, simhashes, sketches))
     incomplete = np.isin(simhashes, lacking.simhashes)
     result.incomplete += int(incomplete.sum())
     if times and incomplete.any():
@@ -168,30 +179,27 @@ def _check_rows(
 
 
 def _lacking(store: Store, wanted: BlockRows) -> BlockRows:
-    return _chosen(wanted, ~store.has_rows(wanted))
+    return wanted.where(~store.has_rows(wanted))
 
 
-def _chosen(rows: BlockRows, which: NDArray[np.bool_]) -> BlockRows:
-    return BlockRows(rows.prefixes[which], rows.simhashes[which])
-
-
-def _check_block_rows(store: Store, scheme: Scheme, result: Verified, rows: BlockRows, times: Times | None) -> None:
+def _check_block_rows(store: Store, profile: Profile, result: Verified, rows: BlockRows, times: Times | None) -> None:
     result.rows += len(rows.prefixes)
-    malformed = ~_well_formed(scheme, rows)
+    malformed = ~_well_formed(profile, rows)
     result.malformed_rows += int(malformed.sum())
-    orphans = memberless(store, rows.simhashes)
+    orphans = memberless(store, profile, rows)
     result.orphan_rows += int((orphans & ~malformed).sum())
     if times and malformed.any():
-        doomed = _chosen(rows, malformed)
+        doomed = rows.where(malformed)
         store.delete_rows(doomed, timestamp=times.cleaning)
         result.count_repairs(len(doomed.prefixes), int((~store.has_rows(doomed)).sum()))
 
 
-def _well_formed(scheme: Scheme, rows: BlockRows) -> NDArray[np.bool_]:
-    """Return which rows have the segment that their fingerprint and flag call for."""
-    expected = scheme.prefixes(rows.simhashes)
-    flags = (rows.prefixes & np.uint64((1 << FLAG_BITS) - 1)).astype(np.intp)
-    known = (flags >= 1) & (flags <= len(scheme.tables))
+def _well_formed(profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:
+    """Tell which rows have the segment that their fingerprint and flag call for; a sketch row may have any."""
+    tables = len(profile.blocks.tables)
+    expected = profile.blocks.prefixes(rows.simhashes)
+    flags = (rows.prefixes & FLAGS).astype(np.intp)
+    known = (flags >= 1) & (flags <= tables)
     column = np.where(known, flags - 1, 0)
     fits: NDArray[np.bool_] = known & (expected[np.arange(len(flags)), column] == rows.prefixes)
-    return fits
+    return fits | ((flags > tables) & (flags <= tables + profile.bands))

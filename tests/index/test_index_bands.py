@@ -1,0 +1,374 @@
+"""Sketch rows: what they bring is judged like all else in every store, and every writer and cleaner knows them."""
+
+import random
+
+import numpy as np
+import pytest
+from bruteforce import Written, answered, crowd, entries, flip, matches, sketch_near, written_entries
+from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.near import MatchRule
+from simhash_hbase.rows.documents import encode
+from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
+
+BANDS = 6
+TABLES = 10
+BASE = 0x9E3779B97F4A7C15
+# Ten bits, two in each block: no block row joins it with BASE.
+FAR = flip(BASE, [0, 1, 13, 14, 26, 27, 39, 40, 52, 53])
+SKETCH = random.Random(7).getrandbits(512)
+SEGMENTS = (1, 2, 3, 4, 5, 6)
+OTHERS = (11, 12, 13, 14, 15, 16)
+ONE_SHARED = (11, 12, 3, 14, 15, 16)
+
+
+@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
+def make_banded(request, tmp_path, clock):
+    """Return what makes indexes with bands, once for each kind of store."""
+    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
+
+    def make(**options):
+        return maker(**{"match": "verified", "bands": BANDS, **options})
+
+    yield make
+    maker.close()
+
+
+@pytest.fixture
+def make_in_memory(make_memory_index):
+    def make(**options):
+        return make_memory_index(**{"match": "verified", "bands": BANDS, **options})
+
+    return make
+
+
+def of(**documents):
+    return written_entries(documents, BANDS)
+
+
+def rows_of(index):
+    """All rows of family b, as pairs."""
+    pages = index.store.scan_range(0, ALL_PREFIXES, page=1_000)
+    return {pair for page in pages for pair in zip(page.prefixes.tolist(), page.simhashes.tolist(), strict=True)}
+
+
+def sketch_rows_of(index):
+    return {(prefix >> 8, int(prefix & int(FLAGS)), simhash) for prefix, simhash in rows_of(index)
+            if prefix & int(FLAGS) > TABLES}  # fmt: skip
+
+
+def expected_rows(documents):
+    """The sketch rows that documents should have."""
+    return {
+        (segment, TABLES + 1 + group, one.simhash)
+        for one in documents.values()
+        if one.sketch is not None
+        for group, segment in enumerate(one.segments)
+    }
+
+
+def test_a_document_has_a_row_for_every_table_and_every_band(make_banded):
+    index = make_banded()
+    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS), bare=Written(FAR)))
+
+    assert len(rows_of(index)) == 2 * TABLES + BANDS
+    assert sketch_rows_of(index) == {(segment, TABLES + segment, BASE) for segment in SEGMENTS}
+    assert index.stats(exact=True).rows == 2 * TABLES + BANDS
+    assert index.verify().wrong == 0
+
+
+def test_what_shares_one_segment_is_found_however_the_blocks_differ(make_banded):
+    index = make_banded()
+    index.add_entries(of(stored=Written(FAR, SKETCH, SEGMENTS)))
+
+    shared, other = index.query_entries(
+        of(shared=Written(BASE, sketch_near(SKETCH, 20), ONE_SHARED), other=Written(BASE, SKETCH, OTHERS))
+    )
+
+    assert [(m.id, m.distance, m.similarity) for m in shared.matches] == [("stored", 10, 1 - 20 / 256)]
+    assert answered(other) == []
+
+
+@pytest.mark.parametrize(("bits", "found"), [(16, True), (17, False)])
+def test_sketch_rows_reach_as_far_as_the_band_distance(make_in_memory, bits, found):
+    index = make_in_memory()
+    apart = flip(BASE, [bit for block in range(5) for bit in range(13 * block, 13 * block + 4)][:bits])
+    index.add_entries(of(stored=Written(apart, SKETCH, SEGMENTS)))
+
+    [answer] = index.query_entries(of(asked=Written(BASE, SKETCH, SEGMENTS)))
+
+    assert (answered(answer) == [("stored", bits)]) == found
+
+
+def test_a_band_distance_of_64_takes_every_fingerprint(make_in_memory):
+    index = make_in_memory(band_distance=64)
+    index.add_entries(of(stored=Written(~BASE & (1 << 64) - 1, SKETCH, SEGMENTS)))
+
+    [answer] = index.query_entries(of(asked=Written(BASE, sketch_near(SKETCH, 58), ONE_SHARED)))
+    [unlike] = index.query_entries(of(asked=Written(BASE, sketch_near(SKETCH, 59), ONE_SHARED)))
+
+    assert (answered(answer), answered(unlike)) == ([("stored", 64)], [])
+
+
+def test_rule_distance_reads_no_sketch_row(make_in_memory):
+    index = make_in_memory()
+    index.add_entries(of(far=Written(FAR, SKETCH, SEGMENTS), near=Written(BASE ^ 1, SKETCH, OTHERS)))
+    asked = of(asked=Written(BASE, SKETCH, SEGMENTS))
+    read = []
+    plain = index.store.scan
+    index.store.scan = lambda prefixes, *, limit: read.append(prefixes) or plain(prefixes, limit=limit)
+
+    [by_distance] = index.query_entries(asked, rule=index.rule(match="distance"))
+    [verified] = index.query_entries(asked)
+
+    assert answered(by_distance) == [("near", 1)]
+    assert by_distance.complete
+    assert answered(verified) == [("near", 1), ("far", 10)]
+    assert [len(prefixes) for prefixes in read] == [TABLES, TABLES + BANDS]
+
+
+def test_another_member_of_a_fingerprint_is_not_found_by_a_row_that_is_not_its_own(make_banded):
+    index = make_banded()
+    index.add_entries(of(shares=Written(FAR, SKETCH, SEGMENTS), same_fingerprint=Written(FAR, SKETCH, OTHERS)))
+
+    [answer] = index.query_entries(of(asked=Written(BASE, SKETCH, SEGMENTS)))
+
+    assert answered(answer) == [("shares", 10)]
+
+
+def test_a_wide_query_takes_sketch_rows_as_far_as_block_rows(make_in_memory):
+    index = make_in_memory()
+
+    assert index.rule(distance=20, similarity=0.8) == MatchRule(
+        match="verified", distance=20, similarity=0.8, radius=20, band_distance=20
+    )
+    assert index.rule(similarity=0.8).band_distance == 16
+    assert make_in_memory(bands=0).rule(similarity=0.8).band_distance is None
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_answers_equal_brute_force(make_banded, seed):
+    index, documents = make_banded(), crowd(150, seed=seed)
+    asked = {f"new {name}": one for name, one in crowd(40, seed=seed + 100).items()}
+    asked |= {f"again {name}": one for name, one in list(documents.items())[:20]}
+    index.add_entries(written_entries(documents, BANDS))
+
+    for rule in (index.profile.rule, index.rule(match="distance"), index.rule(distance=5, similarity=0.7)):
+        answers = index.query_entries(written_entries(asked, BANDS), rule=rule)
+        singly = [index.query_entries(written_entries({name: one}, BANDS), rule=rule)[0] for name, one in
+                  list(asked.items())[:15]]  # fmt: skip
+
+        for one, answer in zip([*asked.values(), *list(asked.values())[:15]], [*answers, *singly], strict=True):
+            found = {name for name, other in documents.items() if matches(one, other, rule)}
+            assert {match.id for match in answer.matches} == found
+    by_band = [rule_off(one, documents) for one in asked.values()]
+    assert sum(by_band) > 10
+
+
+def rule_off(one, documents):
+    """Count what sketch rows alone bring: the test would be blind without."""
+    rule = MatchRule(band_distance=16)
+    return sum(matches(one, d, rule) and not matches(one, d, MatchRule()) for d in documents.values())
+
+
+def greedy(documents, rule):
+    """Decide documents in their order, each against those kept before it."""
+    kept, decided = {}, {}
+    for name, one in documents.items():
+        near = [other for other, held in kept.items() if matches(one, held, rule)]
+        decided[name] = not near
+        if not near:
+            kept[name] = one
+    return decided
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+@pytest.mark.parametrize("batch", [7, 60])
+def test_dedup_and_claim_decide_as_brute_force_does(make_banded, seed, batch):
+    documents = crowd(60, seed=seed)
+    names = list(documents)
+    expected = greedy(documents, MatchRule(band_distance=16))
+    for operation in ("dedup", "claim"):
+        index, decided = make_banded(), {}
+        decider = index.deduplicator()
+        for start in range(0, len(names), batch):
+            some = written_entries({name: documents[name] for name in names[start : start + batch]}, BANDS)
+            done = index.dedup_entries(some, decider) if operation == "dedup" else index.claim_entries(some)
+            decided |= {decision.id: decision for decision in done}
+        verified = index.verify()
+
+        assert {name: decision.is_original for name, decision in decided.items()} == expected
+        for name, decision in decided.items():
+            if decision.of is not None:
+                assert expected[decision.of]
+                assert matches(documents[name], documents[decision.of], index.profile.rule)
+        assert (verified.wrong, verified.documents) == (0, sum(expected.values()))
+    assert greedy(documents, MatchRule()) != expected
+
+
+def test_reach_is_symmetric(make_in_memory):
+    documents = crowd(60, seed=6)
+    asked = written_entries(documents, BANDS)
+    index = make_in_memory()
+    index.add_entries(asked)
+
+    found = {
+        name: {m.id for m in answer.matches} for name, answer in zip(documents, index.query_entries(asked), strict=True)
+    }
+
+    pairs = {(a, b) for a, others in found.items() for b in others}
+    assert pairs == {(b, a) for a, b in pairs}
+    assert len(pairs) > 100
+
+
+def test_a_stored_document_is_asked_with_its_bands(make_banded):
+    index = make_banded()
+    index.add_entries(of(one=Written(FAR, SKETCH, SEGMENTS), other=Written(BASE, SKETCH, ONE_SHARED)))
+
+    assert answered(index.query_id("one")) == [("other", 10)]
+    assert index.entries_of("one").segments.tolist() == [list(SEGMENTS)]
+
+
+def test_another_text_of_the_same_fingerprint_has_rows_of_its_own(make_banded, clock):
+    index = make_banded(grace_s=0)
+    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
+    clock.advance(ms=10)
+    index.add_entries(of(a=Written(BASE, sketch_near(SKETCH, 9), OTHERS)))
+
+    [old, new] = index.query_entries(of(old=Written(FAR, SKETCH, SEGMENTS), new=Written(FAR, SKETCH, OTHERS)))
+
+    assert (answered(old), answered(new)) == ([], [("a", 10)])
+    assert index.verify().wrong == 0
+    assert index.verify().orphan_rows == BANDS
+
+
+@pytest.mark.parametrize("kind", ["removed", "moved", "other text", "expired"])
+def test_vacuum_leaves_no_row_behind(make_in_memory, clock, kind):
+    index = make_in_memory(grace_s=0, ttl_days=10)
+    stays = {"stays": Written(FAR, sketch_near(SKETCH, 30), (1, 22, 23, 24, 25, 26))}
+    index.add_entries(of(a=Written(FAR, SKETCH, SEGMENTS)))
+    clock.advance(days=11 if kind == "expired" else 0.001)
+    index.add_entries(written_entries(stays, BANDS))
+    if kind == "removed":
+        list(index.remove_many(["a"]))
+    elif kind == "moved":
+        index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
+        stays["a"] = Written(BASE, SKETCH, SEGMENTS)
+    elif kind == "other text":
+        index.add_entries(of(a=Written(FAR, SKETCH, OTHERS)))
+        stays["a"] = Written(FAR, SKETCH, OTHERS)
+    before = sketch_rows_of(index)
+
+    clock.advance(ms=10)
+    vacuumed = index.vacuum()
+
+    assert sketch_rows_of(index) == expected_rows(stays)
+    assert before > expected_rows(stays)
+    assert vacuumed.rows >= BANDS - 1
+    verified = index.verify()
+    assert (verified.wrong, verified.orphan_rows) == (0, 0)
+    assert verified.rows == len(rows_of(index))
+
+
+@pytest.mark.parametrize("members", [1, 99, 100, 101, 350])
+def test_rows_of_crowded_fingerprints_are_kept_whoever_has_them(make_in_memory, clock, members):
+    index = make_in_memory(grace_s=0)
+    documents = {f"d{n}": Written(BASE, SKETCH, (n, n + 1, 7, n % 3, 2**32 - 1 - n, 0)) for n in range(members)}
+    index.add_entries(written_entries(documents, BANDS))
+    clock.advance(ms=10)
+
+    assert index.vacuum().rows == 0
+    assert sketch_rows_of(index) == expected_rows(documents)
+    assert index.verify().orphan_rows == 0
+
+
+@pytest.mark.parametrize("flag", [*range(1, TABLES + BANDS + 1)])
+def test_verify_finds_and_repairs_every_missing_row(make_in_memory, flag):
+    index = make_in_memory()
+    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS), b=Written(FAR, SKETCH, OTHERS)))
+    before = rows_of(index)
+    gone = [pair for pair in before if pair[0] & int(FLAGS) == flag and pair[1] == BASE]
+    index.store.delete_rows(BlockRows(*(np.array(c, np.uint64) for c in zip(*gone, strict=True))), timestamp=2**60)
+
+    found, repaired, after = index.verify(), index.verify(repair=True), index.verify()
+
+    assert (found.incomplete, found.wrong) == (1, 1)
+    assert (repaired.repaired, repaired.wrong) == (1, 0)
+    assert (after.incomplete, after.wrong) == (0, 0)
+    assert rows_of(index) == before
+
+
+def test_rows_of_flags_that_the_index_does_not_have_are_malformed(make_in_memory):
+    index = make_in_memory()
+    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
+    before = rows_of(index)
+    beyond = BlockRows(np.array([5 << 8 | TABLES + BANDS + 1], np.uint64), np.array([BASE], np.uint64))
+    index.store.put_rows(beyond, timestamp=1)
+
+    assert index.verify().malformed_rows == 1
+    assert index.verify(repair=True).wrong == 0
+    assert rows_of(index) == before
+
+
+def test_a_member_whose_sketch_has_no_bands_is_damaged(make_in_memory):
+    index = make_in_memory()
+    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
+    [cell] = [c for page in index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=9) for c in page
+              if c.row[4] == FLAG_MEMBERS]  # fmt: skip
+    member = index._members([state for state in index.export()])[0]
+    short = replace_sketch(member, member.sketch[:64])
+    index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=encode(short), timestamp=cell.timestamp + 1)])
+
+    assert index.verify().undecodable == 1
+
+
+def replace_sketch(member, sketch):
+    return type(member)(**{name: getattr(member, name) for name in member.__struct_fields__} | {"sketch": sketch})
+
+
+def test_documents_without_the_bands_of_the_index_are_refused(make_in_memory):
+    index = make_in_memory()
+    without = entries({"a": BASE}, sketches=[SKETCH])
+    fewer = written_entries({"a": Written(BASE, SKETCH, (1, 2))}, 2)
+
+    for wrong in (without, fewer):
+        for operation in (index.add_entries, index.query_entries, index.claim_entries):
+            with pytest.raises(InvalidArgument, match="bands"):
+                operation(wrong)
+    with pytest.raises(InvalidArgument, match="bands"):
+        make_in_memory(bands=0).add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
+    assert rows_of(index) == set()
+
+
+def test_a_crowded_segment_is_said_to_be_cut(make_in_memory):
+    index = make_in_memory(max_rows_per_prefix=5)
+    chosen = random.Random(3)
+    index.add_entries(
+        written_entries({f"d{n}": Written(chosen.getrandbits(64), SKETCH, (9, n, n, n, n, n)) for n in range(6)}, BANDS)
+    )
+    asked = Written(chosen.getrandbits(64), SKETCH, (9, 99, 99, 99, 99, 99))
+
+    [cut] = index.query_entries(of(asked=asked))
+    [other] = index.query_entries(of(asked=asked._replace(segments=(8, 99, 99, 99, 99, 99))))
+    stats = index.stats(exact=True)
+
+    assert (cut.truncated, other.truncated) == (True, False)
+    assert stats.truncated_prefixes == 1
+    assert (stats.hottest[0].table, stats.hottest[0].segment, stats.hottest[0].rows) == (TABLES + 1, "00000009", 6)
+
+
+def test_a_refresh_writes_sketch_rows_again(make_in_memory, clock):
+    index = make_in_memory(ttl_days=10)
+    index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
+    rows = rows_of(index)
+    clock.advance(days=2)
+    written = []
+    plain = index.store.put_rows
+    index.store.put_rows = lambda some, *, timestamp: written.append(some) or plain(some, timestamp=timestamp)
+
+    [decision] = index.claim_entries(of(b=Written(FAR, SKETCH, ONE_SHARED)))
+
+    assert decision.of == "a"
+    assert {p for some in written for p in zip(some.prefixes.tolist(), some.simhashes.tolist(), strict=True)} == rows

@@ -1,0 +1,104 @@
+"""An index that the first release made opens, answers as it did, and takes documents; its format stays what it was."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from simhash_hbase.errors import CorruptIndex, ProfileMismatch
+from simhash_hbase.opening import create_index, open_index
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
+
+FOLDER = Path(__file__).parent / "formats"
+OPTIONS = {"analyzer": "shingle"}
+
+
+@pytest.fixture
+def known():
+    """Return what the index held and answered when it was made."""
+    return json.loads((FOLDER / "format-1.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def url(tmp_path):
+    """Return the address of a copy of the index."""
+    folder = tmp_path / "first.index"
+    folder.mkdir()
+    (folder / "data.mdb").write_bytes(gzip.decompress((FOLDER / "format-1.mdb.gz").read_bytes()))
+    return f"file:{folder}"
+
+
+def members(index):
+    pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=100)
+    return {cell.qualifier: cell.value for page in pages for cell in page if cell.row[4] == FLAG_MEMBERS}
+
+
+def answers(index, known):
+    return {
+        name: [[m.id, m.distance, m.similarity, m.exact] for m in index.query(text).matches]
+        for name, text in known["documents"]
+    }
+
+
+def test_an_index_of_the_first_format_answers_as_before(url, known):
+    with open_index(url) as index:
+        stored = [[s.id, f"{s.simhash:016x}", s.state, s.of, s.distance, s.similarity] for s in index.export()]
+
+        assert (index.profile.format, index.profile.bands) == (1, 0)
+        assert json.loads(index.profile.encode()) == known["profile"]
+        assert stored == known["stored"]
+        assert answers(index, known) == known["answers"]
+        assert index.stats(exact=True).rows == known["rows"]
+
+
+def test_it_is_written_as_before(url, known):
+    with open_index(url) as index:
+        before = members(index)
+        texts = dict(known["documents"])
+        for name in ("a", "c"):
+            index.add(name, texts[name], metadata={"n": name})
+        index.add("new", texts["gone"])
+        verified = index.verify(repair=True)
+        after = members(index)
+
+        assert {qualifier: after[qualifier] for qualifier in before} == before
+        assert (verified.wrong, verified.repaired, verified.incomplete) == (0, 0, 0)
+        # The rows of what was removed wait for vacuum: they are those of the document that came back.
+        assert index.stats(exact=True).rows == known["rows"]
+        assert [match.id for match in index.query(texts["gone"]).matches] == ["new"]
+
+
+def test_it_is_the_index_that_is_asked_for_without_a_word_about_bands(url):
+    create_index(url, if_not_exists=True, **OPTIONS).close()
+
+    with pytest.raises(ProfileMismatch, match="bands=0"):
+        create_index(url, if_not_exists=True, bands=6, **OPTIONS)
+
+
+def test_an_index_without_bands_is_of_the_first_format(tmp_path, known):
+    with create_index(f"file:{tmp_path}/none.index", bands=0, **OPTIONS) as index:
+        made = json.loads(index.profile.encode())
+        index.add_many(known["documents"])
+
+    assert made.keys() == known["profile"].keys()
+    assert made["format"] == 1
+
+
+def test_a_new_index_is_of_a_format_that_the_first_release_refuses(tmp_path):
+    with create_index(f"file:{tmp_path}/new.index", **OPTIONS) as index:
+        made = json.loads(index.profile.encode())
+
+    assert (made["format"], made["bands"], made["band_bins"], made["band_distance"]) == (2, 6, 6, 16)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"format": 1}, {"format": 3}, {"bands": 0}, {"band_bins": None}, {"band_distance": None}, {"band_bins": 100}],
+)
+def test_a_profile_whose_format_and_bands_disagree_is_refused(wrong):
+    fields = json.loads(Profile.resolve(**OPTIONS).encode())
+
+    with pytest.raises(CorruptIndex):
+        Profile.decode(json.dumps({**fields, **wrong}).encode())

@@ -208,6 +208,9 @@ class IndexChoice(TableChoice, FingerprintChoice):
     match: str | None = None
     similarity: float | None = None
     no_sketch: bool = False
+    bands: int | None = None
+    band_bins: int | None = None
+    band_distance: int | None = None
     short: int | None = None
     short_characters: int | None = None
     max_rows_per_prefix: int | None = None
@@ -238,6 +241,12 @@ index_options = collected(
     _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default="0.77",
            help="Least similarity for rule verified."),
     _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
+    _index("--bands", type=click.IntRange(0), metavar="N", show_default="6 for verified, else 0",
+           help="Number of sketch rows of a document; 0 for none."),
+    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default="6",
+           help="Number of the sketch's minima in each band."),
+    _index("--band-distance", type=click.IntRange(0, 64), metavar="BITS", show_default="16",
+           help="Most bits that differ where a band joins two documents; 64 for any."),
     _index("--short", type=click.IntRange(0), metavar="N", show_default="30",
            help="A text with fewer features is called short."),
     _index("--short-characters", type=click.IntRange(0), metavar="N", show_default="0",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.layout import SEGMENT_BYTES
 
 # All measured on two cores of an AMD EPYC, with uniform fingerprints, sketches, ids of 40 bytes and no metadata.
 # Bytes in use and CPU time after `load` of 200,000 documents into an empty folder: 597 bytes and 14.3 µs a document.
@@ -32,9 +33,11 @@ class PlannedScheme:
     distance: int
     """Complete up to so many bits."""
     tables: int
-    """Scans of a query."""
+    """Scans of block rows that a query makes."""
+    bands: int
+    """Scans of sketch rows; unrelated texts have none in common."""
     rows: int
-    """Block rows in all."""
+    """Block rows and sketch rows in all."""
     rows_a_scan: int
     """Unrelated rows that one scan reads, for the tables with the most bits."""
     rows_a_query: int
@@ -57,7 +60,7 @@ class PlannedScheme:
     """Hours of one core that fingerprints and sketches take before."""
 
 
-def plan_scheme(scheme: Scheme, documents: int, *, compression: str = "NONE") -> PlannedScheme:
+def plan_scheme(scheme: Scheme, documents: int, *, bands: int = 0, compression: str = "NONE") -> PlannedScheme:
     """Compute what a scheme costs for uniform fingerprints.
 
     Bytes and times are sums of measured constants, one a block row and one a document; they stand at the head of this
@@ -74,29 +77,35 @@ def plan_scheme(scheme: Scheme, documents: int, *, compression: str = "NONE") ->
     if compression not in HBASE_BYTES:
         raise InvalidArgument(f"compression {compression!r}: measured were {', '.join(HBASE_BYTES)}")
     tables = len(scheme.tables)
-    rows = documents * tables
+    per_document = tables + bands
+    rows = documents * per_document
+    segments = SEGMENT_BYTES * bands
     a_scan = round(documents / 2 ** max(table.bits for table in scheme.tables))
-    hbase_bytes = round(_cost(documents, tables, *HBASE_BYTES[compression]))
+    a_row, a_document = HBASE_BYTES[compression]
+    hbase_bytes = round(_cost(documents, per_document, a_row, a_document + segments))
     return PlannedScheme(
         scheme=str(scheme),
         distance=scheme.distance,
         tables=tables,
+        bands=bands,
         rows=rows,
         rows_a_scan=a_scan,
         rows_a_query=a_scan * tables,
         rows_a_query_exact=round(scheme.expected_rows(documents), 4),
-        embedded_bytes=round(_cost(documents, tables, EMBEDDED_BYTES_A_ROW, EMBEDDED_BYTES_A_DOCUMENT)),
-        embedded_load_hours=_hours(_cost(documents, tables, EMBEDDED_SECONDS_A_ROW, EMBEDDED_SECONDS_A_DOCUMENT)),
+        embedded_bytes=round(
+            _cost(documents, per_document, EMBEDDED_BYTES_A_ROW, EMBEDDED_BYTES_A_DOCUMENT + segments)
+        ),
+        embedded_load_hours=_hours(_cost(documents, per_document, EMBEDDED_SECONDS_A_ROW, EMBEDDED_SECONDS_A_DOCUMENT)),
         compression=compression,
         hbase_bytes=hbase_bytes,
         hbase_regions=max(1, -(-hbase_bytes // REGION_BYTES)),
-        load_hours=_hours(_cost(documents, tables, HBASE_SECONDS_A_ROW, HBASE_SECONDS_A_DOCUMENT)),
+        load_hours=_hours(_cost(documents, per_document, HBASE_SECONDS_A_ROW, HBASE_SECONDS_A_DOCUMENT)),
         fingerprint_hours=_hours(documents / DOCUMENTS_A_SECOND),
     )
 
 
-def _cost(documents: int, tables: int, a_row: float, a_document: float) -> float:
-    return documents * (tables * a_row + a_document)
+def _cost(documents: int, rows: int, a_row: float, a_document: float) -> float:
+    return documents * (rows * a_row + a_document)
 
 
 def _hours(seconds: float) -> float:

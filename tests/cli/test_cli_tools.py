@@ -135,7 +135,8 @@ def test_explain_takes_two_documents(cli, filled):
 
 
 def planned(cli, *words):
-    return {record["scheme"]: record for record in cli("plan", "--format", "json", *words).records}
+    """Plan an index of block rows alone, unless the words say otherwise."""
+    return {record["scheme"]: record for record in cli("plan", "--format", "json", "--bands", 0, *words).records}
 
 
 def test_plan_computes_the_rows_of_the_write_ups(cli):
@@ -151,7 +152,7 @@ def test_plan_computes_the_rows_of_the_write_ups(cli):
 
 
 def test_plan_prints_a_table_for_people(cli):
-    table = " ".join(cli("plan", "--documents", "2^34").out.decode().split())
+    table = " ".join(cli("plan", "--bands", 0, "--documents", "2^34").out.decode().split())
 
     for figure in ("262,144", "256", "2,560", "3,584", "4x1", "5x2"):
         assert figure in table
@@ -165,9 +166,9 @@ def test_plan_prints_its_figures_whole_whatever_the_width(cli, monkeypatch, colu
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("NO_COLOR", "1")
 
-    sixteen = cli("plan", "--documents", "2^34").out.decode()
-    billion = cli("plan", "--documents", "2^30").out.decode()
-    most = cli("plan", "--documents", "2^64").out.decode()
+    sixteen = cli("plan", "--bands", 0, "--documents", "2^34").out.decode()
+    billion = cli("plan", "--bands", 0, "--documents", "2^30").out.decode()
+    most = cli("plan", "--bands", 0, "--documents", "2^64").out.decode()
 
     for figure in ("4 scans of 262,144", "10 scans of 256", "= 2,560", "exactly 3,584", "171,798,691,840"):
         assert figure in sixteen
@@ -190,6 +191,18 @@ def test_plan_adds_up_what_was_measured(cli):
     assert (made["NONE"]["load_hours"], made["NONE"]["embedded_load_hours"]) == (0.0119, 0.004)
     assert made["NONE"]["fingerprint_hours"] == 0.5051
     assert planned(cli, "--documents", "1e9")["5x2"]["hbase_regions"] == -(-454 * 10**9 // (10 * 2**30))
+
+
+def test_plan_counts_sketch_rows_as_an_index_has_them_by_default(cli):
+    [plain] = cli("plan", "--format", "json", "--documents", "1e6", "--scheme", "5x2").records
+    without = planned(cli, "--documents", "1e6")["5x2"]
+
+    assert (plain["tables"], plain["bands"], plain["rows"]) == (10, 6, 16_000_000)
+    # Six more rows, and 24 bytes more in the member cell.
+    assert plain["embedded_bytes"] - without["embedded_bytes"] == round(1e6 * (6 * 24.4 + 24))
+    assert plain["hbase_bytes"] - without["hbase_bytes"] == round(1e6 * (6 * 15.2 + 24))
+    assert plain["rows_a_query_exact"] == without["rows_a_query_exact"]
+    assert "6 of bands" in cli("plan", "--documents", "1e6").out.decode()
 
 
 def test_plan_says_what_its_hours_leave_out(cli):

@@ -10,6 +10,7 @@ from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import output_in
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.profile import DEFAULT_BANDS
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
 
@@ -21,23 +22,27 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 @option("--documents", required=True, metavar="N", help="A number such as 1000000, 1e9 or 2^34.")
 @option("--scheme", "schemes", metavar="BxC", multiple=True, show_default="those for distance 3",
               help="Number of blocks x blocks in each table's key. Repeatable.")  # fmt: skip
+@option("--bands", type=click.IntRange(0), default=DEFAULT_BANDS, show_default=True, metavar="N",
+              help="Number of sketch rows of a document.")  # fmt: skip
 @option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
 @output_in("table")
-def command(documents: str, schemes: tuple[str, ...], compression: str, output: Output) -> None:
+def command(documents: str, schemes: tuple[str, ...], bands: int, compression: str, output: Output) -> None:
     """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
 
     A scheme is complete up to distance k. Figures are for uniform fingerprints; templated documents add real
     neighbours. Bytes and times come from measured constants, for ids of 40 bytes with sketches, without metadata.
     """
     number = _number(documents)
-    plans = [plan_scheme(Scheme.parse(text), number, compression=compression) for text in schemes or SCHEMES]
+    plans = [
+        plan_scheme(Scheme.parse(text), number, bands=bands, compression=compression) for text in schemes or SCHEMES
+    ]
     for planned in plans:
         output.line(_readable(planned) if output.format == "table" else asdict(planned))
     output.close()
     output.note(
         f"plan: load times exclude fingerprinting, which takes about {plans[0].fingerprint_hours:,.1f} core-hours. "
-        f"HBase: codec {compression}, one replica. README, Operate, says what was measured."
+        f"HBase: codec {compression}, one replica. docker/README.md, Size, says what was measured."
     )
 
 
@@ -72,6 +77,8 @@ def _readable(planned: PlannedScheme) -> dict[str, object]:
 
 def _reads(planned: PlannedScheme) -> Iterator[str]:
     yield f"{planned.tables} scans of {planned.rows_a_scan:,}"
+    if planned.bands:
+        yield f"{planned.bands} of bands"
     yield f"= {planned.rows_a_query:,}"
     if planned.rows_a_query != planned.rows_a_query_exact:
         yield f"exactly {planned.rows_a_query_exact:,.10g}"

@@ -24,6 +24,7 @@ class _Compared(TypedDict, total=False):
     distance: int
     similarity: float | None
     tables: list[int]
+    bands: list[int]
     found: bool
     cosine: float
     word_cosine: float
@@ -46,6 +47,8 @@ def comparison(
     yield Text("")
     yield from _bits(a.simhash, b.simhash, profile.blocks, width)
     yield Text(_joined(record["tables"], profile.blocks))
+    if "bands" in record:
+        yield Text(_banded(record["bands"], profile))
     yield _verdict(record, profile.rule)
     yield Text("")
     if "pulls" in record:
@@ -121,6 +124,12 @@ def _joined(flags: Sequence[int], scheme: Scheme) -> str:
     return f"Joined by {len(tables)} of {len(scheme.tables)} tables: {named}."
 
 
+def _banded(flags: Sequence[int], profile: Profile) -> str:
+    if not flags:
+        return f"No band joins them: {profile.band_bins} minima of their sketches have to be the same."
+    return f"Joined by {len(flags)} of {profile.bands} bands: {', '.join(map(str, flags))}."
+
+
 def _named(table: Table) -> str:
     return f"{table.flag} (blocks {'+'.join(str(block + 1) for block in table.blocks)})"
 
@@ -134,12 +143,15 @@ def _verdict(record: _Compared, rule: MatchRule) -> Text:
 
 def _reasons(record: _Compared, rule: MatchRule) -> Iterator[str]:
     distance, similarity = record["distance"], record["similarity"]
-    if not record["tables"]:
-        yield "no table joins them"
     by_sketch = rule.match == "verified" and similarity is not None
-    most = rule.radius if by_sketch else rule.distance
-    if distance > most:
-        yield f"more than {most} bits differ"
+    reads_bands = by_sketch and rule.band_distance is not None and "bands" in record
+    banded = reads_bands and bool(record["bands"])
+    if not record["tables"] and not banded:
+        yield "no table joins them" + (", no band either" if reads_bands else "")
+    # Of two kinds of rows the one that reaches farther says what is too far.
+    reaches = [rule.radius if by_sketch else rule.distance, rule.band_distance or 0 if banded else 0]
+    if distance > max(reaches):
+        yield f"more than {max(reaches)} bits differ"
     if by_sketch and similarity is not None and similarity < rule.similarity:
         yield f"the similarity is below {rule.similarity}"
 

@@ -1,0 +1,97 @@
+"""Which distance and which similarity sketch rows are judged by: one search of a set, judged by all of them.
+
+Run by ``scripts/evaluate --thresholds [SET…]``. Every document is asked within the widest distance and the least
+similarity; each cell keeps of the pairs that came back those that its own rule accepts.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from evaluate import JUDGED, LEARNED, SEEDS, STRICT, indexed, sample, score
+from labelled import Corpus, Pair, Similarities, folder, read_corpus
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.near import MatchRule
+from simhash_hbase.opening import create_index
+from simhash_hbase.profile import Profile
+
+BAND_DISTANCES = (None, 16, 18, 20, 24, 64)
+"""None: the ten rows alone."""
+LEAST = (0.77, 0.78, 0.8)
+SETS = ("lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta")
+HEAD = (
+    "| set | band distance | similarity | recall J .9-.95 | .8-.9 | pairs returned | J >= .8 | J >= .75 |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+Found = dict[Pair, tuple[int, float | None, bool]]
+"""Of each pair that came back: distance, similarity, and whether a block row joins it."""
+
+
+def search(corpus: Corpus, learn_from: Sequence[int], rule: MatchRule) -> Found:
+    """Ask an index of a whole set for each of its documents."""
+    texts = [corpus.texts[row] for row in learn_from]
+    with (
+        tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch,
+        create_index(f"file:{scratch}/index", learn_from=texts, **LEARNED) as index,
+    ):
+        chunks = indexed(index, corpus, range(len(corpus.ids)))
+        simhashes = {name: value for entries in chunks for name, value in _simhashes(entries)}
+        at, found = {name: row for row, name in enumerate(corpus.ids)}, {}
+        for entries in chunks:
+            for name, answer in zip(entries.ids, index.query_entries(entries, rule=rule), strict=True):
+                for match in answer.matches:
+                    pair = min(at[name], at[match.id]), max(at[name], at[match.id])
+                    joined = _share_blocks(index.profile, simhashes[name], simhashes[match.id])
+                    found[pair] = match.distance, match.similarity, joined
+    return found
+
+
+def _simhashes(entries: Entries) -> Iterator[tuple[str, int]]:
+    return zip(entries.ids, entries.simhashes.tolist(), strict=True)
+
+
+def _share_blocks(profile: Profile, a: int, b: int) -> bool:
+    return bool(profile.blocks.agreeing(a, b))
+
+
+def accepted(found: Found, band_distance: int | None, similarity: float) -> set[Pair]:
+    """Keep the pairs that a rule accepts."""
+    own = MatchRule()
+    return {
+        pair
+        for pair, (distance, alike, by_blocks) in found.items()
+        if (by_blocks and alike is None and distance <= own.distance)
+        or (
+            alike is not None
+            and alike >= similarity
+            and ((by_blocks and distance <= own.radius) or (band_distance is not None and distance <= band_distance))
+        )
+    }
+
+
+def rows(corpus: Corpus) -> Iterator[str]:
+    """Measure a set, a row of the table for each pair of thresholds."""
+    widest = MatchRule(similarity=min(LEAST), band_distance=64)
+    found = search(corpus, sample(range(len(corpus.ids)), SEEDS[0]), widest)
+    exact = Similarities(corpus.texts)
+    similar = dict(zip(found, exact.of_many(found), strict=True))
+    for band_distance in BAND_DISTANCES:
+        for least in LEAST:
+            kept = accepted(found, band_distance, least)
+            _, recall = score(corpus.pairs, kept, exact)
+            judged = np.array([similar[pair] for pair in kept])
+            cells = [*(f"{recall[at] or 0:.3f}" for at in (1, 2)), f"{len(kept):,}"]
+            cells += [f"{(judged >= limit).mean():.3f}" for limit in (STRICT, JUDGED)]
+            told = "none" if band_distance is None else str(band_distance)
+            yield f"| {' | '.join([corpus.name, told, f'{least:.2f}', *cells])} |"
+
+
+def main(names: Sequence[str]) -> int:
+    """Print the table."""
+    print(HEAD)
+    for name in names or SETS:
+        for line in rows(read_corpus(name, folder())):
+            print(line, flush=True)
+    return 0

@@ -95,7 +95,7 @@ class Judge:
         """Compare each original with every other."""
         originals = [self.documents[name] for name in names if (there := stored.get(name)) and there[0] in FOUND_STATES]
         simhashes = np.array([document.simhash for document in originals], dtype=np.uint64)
-        reach = self._profile.rule.reach
+        reach = max(self._profile.rule.reach, self._profile.rule.band_reach or 0)
         for at, one in enumerate(originals):
             distances = np.bitwise_count(simhashes[at + 1 :] ^ simhashes[at])
             for behind in np.flatnonzero(distances <= reach).tolist():
@@ -114,8 +114,10 @@ class Judge:
         alike = similarity(one.sketch, other.sketch)
         if rule.match == "distance" or alike is None:
             return distance <= rule.distance
-        shared = _blocks(one.simhash) & _blocks(other.simhash)
-        return distance <= rule.radius and alike >= rule.similarity and len(shared) >= TABLE_BLOCKS
+        by_block = len(_blocks(one.simhash) & _blocks(other.simhash)) >= TABLE_BLOCKS and distance <= rule.radius
+        by_band = any(a == b for a, b in zip(one.segments, other.segments, strict=True))
+        by_band = by_band and rule.band_distance is not None and distance <= rule.band_distance
+        return (by_block or by_band) and alike >= rule.similarity
 
 
 WIDTHS = (13, 13, 13, 13, 12)

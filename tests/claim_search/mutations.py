@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 
+from simhash_hbase.entries import Entries
+from simhash_hbase.index import changes
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim import atomic, look, protocol
 from simhash_hbase.index.claim import commit as commits
 from simhash_hbase.index.claim.cells import as_duplicate
 from simhash_hbase.index.claim.machine import Claim, Run, Step
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.keys import BlockRows, block_rows
 
 
 def take_out(name: str) -> None:
@@ -44,10 +48,16 @@ def _start_over_blindly(run: Run, claims: Sequence[Claim]) -> None:
         claim.step = Step.QUERY
 
 
+def _block_rows_alone(profile: Profile, entries: Entries) -> BlockRows:
+    """Leave out the rows of sketches."""
+    return block_rows(profile.blocks, entries.simhashes)
+
+
 TRANSACTION = "transaction"
 MUTATIONS = {
     "second-query": (protocol, "second_query", _find_nobody),
     "yielding": (look, "give_way", _become_its_duplicate),
     "own-cell": (commits, "look_again", _start_over_blindly),
+    "sketch-rows": (changes, "entry_rows", _block_rows_alone),
     TRANSACTION: (atomic, "atomically", lambda store: nullcontext()),
 }

@@ -8,6 +8,8 @@ from bruteforce import SKETCH_BITS, entries, flip
 
 FULL_BITS = 64
 BATCHES = (1, 4, 16, 48)
+BANDS = 6
+SEGMENT_BITS = 32
 
 
 class Document(NamedTuple):
@@ -17,6 +19,8 @@ class Document(NamedTuple):
     simhash: int
     sketch: int | None
     cluster: str
+    segments: tuple[int, ...] = ()
+    """Of its sketch rows; none without a sketch."""
 
 
 class Round(NamedTuple):
@@ -66,20 +70,37 @@ def as_entries(documents: Sequence[Document]):
     """Make what `Index.claim_entries` takes."""
     sketches = [document.sketch for document in documents]
     given = sketches if any(sketch is not None for sketch in sketches) else None
-    return entries([(document.id, document.simhash) for document in documents], sketches=given)
+    bands = None if given is None else [document.segments or (0,) * BANDS for document in documents]
+    return entries([(document.id, document.simhash) for document in documents], sketches=given, bands=bands)
 
 
 def _cluster(name: str, chosen: Random, *, sketched: bool) -> list[Document]:
-    """Make near copies: all within reach of each other, or each of the next one only, or anything between."""
+    """Make near copies: all within reach of each other, or each of the next one only, or anything between.
+
+    Where there are sketches, some are so by their fingerprints, some by their sketches alone.
+    """
     simhash, sketch = chosen.getrandbits(FULL_BITS), chosen.getrandbits(SKETCH_BITS) if sketched else None
-    shape, made = chosen.choice(("copies", "star", "chain", "chain")), []
+    shape, made = chosen.choice(("copies", "star", "chain", "chain", *(["characters"] * 2 if sketched else []))), []
     for number in range(chosen.randint(1, 6)):
         if shape == "chain":
             simhash = _flipped(simhash, chosen, 2, 3)
-        own = _flipped(simhash, chosen, 0, {"copies": 1, "star": 3, "chain": 0}[shape])
-        own_sketch = None if sketch is None else _flipped(sketch, chosen, 0, 40, bits=SKETCH_BITS)
-        made.append(Document(f"{name}.{number}", own, own_sketch, name))
+        own = _flipped(simhash, chosen, 0, {"copies": 1, "star": 3, "chain": 0, "characters": 9}[shape])
+        if sketch is None:
+            made.append(Document(f"{name}.{number}", own, None, name))
+            continue
+        own_sketch = _flipped(sketch, chosen, 0, 40, bits=SKETCH_BITS)
+        made.append(Document(f"{name}.{number}", own, own_sketch, name, _segments(name, chosen)))
     return made
+
+
+def _segments(name: str, chosen: Random) -> tuple[int, ...]:
+    """Give each band the cluster's segment or another one: copies share some, all or none."""
+    shared = Random(name)
+    kept = chosen.choice((0.2, 0.5, 0.9))
+    return tuple(
+        segment if chosen.random() < kept else chosen.getrandbits(SEGMENT_BITS)
+        for segment in (shared.getrandbits(SEGMENT_BITS) for _ in range(BANDS))
+    )
 
 
 def _flipped(value: int, chosen: Random, least: int, most: int, *, bits: int = FULL_BITS) -> int:

@@ -1,6 +1,7 @@
 """Bulk load: rows and cells come in the order of their bytes, however little memory there is."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -147,3 +148,36 @@ def test_a_damaged_part_is_refused(tmp_path):
 
     with pytest.raises(CorruptIndex, match="damaged"):
         read_part(path, checksum)
+
+
+def banded(count, *, seed=3, bands=6):
+    """Fingerprints, segments and who has them, many of each more than once."""
+    drawn = np.random.default_rng(seed)
+    simhashes = drawn.choice(draw(count // 2, seed=seed), count)
+    return simhashes, drawn.integers(0, 50, (count, bands), dtype=np.uint32), drawn.random(count) < 0.8
+
+
+@pytest.mark.parametrize("rows_a_pass", [1 << 30, 5_000, 700])
+def test_sketch_rows_come_with_the_block_rows_in_one_order(rows_a_pass):
+    simhashes, segments, present = banded(2_000)
+    scheme = Scheme(5, 2)
+
+    found = joined(sorted_rows(Corpus.of(scheme, simhashes, segments, present), rows_a_pass=rows_a_pass))
+
+    pairs = list(zip(found.prefixes.tolist(), found.simhashes.tolist(), strict=True))
+    blocks = block_rows(scheme, simhashes)
+    expected = set(zip(blocks.prefixes.tolist(), blocks.simhashes.tolist(), strict=True))
+    for simhash, own, has in zip(simhashes.tolist(), segments.tolist(), present.tolist(), strict=True):
+        expected |= {(segment << 8 | 11 + band, simhash) for band, segment in enumerate(own) if has}
+    assert pairs == sorted(expected)
+
+
+def test_a_part_keeps_the_bands_of_its_documents(tmp_path):
+    simhashes, segments, present = banded(50)
+    part = part_of(simhashes)
+    part = replace(part, entries=replace(part.entries, bands=segments, sketched=present))
+
+    again = read_part(tmp_path / "part", write_part(tmp_path / "part", part))
+
+    assert np.array_equal(again.entries.segments, segments)
+    assert np.array_equal(again.entries.sketched, present)

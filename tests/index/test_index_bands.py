@@ -2,15 +2,22 @@
 
 import random
 
+import msgspec
 import numpy as np
 import pytest
 from bruteforce import Written, answered, crowd, entries, flip, matches, sketch_near, written_entries
 from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
+from simhash_hbase.bulk.load import begin, load
+from simhash_hbase.bulk.manifest import PartNote
+from simhash_hbase.bulk.parts import Part, write_part
+from simhash_hbase.bulk.puts import StoreWriter
+from simhash_hbase.bulk.seen import DIGEST
+from simhash_hbase.bulk.spool import Spool
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.near import MatchRule
-from simhash_hbase.rows.documents import encode
-from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows
+from simhash_hbase.rows.documents import decode_member, encode
+from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
 
 BANDS = 6
@@ -317,15 +324,11 @@ def test_a_member_whose_sketch_has_no_bands_is_damaged(make_in_memory):
     index.add_entries(of(a=Written(BASE, SKETCH, SEGMENTS)))
     [cell] = [c for page in index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=9) for c in page
               if c.row[4] == FLAG_MEMBERS]  # fmt: skip
-    member = index._members([state for state in index.export()])[0]
-    short = replace_sketch(member, member.sketch[:64])
+    member = decode_member(cell.value, bands=BANDS)
+    short = msgspec.structs.replace(member, sketch=member.sketch[:64])
     index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=encode(short), timestamp=cell.timestamp + 1)])
 
     assert index.verify().undecodable == 1
-
-
-def replace_sketch(member, sketch):
-    return type(member)(**{name: getattr(member, name) for name in member.__struct_fields__} | {"sketch": sketch})
 
 
 def test_documents_without_the_bands_of_the_index_are_refused(make_in_memory):
@@ -372,3 +375,29 @@ def test_a_refresh_writes_sketch_rows_again(make_in_memory, clock):
 
     assert decision.of == "a"
     assert {p for some in written for p in zip(some.prefixes.tolist(), some.simhashes.tolist(), strict=True)} == rows
+
+
+def test_load_writes_the_rows_that_add_does(make_in_memory, tmp_path):
+    documents = crowd(300, seed=9)
+    added, loaded = make_in_memory(), make_in_memory()
+    added.add_entries(written_entries(documents, BANDS))
+    spool = Spool(tmp_path, loaded.store.url, loaded.profile)
+    entries_ = written_entries(documents, BANDS)
+    digests = np.array([id_digest(name) for name in documents], dtype=DIGEST)
+    checksum = write_part(tmp_path / "part-000000", Part(entries=entries_, digests=digests, rejects=[]))
+    note = PartNote(file="part-000000", checksum=checksum, records=300, input="", documents=300)
+    spool.manifest.parts.append(note)
+
+    begin(loaded, spool)
+    load(loaded, spool, StoreWriter(loaded.store))
+
+    assert rows_of(loaded) == rows_of(added)
+    assert members_of(loaded) == members_of(added)
+    assert loaded.verify().wrong == 0
+
+
+def members_of(index):
+    """Ids, and the sketches with their segments, of all members."""
+    pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1_000)
+    members = [decode_member(c.value, bands=BANDS) for page in pages for c in page if c.row[4] == FLAG_MEMBERS]
+    return {member.id: member.sketch for member in members}

@@ -29,7 +29,8 @@ def measure_load(sizes: Sizes) -> list[Table]:
         rows = [
             _rows("block rows alone, sorted, one commit", Path(folder) / "sorted", simhashes, batch=len(simhashes)),
             _rows("block rows alone, batches", Path(folder) / "batches", simhashes, batch=BATCH_DOCUMENTS),
-            _documents(Path(folder) / "documents", simhashes),
+            _documents(Path(folder) / "documents", simhashes, 0),
+            _documents(Path(folder) / "banded", simhashes, 6),
         ]
     return [
         Table(
@@ -57,14 +58,15 @@ def _rows(name: str, path: Path, simhashes: np.ndarray, *, batch: int) -> list[s
     return row
 
 
-def _documents(path: Path, simhashes: np.ndarray) -> list[str]:
+def _documents(path: Path, simhashes: np.ndarray, bands: int) -> list[str]:
     store = EmbeddedStore.create(str(path))
-    with Index.create(store, Profile.resolve(analyzer="jieba")) as index:
-        batches = list(made_entries(simhashes))
+    with Index.create(store, Profile.resolve(analyzer="jieba", bands=bands)) as index:
+        batches = list(made_entries(simhashes, bands=bands))
         before, start = anonymous_bytes(), perf_counter()
         for entries in batches:
             index.add_entries(entries)
-        return _row("everything, batches", len(simhashes), perf_counter() - start, store, before)
+        named = f"everything, batches, {bands} bands" if bands else "everything, batches"
+        return _row(named, len(simhashes), perf_counter() - start, store, before)
 
 
 def _row(name: str, documents: int, seconds: float, store: EmbeddedStore, before: int) -> list[str]:

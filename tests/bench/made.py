@@ -16,13 +16,15 @@ def document_id(number: int) -> str:
     return f"https://example.org/articles/{number:011d}"
 
 
-def made_entries(simhashes: NDArray[np.uint64]) -> Iterator[Entries]:
+def made_entries(simhashes: NDArray[np.uint64], *, bands: int = 0) -> Iterator[Entries]:
     """Make documents with all their cells, in batches.
 
     Parameters
     ----------
     simhashes : ndarray of uint64
         Their fingerprints.
+    bands : int
+        Sketch rows of each, as the index has them.
 
     Yields
     ------
@@ -43,4 +45,5 @@ def made_entries(simhashes: NDArray[np.uint64]) -> Iterator[Entries]:
             lengths=np.full(n, 2_000, np.int32),
             digests=[digests[16 * at : 16 * at + 16] for at in range(n)],
             metadata=[None] * n,
+            bands=rng.integers(0, 2**32, (n, bands), dtype=np.uint32),
         )

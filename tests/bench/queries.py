@@ -74,7 +74,7 @@ def measure_queries(sizes: Sizes) -> list[Table]:
 @contextmanager
 def _our_index(planted: Planted, sizes: Sizes) -> Iterator[Ours]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        index = create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba")
+        index = create_index(f"file:{Path(folder) / 'index'}", analyzer="jieba", bands=0)
         before, start = anonymous_bytes(), perf_counter()
         index.store.put_rows(block_rows(index.profile.blocks, planted.stored), timestamp=1)
         seconds, memory = perf_counter() - start, anonymous_bytes() - before

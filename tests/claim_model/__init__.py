@@ -7,7 +7,8 @@ a removal may also be answered and be done once more at any later moment. Member
 their writer, so writing or deleting them once more or late is the same as doing it twice at once. Asked is, of every
 state that can be reached and of every change of a document cell:
 
-* No two documents within reach of each other are originals by claim. Only claims are arbitrated: a pair of which one
+* No two documents within reach of each other are originals by claim: they share a block row or a sketch row and are
+  verified, which depends on the two alone and is symmetric. Only claims are arbitrated: a pair of which one
   came from ``add`` may stand, but not when the ``add`` was acknowledged before the claim began.
 * A duplicate names an original within its reach that is decided and in force; or that was, and has been removed, moved
   to another text or expired since it was looked at.

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from evaluate import LEARNED, TEN_ROWS, Recipe
 from labelled import folder, read_corpus
+from sketching import jaccard
 
-from simhash_hbase.features.sketch import jaccard
 from simhash_hbase.opening import create_index
 
 NAME = "lctt_zh_edit"

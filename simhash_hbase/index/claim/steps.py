@@ -33,8 +33,8 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     """Decide as if nobody else wrote; what would be an original becomes pending.
 
     Held until the earlier document of the batch is decided: a duplicate of it, a document near a text that it is moving
-    away from, and a document that is moving away from a text near a held one. Other writers cannot see what is held, so
-    nobody waits for it.
+    away from, a document that is moving away from a text near a held one, and a document near a held one whose decision
+    is open. Other writers cannot see what is held, so nobody waits for it.
     """
     now = run.clock()
     oldest = run.profile.oldest(now)
@@ -61,8 +61,16 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
 def _held(batch: Batch) -> list[set[int]]:
     """List for each document those before it in its batch that have to be decided first."""
     held = [{*batch.leaving[at], *(() if mate is None else (mate,))} for at, mate in enumerate(batch.mates)]
-    for at, behind in enumerate(batch.left_by):
-        for turn in behind if held[at] else ():
+    open_: set[int] = set()
+    for at, (mate, left_by) in enumerate(zip(batch.mates, batch.left_by, strict=True)):
+        if not held[at]:
+            continue
+        later = set(left_by)
+        # A held document without a plan may become anything: what is near it waits, or it would be decided before it.
+        if held[at] != {mate} or mate in open_:
+            open_.add(at)
+            later.update(batch.later_near(at))
+        for turn in later:
             held[turn].add(at)
     return held
 

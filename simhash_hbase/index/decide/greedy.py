@@ -95,21 +95,33 @@ class Batch:
             self._kept[self._kept_count] = at
             self._kept_count += 1
 
+    def later_near(self, at: int) -> list[int]:
+        """Find the later documents of this batch that the rule accepts beside one."""
+        later, _, _ = self._accepted(at, np.arange(at + 1, len(self.entries)))
+        return [int(turn) for turn in later]
+
     def _kept_option(self, at: int) -> list[Option]:
         """Find the best of the documents of this batch that were kept before."""
         if not (self._crowded[at] and self._kept_count):
             return []
-        kept, simhashes = self._kept[: self._kept_count], self.entries.simhashes
-        apart = distances(simhashes[kept], simhashes[at])
+        kept, apart, similarities = self._accepted(at, self._kept[: self._kept_count])
+        options = zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True)
+        return [min((self._option(*each) for each in options), key=lambda o: o.rank)] if len(kept) else []
+
+    def _accepted(
+        self, at: int, others: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float64]]:
+        """Judge a document beside others of this batch; return those accepted, with distances and similarities."""
+        simhashes = self.entries.simhashes
+        apart = distances(simhashes[others], simhashes[at])
         near = apart <= max(self._reach.blocks, self._reach.bands or 0)
-        kept, apart = kept[near], apart[near]
+        others, apart = others[near], apart[near]
         # Only what a scan would find counts: so a batch decides as the index would.
         blocks = slice(self._reach.tables)
-        by_blocks = (self._prefixes[kept, blocks] == self._prefixes[at, blocks]).any(axis=1)
+        by_blocks = (self._prefixes[others, blocks] == self._prefixes[at, blocks]).any(axis=1)
         own = self._sketches.at(np.array([at]))
-        accepted, similarities = judge(self._rule, apart, own, self._sketches.at(kept), by_blocks=by_blocks)
-        options = zip(kept[accepted].tolist(), apart[accepted].tolist(), similarities[accepted].tolist(), strict=True)
-        return [min((self._option(*each) for each in options), key=lambda o: o.rank)] if accepted.any() else []
+        accepted, similarities = judge(self._rule, apart, own, self._sketches.at(others), by_blocks=by_blocks)
+        return others[accepted], apart[accepted], similarities[accepted]
 
     def _option(self, kept: int, distance: int, estimate: float) -> Option:
         similarity = known_similarity(estimate)

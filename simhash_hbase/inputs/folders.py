@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 STDIN = "-"
 _COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
@@ -85,7 +85,8 @@ def _entries(folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
             if entry.is_dir(follow_symlinks=False):
                 yield entry.path, f"{name}/"
             elif entry.is_file():
-                yield _source(entry.path, name, in_folder=True)
+                # A file without a status is opened all the same: the error of that says more.
+                yield replace(_source(entry.path, name, in_folder=True), fault=None)
             elif entry.is_symlink() and (broken := _source(entry.path, name, in_folder=True)).fault:
                 yield broken
         except OSError:

@@ -81,7 +81,7 @@ def test_query_for_a_text_without_features_fails_in_a_sentence(cli, filled):
     asked = cli("query", filled, "--text", "…!?")
 
     assert asked.code == 1
-    assert "feature" in asked.sentence
+    assert "has no usable words, so it has no fingerprint" in asked.sentence
 
 
 def test_own_fingerprints_go_into_any_index_and_are_judged_by_distance(cli, empty, simhash_file):

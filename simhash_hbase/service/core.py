@@ -21,7 +21,7 @@ from simhash_hbase.service.http.metrics import Metrics
 from simhash_hbase.service.http.problems import Problem, busy, of_error
 from simhash_hbase.service.http.trail import Trail
 from simhash_hbase.service.intake import Turns
-from simhash_hbase.service.items import Item, decode
+from simhash_hbase.service.items import Item, decode, document_or_id
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, is_large
 from simhash_hbase.service.operations import Operation, Record, analyse_raw, run_analysed, run_one
 from simhash_hbase.service.shares import Shares
@@ -71,7 +71,7 @@ class Service:
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
         if is_large(body):
             return await self._answered(request, operation, self._record_apart(request, operation, body))
-        return await self.answer(request, operation, operation.item(decode(body)))
+        return await self.answer(request, operation, document_or_id(decode(body), operation.wanted()))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
         """Read a body that is to be one JSON object."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,9 +41,21 @@ def decode(raw: bytes) -> dict[str, object]:
         raise Problem(MALFORMED, "malformed_json", "the JSON is nested too deeply") from error
 
 
-def document_or_id(value: dict[str, object], documents: bool, ids: bool, needs_id: bool) -> Item:
+class Wanted(NamedTuple):
+    """What an operation takes."""
+
+    documents: bool
+    ids: bool
+    needs_id: bool
+    is_line: bool
+    """Whether the object is a line of a stream: lines of a corpus have fields for others, too."""
+
+
+def document_or_id(value: dict[str, object], wanted: Wanted) -> Item:
     """Make the document, or the id, of a JSON object."""
-    check_fields(value, _DOCUMENT_FIELDS if documents else ("id",))
+    documents, ids, needs_id, is_line = wanted
+    if not is_line:
+        check_fields(value, _DOCUMENT_FIELDS if documents else ("id",))
     contents = [name for name in _BUILDERS if name in value] if documents else []
     if len(contents) > 1:
         raise _invalid(f"give one of {_CONTENTS}, not {' and '.join(contents)}")

@@ -13,7 +13,7 @@ from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.near import MatchRule
 from simhash_hbase.pipeline.workers import payload, work
 from simhash_hbase.service.http.problems import Problem, of_error
-from simhash_hbase.service.items import Item, decode, document_or_id
+from simhash_hbase.service.items import Item, Wanted, decode, document_or_id
 
 Record = dict[str, object] | Problem
 
@@ -37,13 +37,9 @@ class Operation:
     outcome: Callable[[dict[str, object]], str]
     """Names what became of a document, for the metrics."""
 
-    def item(self, value: dict[str, object]) -> Item:
-        """Make the document or id of a JSON object."""
-        return document_or_id(value, *self.wanted())
-
-    def wanted(self) -> tuple[bool, bool, bool]:
-        """Return the arguments of `document_or_id`, for another process: documents, ids, needs_id."""
-        return self.on_entries is not None, self.on_ids is not None, self.needs_id
+    def wanted(self, *, is_line: bool = False) -> Wanted:
+        """Say what a body, or a line of a stream, has to be."""
+        return Wanted(self.on_entries is not None, self.on_ids is not None, self.needs_id, is_line)
 
     def outcome_of(self, record: Record) -> str:
         """Name what became of a document or an id; of refused ones, the code of the error."""
@@ -61,9 +57,9 @@ def run_one(index: Index, operation: Operation, item: Item) -> Record:
     return run_analysed(index, operation, work(index.analysis, *payload([item])))
 
 
-def analyse_raw(analysis: Analysis, raw: bytes, wanted: tuple[bool, bool, bool]) -> tuple[str, Analysed | None]:
+def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:
     """Decode and analyse one JSON object."""
-    item = document_or_id(decode(raw), *wanted)
+    item = document_or_id(decode(raw), wanted)
     return (item, None) if isinstance(item, str) else (item.id, work(analysis, *payload([item])))
 
 

@@ -20,7 +20,7 @@ from simhash_hbase.service.http.logs import logger
 from simhash_hbase.service.http.metrics import Metrics
 from simhash_hbase.service.http.problems import Problem, busy, internal, of_error
 from simhash_hbase.service.http.trail import Trail
-from simhash_hbase.service.items import Item, decode
+from simhash_hbase.service.items import Item, decode, document_or_id
 from simhash_hbase.service.limits import Limits, is_large
 from simhash_hbase.service.operations import Operation, analyse_raw
 from simhash_hbase.service.stream.batches import answer_batch
@@ -117,7 +117,7 @@ class Stream:
             most = self._limits.body_bytes
             return Problem(TOO_LONG, "line_too_long", f"the line is longer than {most} bytes")
         try:
-            return self._operation.item(decode(line.raw))
+            return document_or_id(decode(line.raw), self._operation.wanted(is_line=True))
         except Problem as problem:
             return problem
 
@@ -163,7 +163,7 @@ class Stream:
         """Decode and analyse a line in a process of its own."""
         chunk, raw = Chunk(), line.raw or b""
         item: Item | Problem
-        seconds, wanted = self._limits.work_s, self._operation.wanted()
+        seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
         try:
             name, analysed = await self._engine.apart(self._trail.payer, seconds, analyse_raw, raw, wanted)
         except Retryable:

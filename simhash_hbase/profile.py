@@ -15,10 +15,9 @@ from simhash_hbase.rows.layout import MAX_TABLES
 FIRST_FORMAT = 1
 BANDED_FORMAT = 2
 """Of indexes with sketch rows; without them they are written as in the first format, byte for byte."""
-BAND_FIELDS = ("bands", "band_bins", "band_distance")
 DEFAULT_BANDS = 6
-DEFAULT_BAND_BINS = 6
-DEFAULT_BAND_DISTANCE = 16
+BAND_DEFAULTS = {"band_bins": 6, "band_distance": 16}
+BAND_FIELDS = ("bands", *BAND_DEFAULTS)
 
 SEGMENTING = ("jieba", "learned")
 """Analyzers that cut words."""
@@ -164,8 +163,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         sketched = given.pop("sketch", analyzer != "weighted")
         match = given.setdefault("match", "verified" if sketched else "distance")
         if given.setdefault("bands", DEFAULT_BANDS if sketched and match == "verified" else 0):
-            given.setdefault("band_bins", DEFAULT_BAND_BINS)
-            given.setdefault("band_distance", DEFAULT_BAND_DISTANCE)
+            given = {**BAND_DEFAULTS, **given}
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -178,12 +176,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise InvalidProfile(f"profile: {error}") from error
 
     def replace(self, **fields: object) -> "Profile":
-        """Make a profile that differs in some fields, checked anew."""
-        return self._convert({**msgspec.structs.asdict(self), "format": 0, **fields})
+        """Make a profile that differs in some fields, and in those of bands as these need it, checked anew."""
+        made = {**msgspec.structs.asdict(self), "format": 0, **fields}
+        if made["sketch"] is None and "bands" not in fields:
+            made["bands"] = 0
+        for name, default in BAND_DEFAULTS.items():
+            if name not in fields and (not made["bands"] or made[name] is None):
+                made[name] = default if made["bands"] else None
+        return self._convert(made)
 
     def without_bands(self) -> "Profile":
         """Make the profile of an index without sketch rows."""
-        return self.replace(bands=0, band_bins=None, band_distance=None)
+        return self.replace(bands=0)
 
     @property
     def rule(self) -> MatchRule:

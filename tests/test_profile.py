@@ -250,4 +250,7 @@ def test_bands_are_given_up_and_taken_up_with_the_format():
     profile = Profile.resolve()
 
     assert profile.without_bands() == Profile.resolve(bands=0)
-    assert profile.without_bands().replace(bands=6, band_bins=6, band_distance=16) == profile
+    assert profile.without_bands().replace(bands=6) == profile
+    assert profile.replace(bands=0) == profile.without_bands()
+    assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
+    assert profile.replace(bands=4, band_distance=0).band_distance == 0

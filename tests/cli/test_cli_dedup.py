@@ -115,6 +115,17 @@ def test_create_without_sketches_refuses_an_index_that_has_them(cli, url, corpus
     assert "sketch=None" in refused.sentence
 
 
+@pytest.mark.parametrize(("made", "asked", "said"), [((), "0", "bands=0"), (("--bands", "0"), "6", "bands=6")])
+def test_create_refuses_an_index_that_has_other_bands(cli, url, corpus_file, made, asked, said):
+    cli("dedup", url, corpus_file, *SHINGLES, *made)
+
+    again = cli("dedup", url, corpus_file, *SHINGLES)
+    refused = cli("dedup", url, corpus_file, *SHINGLES, "--bands", asked)
+
+    assert (again.code, refused.code) == (0, 1)
+    assert said in refused.sentence
+
+
 def test_without_create_a_missing_index_is_a_failure_and_profile_options_wrong_usage(cli, url, filled, corpus_file):
     missing = cli("dedup", url, corpus_file)
     options = cli("dedup", filled, corpus_file, "--scheme", "4x1")

@@ -23,7 +23,7 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 @option("--scheme", "schemes", metavar="BxC", multiple=True, show_default="those for distance 3",
               help="Number of blocks x blocks in each table's key. Repeatable.")  # fmt: skip
 @option("--bands", type=click.IntRange(0), default=DEFAULT_BANDS, show_default=True, metavar="N",
-              help="Number of sketch rows of a document.")  # fmt: skip
+              help="Number of sketch rows of a document; 0 for none.")  # fmt: skip
 @option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
 @output_in("table")

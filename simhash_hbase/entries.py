@@ -10,19 +10,14 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 
-MAX_ID_BYTES = 64 << 10
-"""Bytes of an id in UTF-8, at most."""
+MAX_ID_BYTES = 64 << 10  # Bytes of an id in UTF-8, at most.
 
-MAX_METADATA_BYTES = 1 << 10
-"""Bytes of a document's metadata as JSON, at most."""
+MAX_METADATA_BYTES = 1 << 10  # Bytes of a document's metadata as JSON, at most.
 
-SKETCH_VERSION = 1
-"""Changes whenever the same text would get another sketch."""
-SKETCH_WORDS = 8
-"""A sketch is eight 64-bit words, 64 bytes."""
+SKETCH_VERSION = 1  # Changes whenever the same text would get another sketch.
+SKETCH_WORDS = 8  # A sketch is eight 64-bit words, 64 bytes.
 
-SKETCH_BINS = 64 * SKETCH_WORDS
-"""One bit of each of so many minima."""
+SKETCH_BINS = 64 * SKETCH_WORDS  # One bit of each of so many minima.
 
 Metadata = Mapping[str, Any]
 

@@ -86,12 +86,9 @@ def distances(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint8]
 class Sketches(NamedTuple):
     """Sketches of *n* documents, as columns."""
 
-    words: NDArray[np.uint64]
-    """Shape (n, 8)."""
-    present: NDArray[np.bool_]
-    """Whether a document has one, shape (n,)."""
-    segments: NDArray[np.uint32]
-    """Of their sketch rows, shape (n, bands)."""
+    words: NDArray[np.uint64]  # Shape (n, 8).
+    present: NDArray[np.bool_]  # Whether a document has one, shape (n,).
+    segments: NDArray[np.uint32]  # Of their sketch rows, shape (n, bands).
 
     @classmethod
     def of_entries(cls, entries: Entries) -> "Sketches":

@@ -13,21 +13,17 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.layout import MAX_TABLES
 
 FIRST_FORMAT = 1
-BANDED_FORMAT = 2
-"""Of indexes with sketch rows; without them they are written as in the first format, byte for byte."""
+BANDED_FORMAT = 2  # Of indexes with sketch rows; without them they are written as in the first format, byte for byte.
 DEFAULT_BANDS = 6
 BAND_DEFAULTS = {"band_bins": 6, "band_distance": 16}
 BAND_FIELDS = ("bands", *BAND_DEFAULTS)
 
-SEGMENTING = ("jieba", "learned")
-"""Analyzers that cut words."""
+SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 DEFAULT_TOP = 200
 DEFAULT_SHINGLE = 4
 
-TAKEN_FROM_MACHINE = ("jieba_idf", "probe")
-"""Fields that an index made by an earlier version does not have."""
-NEVER_COMPARED = ("versions", "extractor")
-"""Fields that decide no fingerprint by themselves."""
+TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that an index made by an earlier version does not have.
+NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
 
 HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
 """How a feature becomes 64 bits; see `simhash_hbase.features.hashes.HASHES`."""

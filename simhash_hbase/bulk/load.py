@@ -31,8 +31,7 @@ SAMPLE_A_PART = 64
 class Writer(Protocol):
     """Writes sorted cells and rows into a store."""
 
-    way: str
-    """Name for the summary."""
+    way: str  # Name for the summary.
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
         """Write all cells of family ``d``, then all of family ``b``."""
@@ -43,10 +42,8 @@ class Loaded:
     """Counts of a load."""
 
     documents: int
-    known: int
-    """Documents whose ids the index held before; they were written one batch after another."""
-    moved: int
-    """Known documents that had another fingerprint."""
+    known: int  # Documents whose ids the index held before; they were written one batch after another.
+    moved: int  # Known documents that had another fingerprint.
 
 
 def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:

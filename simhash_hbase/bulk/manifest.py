@@ -18,10 +18,8 @@ class PartNote(msgspec.Struct, frozen=True, kw_only=True):
 
     file: str
     checksum: str
-    records: int
-    """Records of the input that it covers, with the refused ones."""
-    input: str
-    """Digest of these records: a restart that reads the same ones does not analyse them again."""
+    records: int  # Records of the input that it covers, with the refused ones.
+    input: str  # Digest of these records: a restart that reads the same ones does not analyse them again.
     documents: int
 
 
@@ -29,15 +27,11 @@ class Manifest(msgspec.Struct, kw_only=True):
     """One load."""
 
     format: int = FORMAT
-    token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))
-    """Names this load in the index."""
+    token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))  # Names this load in the index.
     url: str
-    profile: str
-    """Digest of the index's profile."""
-    stamp: int | None = None
-    """The timestamp of all cells; None until the index was asked for its time."""
-    writing: bool = False
-    """Whether cells may be in the index already."""
+    profile: str  # Digest of the index's profile.
+    stamp: int | None = None  # The timestamp of all cells; None until the index was asked for its time.
+    writing: bool = False  # Whether cells may be in the index already.
     parts: list[PartNote] = msgspec.field(default_factory=list)
 
 

@@ -23,8 +23,7 @@ class Part:
     """Documents and refused records in the order of the input; no id is twice in all parts of a load."""
 
     entries: Entries
-    digests: NDArray[np.bytes_]
-    """Digests of the ids, `DIGEST`."""
+    digests: NDArray[np.bytes_]  # Digests of the ids, `DIGEST`.
     rejects: list[Reject]
 
     def take(self, places: NDArray[np.intp]) -> "Part":

@@ -12,8 +12,7 @@ from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes
 
 U64 = np.uint64
 
-ROWS_A_PASS = 1 << 22
-"""Rows that are sorted in memory at a time, at 40 bytes each."""
+ROWS_A_PASS = 1 << 22  # Rows that are sorted in memory at a time, at 40 bytes each.
 
 SAMPLE = 1 << 12
 # Prefixes of so many fingerprints are computed at a time; what does not belong to the pass is dropped at once.
@@ -25,10 +24,8 @@ class Corpus(NamedTuple):
 
     scheme: Scheme
     simhashes: NDArray[np.uint64]
-    segments: NDArray[np.uint32]
-    """Of the sketch rows, shape (n, bands)."""
-    present: NDArray[np.bool_]
-    """Which documents have a sketch."""
+    segments: NDArray[np.uint32]  # Of the sketch rows, shape (n, bands).
+    present: NDArray[np.bool_]  # Which documents have a sketch.
 
     @classmethod
     def of(

@@ -5,8 +5,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.rows.layout import ID_DIGEST_BYTES
 
-DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")
-"""Digests of ids as an array; numpy compares them as bytes."""
+DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")  # Digests of ids as an array; numpy compares them as bytes.
 
 
 class SeenIds:

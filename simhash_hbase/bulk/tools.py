@@ -21,8 +21,7 @@ class Tools:
     """What is needed to run the class."""
 
     java: Path
-    jars: Path
-    """HBase's jars, a folder like the ``lib`` of HBase itself."""
+    jars: Path  # HBase's jars, a folder like the ``lib`` of HBase itself.
     classes: Path
 
     def program(self, conf: Path) -> list[str]:

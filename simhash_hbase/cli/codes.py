@@ -4,8 +4,7 @@ DONE = 0
 FAILED = 1
 WRONG_USAGE = 2
 SOME_REFUSED = 3
-SIGNAL_CODES = 128
-"""A process that a signal ended has this more than its number as its exit code; ours has it, too."""
+SIGNAL_CODES = 128  # A process that a signal ended has this more than its number as its exit code; ours has it, too.
 
 
 def after(refused: int) -> int:

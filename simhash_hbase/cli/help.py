@@ -10,8 +10,7 @@ from simhash_hbase.cli.state import Setting, State
 
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
-CONFIG = "simhash_hbase.settings"
-"""Where a context has the name of the settings file."""
+CONFIG = "simhash_hbase.settings"  # Where a context has the name of the settings file.
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 
 
@@ -73,8 +72,7 @@ class Option(click.Option):
         return extra
 
 
-option = partial(click.option, cls=Option)
-"""Declares an option of a command."""
+option = partial(click.option, cls=Option)  # Declares an option of a command.
 
 
 class Command(click.Command):

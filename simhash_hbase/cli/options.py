@@ -67,8 +67,7 @@ optional_files_argument = click.argument("files", nargs=-1, metavar="[FILE…]",
 debug_option = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
                        help="Print a traceback with each error.")  # fmt: skip
 _quiet = partial(_output, "--quiet", is_flag=True, help="Print no progress, summary or warning.")
-silent_option = _quiet(expose_value=False)
-"""``--quiet`` of a command that prints none of that."""
+silent_option = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none of that.
 
 
 def _printer(**given: object) -> object:

@@ -10,8 +10,7 @@ from simhash_hbase.cli.help import Option, wanted_number
 from simhash_hbase.cli.state import Setting
 from simhash_hbase.errors import InvalidArgument
 
-Options = Mapping[str, Option]
-"""By the names that users write, with underscores."""
+Options = Mapping[str, Option]  # By the names that users write, with underscores.
 
 # A shorter value stands in many sentences by chance.
 TELLING_CHARACTERS = 3

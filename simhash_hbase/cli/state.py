@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 class Setting:
     """A value of an option that was not on the command line."""
 
-    source: str
-    """The variable, or the key and the file."""
+    source: str  # The variable, or the key and the file.
     value: object
 
 
@@ -17,7 +16,5 @@ class Setting:
 class State:
     """One run of the command line; click hands it from context to context."""
 
-    debug: bool
-    """Print tracebacks."""
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    """By the names of the options."""
+    debug: bool  # Print tracebacks.
+    settings: Mapping[str, Setting] = field(default_factory=dict)  # By the names of the options.

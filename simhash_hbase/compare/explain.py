@@ -27,8 +27,7 @@ class Side:
 
     name: str
     entries: Entries
-    features: Features | None
-    """None for a stored document: the index keeps no text."""
+    features: Features | None  # None for a stored document: the index keeps no text.
 
     @classmethod
     def of_text(cls, name: str, text: str, analysis: Analysis) -> "Side":

@@ -20,20 +20,14 @@ VERSION = 3
 class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
     """How far a run has come: what it says is on the disk, whatever else is not."""
 
-    inputs: str = ""
-    """Digest of path, size and time of change of every file of the input."""
-    options: str = ""
-    """Digest of the options that decide what is written."""
-    records: int = 0
-    """Records of the input that are done with, refused ones too."""
-    read: int = 0
-    """Documents that have a decision."""
+    inputs: str = ""  # Digest of path, size and time of change of every file of the input.
+    options: str = ""  # Digest of the options that decide what is written.
+    records: int = 0  # Records of the input that are done with, refused ones too.
+    read: int = 0  # Documents that have a decision.
     originals: int = 0
     refused: int = 0
-    result_bytes: int = 0
-    """Length of the file of decisions."""
-    kept_bytes: int = 0
-    """Length of the file of kept documents, or number of files in their folder."""
+    result_bytes: int = 0  # Length of the file of decisions.
+    kept_bytes: int = 0  # Length of the file of kept documents, or number of files in their folder.
     finished: bool = False
     version: int = VERSION
 
@@ -154,8 +148,7 @@ class FileDecisions:
         return found
 
 
-Decisions = HandedDecisions | FileDecisions
-"""Takes decisions in input order."""
+Decisions = HandedDecisions | FileDecisions  # Takes decisions in input order.
 
 
 def checkpoint_path(path: str) -> str:

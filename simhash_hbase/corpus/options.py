@@ -91,8 +91,7 @@ def _ignore(_text: str) -> None:
 class Watch(NamedTuple):
     """What a caller hears of a run."""
 
-    note: Callable[[str], None] = _ignore
-    """Takes a sentence for people: a warning, or a record that was refused."""
+    note: Callable[[str], None] = _ignore  # Takes a sentence for people: a warning, or a record that was refused.
     meter: Metering = silent
 
 

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-Chance = Callable[[], float]
-"""Gives numbers from 0 up to 1, such as ``random.Random(7).random``."""
+Chance = Callable[[], float]  # Gives numbers from 0 up to 1, such as ``random.Random(7).random``.
 
 SENTENCE = re.compile(r".*?(?:[。！？；]”?|[.!?](?=\s)|\n\s*\n|\Z)\s*", re.DOTALL)
 REWORDED = 3

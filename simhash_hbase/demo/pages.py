@@ -6,8 +6,7 @@ from pathlib import Path
 
 from simhash_hbase.demo.texts import Text
 
-EVERY = 16
-"""One of so many unedited English texts becomes a page: extraction takes a while."""
+EVERY = 16  # One of so many unedited English texts becomes a page: extraction takes a while.
 SITES = {
     "harbour": ["Home", "News", "Culture", "Opinion", "Weather", "Tide tables", "Subscribe", "Sign in"],
     "lighthouse": ["首页", "新闻", "文化", "评论", "天气", "专题", "订阅", "登录"],

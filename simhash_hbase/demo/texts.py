@@ -21,8 +21,7 @@ class Text(msgspec.Struct, frozen=True):
     """One document."""
 
     id: str
-    lang: str
-    """``en``, ``zh-Hans`` or ``zh-Hant``."""
+    lang: str  # ``en``, ``zh-Hans`` or ``zh-Hant``.
     text: str
 
 

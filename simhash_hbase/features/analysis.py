@@ -37,12 +37,9 @@ Features = Sequence[tuple[str | int, float]]
 class Analysed(NamedTuple):
     """What became of a chunk of documents."""
 
-    entries: Entries
-    """Those that have a fingerprint, in their order."""
-    kept: list[int]
-    """Their positions in the chunk."""
-    refused: dict[int, str]
-    """Positions of the other documents, and why they have no fingerprint."""
+    entries: Entries  # Those that have a fingerprint, in their order.
+    kept: list[int]  # Their positions in the chunk.
+    refused: dict[int, str]  # Positions of the other documents, and why they have no fingerprint.
 
 
 def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:

@@ -17,8 +17,7 @@ from simhash_hbase.profile import HashName
 
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
-_BLOCK = 12
-"""Bytes that lookup3 takes in at a time."""
+_BLOCK = 12  # Bytes that lookup3 takes in at a time.
 
 
 def _murmur3(data: bytes, seed: int) -> int:

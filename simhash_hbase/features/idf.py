@@ -15,8 +15,7 @@ import msgspec
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.words.dictionary import jieba_file
 
-SAMPLE_LIMIT = 100_000
-"""Documents that a reservoir keeps at most."""
+SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
 
 _FORMAT = 1
 _DIGEST_BYTES = 16
@@ -167,10 +166,8 @@ class IdfTable:
 class JiebaIdf:
     """The table that jieba ships; a word that it lacks has the median weight."""
 
-    weights: Mapping[str, float] = field(repr=False)
-    """Weights by word."""
-    median: float
-    """Weight of every other word."""
+    weights: Mapping[str, float] = field(repr=False)  # Weights by word.
+    median: float  # Weight of every other word.
 
     def weight(self, word: str) -> float:
         """Give the weight of one occurrence of a word."""

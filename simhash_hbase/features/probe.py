@@ -20,8 +20,7 @@ from simhash_hbase.features.weights import SCALE
 from simhash_hbase.words.dictionary import dictionary_bytes
 
 _DIGEST_BYTES = 16
-_BYTES_APART = 3_000
-"""One word of the dictionary is looked at in so many bytes: 1,690 of 349,046."""
+_BYTES_APART = 3_000  # One word of the dictionary is looked at in so many bytes: 1,690 of 349,046.
 _WORDS_A_RUN = 8
 _LIBRARIES = {None: (), "jieba": ("jieba",), "fast": ("jieba", "rjieba")}
 _EXTRACTORS = ("trafilatura", "lxml")

@@ -24,8 +24,7 @@ _BIN_SHIFT = np.uint64(64 - 9)
 _SHINGLE = 5
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _DIGEST_BYTES = 16
-_BATCH = 64
-"""Texts whose empty bins are filled together: enough to hide numpy's cost a call, few enough for the cache."""
+_BATCH = 64  # Texts whose empty bins are filled together: enough to hide numpy's cost a call, few enough for the cache.
 
 _POINT_BITS = np.uint64(21)
 
@@ -98,14 +97,11 @@ def _keep_smallest(minima: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> No
 class Sketched(NamedTuple):
     """What is kept of texts, a row a text."""
 
-    sketches: NDArray[np.uint64]
-    """Shape (texts, 8)."""
-    digests: list[bytes]
-    """See `text_digests`."""
+    sketches: NDArray[np.uint64]  # Shape (texts, 8).
+    digests: list[bytes]  # See `text_digests`.
     telling: NDArray[np.bool_]
     """Whether a sketch says anything: that of one shingle alone, a text of at most five characters, does not."""
-    bands: NDArray[np.uint32]
-    """Segments of their sketch rows, shape (texts, bands); see `band_segments`."""
+    bands: NDArray[np.uint32]  # Segments of their sketch rows, shape (texts, bands); see `band_segments`.
 
 
 NO_BANDS = Banding(0, 0)

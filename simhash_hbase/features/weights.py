@@ -5,15 +5,11 @@ from math import isfinite, sqrt
 
 from simhash_hbase.errors import InvalidArgument
 
-SCALE = 65536
-"""Integer units of a weight of 1."""
-MAX_WEIGHT = 1e9
-"""No feature weighs more: a larger weight is a mistake."""
-MAX_TOTAL = 1 << 62
-"""All weights of a document together stay below it, in integer units."""
+SCALE = 65536  # Integer units of a weight of 1.
+MAX_WEIGHT = 1e9  # No feature weighs more: a larger weight is a mistake.
+MAX_TOTAL = 1 << 62  # All weights of a document together stay below it, in integer units.
 
-Feature = str | int | tuple[str | int, float]
-"""A feature, which weighs 1, or a pair of feature and weight."""
+Feature = str | int | tuple[str | int, float]  # A feature, which weighs 1, or a pair of feature and weight.
 
 
 def _integer_weight(weight: float) -> int:

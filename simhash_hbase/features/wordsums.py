@@ -22,8 +22,7 @@ _MAX_ROWS = 1 << 18
 # Words are short, but a run of letters may take megabytes.
 _MAX_CHARACTERS = 1 << 24
 _FIRST_ROWS = 1 << 12
-_DROPPED = 0
-"""The row of every token that counts for no feature."""
+_DROPPED = 0  # The row of every token that counts for no feature.
 _MAX_EXACT = float(1 << 52)
 
 

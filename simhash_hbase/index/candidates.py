@@ -25,12 +25,9 @@ PAIRS_AT_ONCE = 1_000_000
 class Near(NamedTuple):
     """Stored fingerprints within reach of queries, each pair once, sorted by query and fingerprint."""
 
-    queries: NDArray[np.intp]
-    """Positions in the array of queries."""
-    simhashes: NDArray[np.uint64]
-    """The stored fingerprints."""
-    distances: NDArray[np.uint8]
-    """Bits that differ."""
+    queries: NDArray[np.intp]  # Positions in the array of queries.
+    simhashes: NDArray[np.uint64]  # The stored fingerprints.
+    distances: NDArray[np.uint8]  # Bits that differ.
     by_blocks: NDArray[np.bool_]
     """Whether a block row joins them within the rule's reach; others are joined by sketch rows alone."""
 
@@ -42,11 +39,9 @@ class Near(NamedTuple):
 class Reach(NamedTuple):
     """Which rows are read, and how far from a query a fingerprint may be that they bring."""
 
-    tables: int
-    """Rows with flags up to this are block rows, those above sketch rows."""
+    tables: int  # Rows with flags up to this are block rows, those above sketch rows.
     blocks: int
-    bands: int | None
-    """None where sketch rows are not read."""
+    bands: int | None  # None where sketch rows are not read.
 
     @classmethod
     def of(cls, profile: Profile, rule: MatchRule) -> "Reach":

@@ -21,8 +21,7 @@ from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transact
 class Change(NamedTuple):
     """One document of a batch on its way into the store."""
 
-    at: int
-    """Its position in the batch."""
+    at: int  # Its position in the batch.
     row: bytes
     old: DocumentState | None
     old_value: bytes | None

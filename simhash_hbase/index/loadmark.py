@@ -13,10 +13,8 @@ _ROW = index_row("load")
 class OpenLoad(msgspec.Struct, frozen=True):
     """What the row holds."""
 
-    token: str
-    """Says which load it is."""
-    is_open: bool
-    """Whether it is still to be finished."""
+    token: str  # Says which load it is.
+    is_open: bool  # Whether it is still to be finished.
 
 
 def read_open_load(store: Store) -> OpenLoad | None:

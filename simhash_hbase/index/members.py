@@ -26,17 +26,14 @@ class Reading(NamedTuple):
     """A member cell as it was read."""
 
     cell: Cell
-    sketch: bytes
-    """Empty when there is none, or when the cell does not decode."""
+    sketch: bytes  # Empty when there is none, or when the cell does not decode.
 
 
 class Page(NamedTuple):
     """Members of fingerprints, as columns."""
 
-    simhashes: NDArray[np.uint64]
-    """The fingerprints, ascending, shape (n,)."""
-    starts: NDArray[np.intp]
-    """Where the members of each begin, and the end of all, shape (n + 1,)."""
+    simhashes: NDArray[np.uint64]  # The fingerprints, ascending, shape (n,).
+    starts: NDArray[np.intp]  # Where the members of each begin, and the end of all, shape (n + 1,).
     readings: Sequence[Reading]
     sketches: Sketches
 

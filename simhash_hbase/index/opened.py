@@ -19,8 +19,7 @@ from simhash_hbase.stores.base import Store
 
 T = TypeVar("T")
 
-BATCH_DOCUMENTS = 2_000
-"""Documents that the methods with ``_many`` in their name take at a time: one commit each."""
+BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their name take at a time: one commit each.
 
 Document: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
 """Id, text and, where it is to be kept, metadata."""

@@ -27,14 +27,10 @@ class Searched(NamedTuple):
     """What one search cost and found, over all its queries."""
 
     queries: int
-    rows: int
-    """Block rows that were read."""
-    candidates: int
-    """Pairs of a query and a stored fingerprint within reach."""
-    matches: int
-    """Documents that the rule accepted, and that the answers name."""
-    truncated: int
-    """Answers that a limit cut."""
+    rows: int  # Block rows that were read.
+    candidates: int  # Pairs of a query and a stored fingerprint within reach.
+    matches: int  # Documents that the rule accepted, and that the answers name.
+    truncated: int  # Answers that a limit cut.
 
 
 class ReadableIndex(OpenedIndex):

@@ -33,10 +33,8 @@ class Hit(NamedTuple):
     """A document that the rule accepts."""
 
     member: Member
-    state: DocumentState
-    """What its member stands for."""
-    simhash: int
-    """The fingerprint of the member; its document cell may name another one too."""
+    state: DocumentState  # What its member stands for.
+    simhash: int  # The fingerprint of the member; its document cell may name another one too.
     distance: int
     similarity: float | None
 
@@ -48,14 +46,10 @@ Offer: TypeAlias = Callable[[int, Hit], bool]
 class Neighbours(NamedTuple):
     """Answers to many queries."""
 
-    hits: list[list[Hit]]
-    """A list for each query, nearest first; the query's own id is not left out."""
-    truncated: NDArray[np.bool_]
-    """For each query: whether a limit kept something from being looked at."""
-    rows: int
-    """Block rows that were read."""
-    candidates: int
-    """Pairs of a query and a stored fingerprint within reach, before the rule was asked."""
+    hits: list[list[Hit]]  # A list for each query, nearest first; the query's own id is not left out.
+    truncated: NDArray[np.bool_]  # For each query: whether a limit kept something from being looked at.
+    rows: int  # Block rows that were read.
+    candidates: int  # Pairs of a query and a stored fingerprint within reach, before the rule was asked.
 
 
 def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int) -> Neighbours:

@@ -37,10 +37,8 @@ class Outcome(NamedTuple):
 class Written(NamedTuple):
     """What a batch did, a flag a document."""
 
-    known: list[bool]
-    """The id was in the index before."""
-    moved: list[bool]
-    """It was there with another fingerprint."""
+    known: list[bool]  # The id was in the index before.
+    moved: list[bool]  # It was there with another fingerprint.
 
 
 ADDED = Outcome()

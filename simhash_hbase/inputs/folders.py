@@ -12,17 +12,12 @@ _COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 class Source:
     """One file, or standard input."""
 
-    name: str
-    """As named, or found below the folder that was."""
-    path: str | None
-    """Where to open it; None is standard input itself."""
+    name: str  # As named, or found below the folder that was.
+    path: str | None  # Where to open it; None is standard input itself.
     id: str
-    in_folder: bool = False
-    """Whether a folder was named, not the file."""
-    fault: str | None = None
-    """Why it cannot be read, if that is known before it is opened."""
-    size: int = 0
-    """Bytes when it was listed; so are the next two, which are 0 where the system said nothing."""
+    in_folder: bool = False  # Whether a folder was named, not the file.
+    fault: str | None = None  # Why it cannot be read, if that is known before it is opened.
+    size: int = 0  # Bytes when it was listed; so are the next two, which are 0 where the system said nothing.
     changed_ns: int = 0
     mode: int = 0
 

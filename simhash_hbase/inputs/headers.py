@@ -20,16 +20,12 @@ class Beginning:
     """A file before its records are read."""
 
     name: str
-    path: str | None
-    """Where to open it; None is standard input itself."""
+    path: str | None  # Where to open it; None is standard input itself.
     id: str
     format: str
-    encoding: str | None = None
-    """The codec of lines."""
-    mark: bytes = b""
-    """The byte order mark of lines."""
-    header: bytes | None = None
-    """The header row's own bytes without the line end; None for formats without one."""
+    encoding: str | None = None  # The codec of lines.
+    mark: bytes = b""  # The byte order mark of lines.
+    header: bytes | None = None  # The header row's own bytes without the line end; None for formats without one.
 
 
 def headers(named: Sequence[str], options: InputOptions) -> Iterator[Beginning]:

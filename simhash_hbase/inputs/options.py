@@ -6,10 +6,8 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.encodings import AUTO, checked_codec
 
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
-DOCUMENT_BYTES = 8 << 20
-"""The default limit of a text: the longest Western novels have 4 to 7 MB."""
-RAISE = "--max-document-bytes raises the limit"
-"""Advice about a document that is too long."""
+DOCUMENT_BYTES = 8 << 20  # The default limit of a text: the longest Western novels have 4 to 7 MB.
+RAISE = "--max-document-bytes raises the limit"  # Advice about a document that is too long.
 _RECORD = 4
 
 
@@ -23,31 +21,26 @@ class InputOptions:
     'gbk'
     """
 
-    format: str | None = None
-    """One of `FORMATS`; None goes by the file's name, and standard input is then JSON lines."""
+    format: str | None = None  # One of `FORMATS`; None goes by the file's name, and standard input is then JSON lines.
     encoding: str = "utf-8"
     """A codec's name, or ``"auto"``; a byte order mark at the start of a file wins over both. Of pages, those that do
     not declare another."""
     id_field: str = "id"
     text_field: str = "text"
-    simhash_field: str | None = None
-    """The field of the caller's own fingerprint, read instead of a text."""
-    features_field: str | None = None
-    """The field of the caller's own features, read instead of a text."""
+    simhash_field: str | None = None  # The field of the caller's own fingerprint, read instead of a text.
+    features_field: str | None = None  # The field of the caller's own features, read instead of a text.
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
     stdin: str | None = None
     """A file to read in place of ``"-"``, for a caller that has copied standard input to read it twice."""
-    keep_raw: bool = False
-    """Whether documents carry the input's own bytes."""
+    keep_raw: bool = False  # Whether documents carry the input's own bytes.
     max_document_bytes: int = DOCUMENT_BYTES
     """A longer text, in bytes of UTF-8, is refused: its analysis takes many times as much memory. So is a longer record
     with features. Pages have a lower limit of their own."""
     max_record_bytes: int | None = None
     """A longer line, CSV record or file of a folder is refused; None is four times ``max_document_bytes``, as a record
     has other fields, and JSON may write six bytes for a character."""
-    block_bytes: int = 1 << 20
-    """How much is read and decompressed at a time."""
+    block_bytes: int = 1 << 20  # How much is read and decompressed at a time.
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:

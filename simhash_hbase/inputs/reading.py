@@ -11,8 +11,7 @@ from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
 from simhash_hbase.inputs.sources import Sources, listed
 from simhash_hbase.inputs.stream.streams import Progress
 
-_SHOWN = 200
-"""Most characters of a library's message."""
+_SHOWN = 200  # Most characters of a library's message.
 
 
 def read(

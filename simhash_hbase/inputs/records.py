@@ -22,29 +22,23 @@ class Place(NamedTuple):
 class Document:
     """One document; exactly one of ``text``, ``simhash`` and ``features`` is set."""
 
-    id: str
-    """The caller's id, or the file and line when the input names none."""
+    id: str  # The caller's id, or the file and line when the input names none.
     text: str | None
-    simhash: int | None
-    """The caller's own fingerprint, 0 <= simhash < 2**64."""
+    simhash: int | None  # The caller's own fingerprint, 0 <= simhash < 2**64.
     features: tuple[Feature, ...] | None
     metadata: dict[str, object] | None
     """The metadata fields that the record has; None when none was asked for or found."""
     place: Place
-    raw: bytes | None
-    """The record's own bytes without the line end, when ``keep_raw`` asked for them."""
+    raw: bytes | None  # The record's own bytes without the line end, when ``keep_raw`` asked for them.
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
     """A record, or a whole file, that was refused while the rest goes on."""
 
-    place: Place
-    """Where the record starts; line 0 for a whole file."""
-    reason: str
-    """One sentence for people, without a full stop."""
-    raw: bytes
-    """The record's own bytes; of one above the size limit its beginning; empty for a file."""
+    place: Place  # Where the record starts; line 0 for a whole file.
+    reason: str  # One sentence for people, without a full stop.
+    raw: bytes  # The record's own bytes; of one above the size limit its beginning; empty for a file.
     id: str | None = None
 
 
@@ -54,15 +48,12 @@ class Page:
 
     id: str
     content: bytes
-    options: InputOptions
-    """Has the fallback encoding and the metadata to keep."""
+    options: InputOptions  # Has the fallback encoding and the metadata to keep.
     place: Place
     raw: bytes | None
     html: bool = True
-    content_type: str | None = None
-    """The server's header, such as ``text/html; charset=big5``."""
-    metadata: dict[str, str] = field(default_factory=dict)
-    """More than its title and URL."""
+    content_type: str | None = None  # The server's header, such as ``text/html; charset=big5``.
+    metadata: dict[str, str] = field(default_factory=dict)  # More than its title and URL.
 
 
 Record = Document | Reject

@@ -32,8 +32,7 @@ class Downloads:
     """A cache folder; everything appears in it whole or not at all, so what exists needs no second look."""
 
     folder: Path
-    say: Callable[[str], None] = _print
-    """Takes a line of progress."""
+    say: Callable[[str], None] = _print  # Takes a line of progress.
 
     def jars_folder(self, lock: Path = JARS) -> Path:
         """Return the folder for the jars of a lock file; it may not exist yet."""

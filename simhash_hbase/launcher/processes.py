@@ -23,10 +23,8 @@ class Process:
     """A process that was started here."""
 
     pid: int
-    started: str
-    """When it started, as the system writes it: only compared."""
-    mark: str
-    """Text in its command line."""
+    started: str  # When it started, as the system writes it: only compared.
+    mark: str  # Text in its command line.
 
     def is_running(self) -> bool:
         """Tell whether this very process still runs."""

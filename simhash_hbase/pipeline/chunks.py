@@ -22,13 +22,10 @@ class Chunk:
     """Records that were read completely. After analysis the only pages left are refused ones."""
     rejects: list[Reject] = field(default_factory=list)
     """Refused by the reader, or for lack of text or features, in the order of the input."""
-    analysed: Analysed | None = None
-    """Entries of `documents`; set by `analyse`."""
-    order: list[int] = field(default_factory=list)
-    """For each reject, the number of documents of this chunk before it."""
+    analysed: Analysed | None = None  # Entries of `documents`; set by `analyse`.
+    order: list[int] = field(default_factory=list)  # For each reject, the number of documents of this chunk before it.
     characters: int = 0
-    records: int = 0
-    """Records of the input in it, documents and refused ones."""
+    records: int = 0  # Records of the input in it, documents and refused ones.
 
     def add(self, record: Scanned) -> None:
         """Take the next record."""
@@ -80,8 +77,7 @@ class Done(NamedTuple):
     """The results of a chunk."""
 
     analysed: Analysed
-    extracted: dict[int, Document]
-    """Documents of the pages that have text, by their positions."""
+    extracted: dict[int, Document]  # Documents of the pages that have text, by their positions.
 
 
 def analyse_chunk(analysis: Analysis, what: Payload, pages: dict[int, Page]) -> Done:

@@ -16,8 +16,7 @@ _GAP = 0.18
 class Bound(NamedTuple):
     """A bound of the deciding rule."""
 
-    value: float
-    """The end of one bar, and the start of the next."""
+    value: float  # The end of one bar, and the start of the next.
     label: str
 
 

@@ -3,8 +3,7 @@
 import sqlite3
 from typing import NamedTuple
 
-_BINS = 50
-"""Bins of similarity, from 0 to 1."""
+_BINS = 50  # Bins of similarity, from 0 to 1.
 _SHOWN_FROM = 35
 
 
@@ -14,8 +13,7 @@ class Bar(NamedTuple):
     label: str
     tick: str
     height: int
-    start: float
-    """The least value in the bar."""
+    start: float  # The least value in the bar.
 
 
 def distance_bars(database: sqlite3.Connection) -> list[Bar]:

@@ -15,8 +15,7 @@ class Section(NamedTuple):
     """A part of a page."""
 
     html: str
-    links: Sequence[tuple[str, str]] = ()
-    """Anchors in it, and their names in the page's head."""
+    links: Sequence[tuple[str, str]] = ()  # Anchors in it, and their names in the page's head.
 
 
 def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: object, version: str) -> bytes:

@@ -12,12 +12,9 @@ from simhash_hbase.report.reading import COMPARED_CHARACTERS, text_of
 from simhash_hbase.report.rows import pair_rows
 from simhash_hbase.report.selection import Cluster, list_clusters
 
-TEXT_BYTES = 5_000_000
-"""Most bytes of the pairs in a report, as JSON."""
-LIST_BYTES = 3_000_000
-"""Most bytes of the clusters, apart from those of the shown pairs, which are always there."""
-ALONE_CHARACTERS = 2_000
-"""Shown of a text without its counterpart."""
+TEXT_BYTES = 5_000_000  # Most bytes of the pairs in a report, as JSON.
+LIST_BYTES = 3_000_000  # Most bytes of the clusters, apart from those of the shown pairs, which are always there.
+ALONE_CHARACTERS = 2_000  # Shown of a text without its counterpart.
 ID_CHARACTERS = 300
 
 _NO_TEXTS = "The input has fingerprints or features of your own, and no texts."
@@ -34,8 +31,7 @@ class Lists:
 
     pairs: list[dict[str, Any]]
     clusters: list[dict[str, Any]]
-    left_out: int
-    """Chosen pairs without room."""
+    left_out: int  # Chosen pairs without room.
 
 
 def make_lists(database: sqlite3.Connection, numbers: Sequence[int], meter: Meter, *, has_texts: bool) -> Lists:

@@ -13,8 +13,7 @@ from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.pipeline.meter import Meter
 from simhash_hbase.rows.keys import id_digest
 
-COMPARED_CHARACTERS = 200_000
-"""Compared of a longer text."""
+COMPARED_CHARACTERS = 200_000  # Compared of a longer text.
 SHOWN_REJECTS = 100
 
 _CHANGED = "the input changed while it was read, so there is no report; the decisions stand"
@@ -24,13 +23,10 @@ _CHANGED = "the input changed while it was read, so there is no report; the deci
 class Corpus:
     """The decided input."""
 
-    lines: Callable[[], Iterable[bytes]]
-    """Reads the decisions, JSON lines in the order of the input."""
-    sources: Sequence[str]
-    """As `simhash_hbase.inputs.read` takes them."""
+    lines: Callable[[], Iterable[bytes]]  # Reads the decisions, JSON lines in the order of the input.
+    sources: Sequence[str]  # As `simhash_hbase.inputs.read` takes them.
     settings: InputOptions
-    analysis: Analysis
-    """The index's; gives the reason of a document without decision."""
+    analysis: Analysis  # The index's; gives the reason of a document without decision.
     refused: int
 
     @property
@@ -46,16 +42,12 @@ class Reading:
     kept: int = 0
     duplicates: int = 0
     refused: int = 0
-    short: int = 0
-    """Documents of so few features that near copies may be missed."""
-    removed: int = 0
-    """Duplicates whose original was removed or changed since."""
-    bytes: int = 0
-    """Bytes of all decided texts as UTF-8, or of undecoded pages."""
+    short: int = 0  # Documents of so few features that near copies may be missed.
+    removed: int = 0  # Duplicates whose original was removed or changed since.
+    bytes: int = 0  # Bytes of all decided texts as UTF-8, or of undecoded pages.
     duplicate_bytes: int = 0
     has_pages: bool = False
-    rejects: list[Reject] = field(default_factory=list)
-    """The first ones."""
+    rejects: list[Reject] = field(default_factory=list)  # The first ones.
 
     def count(self, decided: Decided, size: int) -> None:
         """Add a document."""

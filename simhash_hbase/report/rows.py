@@ -22,12 +22,9 @@ class Gap(msgspec.Struct, frozen=True):
 
 Row = list[Segment] | Gap
 
-KEPT_AROUND = 1_000
-"""Kept at both ends of a long equal passage."""
-SHOWN_CHARACTERS = 20_000
-"""Shown of both texts together; the rest is omitted."""
-CHANGE_CHARACTERS = 4_000
-"""Shown of one change on each side."""
+KEPT_AROUND = 1_000  # Kept at both ends of a long equal passage.
+SHOWN_CHARACTERS = 20_000  # Shown of both texts together; the rest is omitted.
+CHANGE_CHARACTERS = 4_000  # Shown of one change on each side.
 _PARAGRAPH = 120
 _SENTENCES = 240
 _CHUNK = re.compile(r".{1,200}?(?:\n\s*|[。！？；…]+[”」』]?\s*|[.!?;]\s+|\Z)|.{200}", re.DOTALL)

@@ -4,21 +4,18 @@ import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
-ALL_PAIRS = 500
-"""Up to this number all pairs are shown."""
+ALL_PAIRS = 500  # Up to this number all pairs are shown.
 LEAST_SIMILAR = 100
 CLUSTERS = 40
 PAIRS_A_CLUSTER = 4
 PAIRS_A_DISTANCE = 30
-MEMBERS = 100
-"""Listed members of one cluster, besides those with a shown pair."""
+MEMBERS = 100  # Listed members of one cluster, besides those with a shown pair.
 
 
 class Selection(NamedTuple):
     """Pairs to show."""
 
-    numbers: list[int]
-    """Row numbers of the table ``duplicate``, the most useful first."""
+    numbers: list[int]  # Row numbers of the table ``duplicate``, the most useful first.
     sentence: str
 
 
@@ -35,8 +32,7 @@ class Cluster(NamedTuple):
     """A kept document with its duplicates."""
 
     id: str
-    size: int
-    """Duplicates, listed or not."""
+    size: int  # Duplicates, listed or not.
     members: list[Member]
 
 

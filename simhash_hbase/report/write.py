@@ -25,8 +25,7 @@ _NAMED_SOURCES = 3
 class Run:
     """The run that a report describes."""
 
-    index: str
-    """Address of the index, without secrets."""
+    index: str  # Address of the index, without secrets.
     time: datetime
     keep: str = "first"
     dry: bool = False

@@ -30,34 +30,20 @@ class PlannedScheme:
     """One scheme and what it costs."""
 
     scheme: str
-    distance: int
-    """Complete up to so many bits."""
-    tables: int
-    """Scans of block rows that a query makes."""
-    bands: int
-    """Scans of sketch rows; unrelated texts have none in common."""
-    rows: int
-    """Block rows and sketch rows in all."""
-    rows_a_scan: int
-    """Unrelated rows that one scan reads, for the tables with the most bits."""
-    rows_a_query: int
-    """All scans alike: tables times `rows_a_scan`, as the write-ups of the method count."""
-    rows_a_query_exact: float
-    """Each table by its own bits."""
-    embedded_bytes: int
-    """On disk in a ``file:`` index."""
-    embedded_load_hours: float
-    """`load` of ready fingerprints into a ``file:`` index."""
-    compression: str
-    """Codec of the files in HBase."""
-    hbase_bytes: int
-    """On disk in HBase, one replica."""
-    hbase_regions: int
-    """Regions of 10 GiB, at least one."""
-    load_hours: float
-    """`load` of ready fingerprints into HBase by HFiles, one writer."""
-    fingerprint_hours: float
-    """Hours of one core that fingerprints and sketches take before."""
+    distance: int  # Complete up to so many bits.
+    tables: int  # Scans of block rows that a query makes.
+    bands: int  # Scans of sketch rows; unrelated texts have none in common.
+    rows: int  # Block rows and sketch rows in all.
+    rows_a_scan: int  # Unrelated rows that one scan reads, for the tables with the most bits.
+    rows_a_query: int  # All scans alike: tables times `rows_a_scan`, as the write-ups of the method count.
+    rows_a_query_exact: float  # Each table by its own bits.
+    embedded_bytes: int  # On disk in a ``file:`` index.
+    embedded_load_hours: float  # `load` of ready fingerprints into a ``file:`` index.
+    compression: str  # Codec of the files in HBase.
+    hbase_bytes: int  # On disk in HBase, one replica.
+    hbase_regions: int  # Regions of 10 GiB, at least one.
+    load_hours: float  # `load` of ready fingerprints into HBase by HFiles, one writer.
+    fingerprint_hours: float  # Hours of one core that fingerprints and sketches take before.
 
 
 def plan_scheme(scheme: Scheme, documents: int, *, bands: int = 0, compression: str = "NONE") -> PlannedScheme:

@@ -23,43 +23,28 @@ GONE_STATES: Final = frozenset({"aborted", "removed"})
 class Member(msgspec.Struct, array_like=True, frozen=True):
     """A document as the row of its fingerprint holds it."""
 
-    id: str
-    """The caller's id, whole: it is compared, not only its digest."""
-    added: int
-    """When it was added, ms since 1970."""
-    length: int
-    """Characters of its text; 0 when only a fingerprint was given."""
-    features: int
-    """Distinct features; 0 when only a fingerprint was given."""
-    digest: bytes
-    """Digest of the normalised text; empty when only a fingerprint was given."""
+    id: str  # The caller's id, whole: it is compared, not only its digest.
+    added: int  # When it was added, ms since 1970.
+    length: int  # Characters of its text; 0 when only a fingerprint was given.
+    features: int  # Distinct features; 0 when only a fingerprint was given.
+    digest: bytes  # Digest of the normalised text; empty when only a fingerprint was given.
     sketch: bytes
     """Eight words big-endian, 64 bytes, and the segments of its sketch rows, 4 bytes each; empty when there is none."""
-    metadata: dict[str, Any] | None = None
-    """The caller's own."""
+    metadata: dict[str, Any] | None = None  # The caller's own.
 
 
 class DocumentState(msgspec.Struct, array_like=True, frozen=True):
     """The authoritative cell of an id; it changes by compare-and-set of the whole value only."""
 
-    id: str
-    """The caller's id, whole."""
-    simhash: int
-    """The fingerprint under which its member is."""
-    state: State
-    """What was decided, or how far a claim has come."""
-    seen: int
-    """When the document was last offered to the index, or named as an original, ms since 1970."""
-    stamp: int
-    """The highest timestamp used for its member cell: the next write or delete of that cell goes above it."""
-    order: tuple[int, int] = (0, 0)
-    """Milliseconds and the sequence within the batch: which of two documents was first."""
-    token: bytes = b""
-    """The attempt that wrote a claim's cell."""
-    of: str | None = None
-    """For a duplicate: the id of its original."""
-    distance: int | None = None
-    """For a duplicate: bits between its fingerprint and the original's."""
+    id: str  # The caller's id, whole.
+    simhash: int  # The fingerprint under which its member is.
+    state: State  # What was decided, or how far a claim has come.
+    seen: int  # When the document was last offered to the index, or named as an original, ms since 1970.
+    stamp: int  # The highest timestamp used for its member cell: the next write or delete of that cell goes above it.
+    order: tuple[int, int] = (0, 0)  # Milliseconds and the sequence within the batch: which of two documents was first.
+    token: bytes = b""  # The attempt that wrote a claim's cell.
+    of: str | None = None  # For a duplicate: the id of its original.
+    distance: int | None = None  # For a duplicate: bits between its fingerprint and the original's.
     similarity: float | None = None
     """For a duplicate: the estimated Jaccard similarity to the original; None without sketches."""
     previous: "DocumentState | None" = None

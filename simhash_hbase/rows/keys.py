@@ -28,13 +28,11 @@ from simhash_hbase.rows.layout import (
 )
 
 U64 = np.uint64
-ALL_PREFIXES = 1 << PREFIX_BITS
-"""The end of the range of all prefixes."""
+ALL_PREFIXES = 1 << PREFIX_BITS  # The end of the range of all prefixes.
 OWNER_BITS = 64 - PREFIX_BITS
 # Up to so many, integers are faster than arrays: the prefixes of one query.
 FEW = 64
-FLAGS = U64((1 << FLAG_BITS) - 1)
-"""Mask of the flag in a prefix."""
+FLAGS = U64((1 << FLAG_BITS) - 1)  # Mask of the flag in a prefix.
 NO_PREFIX = U64((1 << PREFIX_BITS) - 1)
 """In the place of a prefix: no block row and no sketch row has its flag, and it is behind all of theirs."""
 

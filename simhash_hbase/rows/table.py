@@ -34,12 +34,9 @@ TABLE_ATTRIBUTES: Mapping[str, str] = {
 class FamilySchema:
     """One column family."""
 
-    name: str
-    """One letter."""
-    settings: Mapping[str, str]
-    """As in the HBase shell."""
-    configuration: Mapping[str, str]
-    """What the shell puts under ``CONFIGURATION``."""
+    name: str  # One letter.
+    settings: Mapping[str, str]  # As in the HBase shell.
+    configuration: Mapping[str, str]  # What the shell puts under ``CONFIGURATION``.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +52,10 @@ class TableSchema:
     [('b', '950400'), ('d', '950400'), ('m', '2147483647')]
     """
 
-    regions: int = 4
-    """Regions at the beginning, all of one size; HBase splits them when they grow."""
+    regions: int = 4  # Regions at the beginning, all of one size; HBase splits them when they grow.
     compression: str = "NONE"
     """Codec of the files: ``NONE``, ``SNAPPY``, ``LZ4``, ``ZSTD`` or ``GZ``; the servers must have it."""
-    ttl_ms: int | None = None
-    """Milliseconds after which a document that was not seen again expires; None: never."""
+    ttl_ms: int | None = None  # Milliseconds after which a document that was not seen again expires; None: never.
 
     def __post_init__(self) -> None:
         """Check every field."""

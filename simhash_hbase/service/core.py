@@ -46,12 +46,10 @@ class Service:
     engine: Engine
     limits: Limits
     metrics: Metrics
-    keys: Keyring | None
-    """None allows everybody everything."""
+    keys: Keyring | None  # None allows everybody everything.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the service is to end: streams then end after a document."""
-    end_by: float | None = None
-    """By `time.monotonic`, when it must have ended; None: when all is finished."""
+    end_by: float | None = None  # By `time.monotonic`, when it must have ended; None: when all is finished.
     connections: Connections = field(default_factory=lambda: Connections(CONNECTIONS))
     turns: Turns = field(default_factory=Turns)
 

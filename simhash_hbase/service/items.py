@@ -11,8 +11,7 @@ from simhash_hbase.inputs import Document, InputOptions, Place
 from simhash_hbase.inputs.fields import Builder, listed
 from simhash_hbase.service.http.problems import Problem
 
-Item = Document | str
-"""A document with a text, features or a fingerprint; or the id of a stored one."""
+Item = Document | str  # A document with a text, features or a fingerprint; or the id of a stored one.
 
 MALFORMED = 400
 UNPROCESSABLE = 422
@@ -47,8 +46,7 @@ class Wanted(NamedTuple):
     documents: bool
     ids: bool
     needs_id: bool
-    is_line: bool
-    """Whether the object is a line of a stream: lines of a corpus have fields for others, too."""
+    is_line: bool  # Whether the object is a line of a stream: lines of a corpus have fields for others, too.
 
 
 def document_or_id(value: dict[str, object], wanted: Wanted) -> Item:

@@ -32,10 +32,8 @@ class Operation:
     on_entries: Callable[[Index, Entries], Sequence[Record]] | None = None
     on_ids: Callable[[Index, Sequence[str]], Sequence[Record]] | None = None
     needs_id: bool = True
-    batch: int = BATCH_DOCUMENTS
-    """Most documents of a stream at a time."""
-    outcome: Callable[[dict[str, object]], str]
-    """Names what became of a document, for the metrics."""
+    batch: int = BATCH_DOCUMENTS  # Most documents of a stream at a time.
+    outcome: Callable[[dict[str, object]], str]  # Names what became of a document, for the metrics.
 
     def wanted(self, *, is_line: bool = False) -> Wanted:
         """Say what a body, or a line of a stream, has to be."""

@@ -13,8 +13,7 @@ from msgspec.json import schema_components
 
 from simhash_hbase.entries import MAX_ID_BYTES
 
-LONGEST_COMPARED = 200_000
-"""Characters of a text whose words are compared with another one's."""
+LONGEST_COMPARED = 200_000  # Characters of a text whose words are compared with another one's.
 
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
 _REFERENCE = "#/components/schemas/{name}"

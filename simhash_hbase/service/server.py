@@ -17,8 +17,7 @@ from simhash_hbase.service.http.logs import logger
 from simhash_hbase.service.http.protocol import GuardedProtocol
 
 HEADER_BYTES = 64 << 10
-QUEUED = 1024
-"""Connections that the system keeps until they are accepted."""
+QUEUED = 1024  # Connections that the system keeps until they are accepted.
 # asyncio accepts as many of them in one step as it takes the queue to be long; 1,024 take 60 ms, in which nobody else
 # is served.
 ACCEPTED_AT_ONCE = 32

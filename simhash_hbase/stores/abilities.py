@@ -7,23 +7,17 @@ from typing import NamedTuple, Protocol, runtime_checkable
 class RegionPlace(NamedTuple):
     """One region: a range of rows that one server serves."""
 
-    start: bytes
-    """Its first row key; empty for the first region."""
-    server: str
-    """``host:port``; empty while no server serves it."""
+    start: bytes  # Its first row key; empty for the first region.
+    server: str  # ``host:port``; empty while no server serves it.
 
 
 class Traffic(NamedTuple):
     """Connections and retries of a store that is reached over a network."""
 
-    connections: int
-    """Open connections, in use or idle."""
-    in_use: int
-    """Connections that calls hold at this moment."""
-    most: int
-    """The largest number of connections allowed."""
-    retries: int
-    """Calls that were repeated since the store was opened."""
+    connections: int  # Open connections, in use or idle.
+    in_use: int  # Connections that calls hold at this moment.
+    most: int  # The largest number of connections allowed.
+    retries: int  # Calls that were repeated since the store was opened.
 
 
 @runtime_checkable

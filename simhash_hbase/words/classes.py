@@ -17,20 +17,14 @@ _CLASSES = {name: _class(ranges) for name, _, ranges in (block.partition("\n") f
 
 LETTERS = _CLASSES["LETTERS"]
 """Letters of the scripts that put blanks between words, and their numerals that are letters."""
-DIGITS = _CLASSES["DIGITS"]
-"""Decimal digits of these scripts."""
-MARKS = _CLASSES["MARKS"]
-"""Combining marks of these scripts."""
+DIGITS = _CLASSES["DIGITS"]  # Decimal digits of these scripts.
+MARKS = _CLASSES["MARKS"]  # Combining marks of these scripts.
 UNSPACED = _CLASSES["UNSPACED"]
 """Letters, digits and marks of the scripts of South East Asia that put no blanks between words."""
-UNSPACED_MARKS = _CLASSES["UNSPACED_MARKS"]
-"""The marks among them."""
-HIRAGANA = _CLASSES["HIRAGANA"]
-"""Hiragana, and the mark of a long vowel."""
-KATAKANA = _CLASSES["KATAKANA"]
-"""Katakana, half-width ones among them, and the mark of a long vowel."""
-VOICED = _CLASSES["VOICED"]
-"""The marks that follow kana."""
+UNSPACED_MARKS = _CLASSES["UNSPACED_MARKS"]  # The marks among them.
+HIRAGANA = _CLASSES["HIRAGANA"]  # Hiragana, and the mark of a long vowel.
+KATAKANA = _CLASSES["KATAKANA"]  # Katakana, half-width ones among them, and the mark of a long vowel.
+VOICED = _CLASSES["VOICED"]  # The marks that follow kana.
 FORMATS = _CLASSES["FORMATS"]
 """Characters that control how text is shown, and are no part of a word: soft hyphens, joiners, directions, variation
 selectors. U+200B is not one of them: it stands where a word ends."""

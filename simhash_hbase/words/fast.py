@@ -63,10 +63,8 @@ def fast_available() -> bool:
 class Bag(NamedTuple):
     """The tokens of a text in any order."""
 
-    tokens: list[str]
-    """Tokens."""
-    runs: list[bytes]
-    """ASCII runs, each of which is still to be cut by `cut_run`."""
+    tokens: list[str]  # Tokens.
+    runs: list[bytes]  # ASCII runs, each of which is still to be cut by `cut_run`.
 
 
 class FastSegmenter:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from simhash_hbase.words.runs import ASCII, HAN
 
-MAX_BLOCK = 1 << 12
-"""Characters of a block that jieba sees at once: three times the longest of 33,000 real documents."""
+MAX_BLOCK = 1 << 12  # Characters of a block that jieba sees at once: three times the longest of 33,000 real documents.
 
 _HALF = MAX_BLOCK // 2
 _half_a_block = re.compile(f"[{HAN}{ASCII}]{{{_HALF}}}").match

@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal
 
-MAX_MARKS = 30
-"""Combining marks of one run that stay together."""
+MAX_MARKS = 30  # Combining marks of one run that stay together.
 
 PIECE = 1 << 16
 """Characters that are normalised at a time: enough to hide the cost a call, few enough for a small bound on memory."""
 _HALF = MAX_MARKS // 2
-_SEARCHED = 1 << 12
-"""Characters that are looked through for a place to cut."""
+_SEARCHED = 1 << 12  # Characters that are looked through for a place to cut.
 
 _JOINER = "\u034f"
 _FIRST_MARK = 0x300

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from simhash_hbase.words.marks import bounded_marks, joining, pieces
 
 _TABLE_SIZE = 0x20000
-_SLOW = 0xFFFFFFFF
-"""Marks a code point whose form depends on its neighbours, or is more than one character."""
+_SLOW = 0xFFFFFFFF  # Marks a code point whose form depends on its neighbours, or is more than one character.
 _CAPITAL_SIGMA = "Σ"
 _UNKNOWN = 2
 

@@ -4,13 +4,10 @@ import re
 
 ASCII = r"a-zA-Z0-9+#&._%\-"
 """For a class of a regular expression."""
-HAN = "\u4e00-\u9fd5"
-"""For a class of a regular expression."""
+HAN = "\u4e00-\u9fd5"  # For a class of a regular expression.
 
-ASCII_RUN = re.compile(f"[{ASCII}]+")
-"""A run of the ASCII characters that jieba takes into a block."""
-HAN_RUN = re.compile(f"[{HAN}]+")
-"""A run of the Han characters that jieba takes into a block."""
+ASCII_RUN = re.compile(f"[{ASCII}]+")  # A run of the ASCII characters that jieba takes into a block.
+HAN_RUN = re.compile(f"[{HAN}]+")  # A run of the Han characters that jieba takes into a block.
 
 _BLANK = 0x20
 _TO_BLANK = bytes(byte if ASCII_RUN.fullmatch(chr(byte)) else _BLANK for byte in range(256))

@@ -17,22 +17,17 @@ from simhash_hbase.words.long import MAX_BLOCK, pieces
 from simhash_hbase.words.runs import ASCII_RUN
 from simhash_hbase.words.unicode import Stretch, canonical, stretches, unusual
 
-SEGMENTERS: tuple[str, ...] = ("fast", "jieba")
-"""The names that `segmenter` knows."""
+SEGMENTERS: tuple[str, ...] = ("fast", "jieba")  # The names that `segmenter` knows.
 
-WORDS = "unicode-1"
-"""The version of words that new indexes get."""
+WORDS = "unicode-1"  # The version of words that new indexes get.
 
 
 class Wording(NamedTuple):
     """How a text is cut into words."""
 
-    segmenter: str = "fast"
-    """``fast`` or ``jieba``."""
-    words: str | None = WORDS
-    """`WORDS`, or None as in indexes of the first release."""
-    folded: bool = False
-    """Whether NFKC and lower case come before; only with `WORDS`."""
+    segmenter: str = "fast"  # ``fast`` or ``jieba``.
+    words: str | None = WORDS  # `WORDS`, or None as in indexes of the first release.
+    folded: bool = False  # Whether NFKC and lower case come before; only with `WORDS`.
 
 
 def cut(text: str) -> list[str]:

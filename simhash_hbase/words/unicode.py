@@ -28,8 +28,7 @@ from simhash_hbase.words.classes import (
 from simhash_hbase.words.marks import normal_form
 from simhash_hbase.words.runs import HAN
 
-MAX_WORD = 1 << 10
-"""Most characters of a word; a longer one is replaced by its beginning and a digest of the whole."""
+MAX_WORD = 1 << 10  # Most characters of a word; a longer one is replaced by its beginning and a digest of the whole.
 _KEPT = 48
 _DIGEST_BYTES = 8
 
@@ -46,8 +45,7 @@ _drop_formats = re.compile(f"[{FORMATS}]+").sub
 # With the character before, which a mark may join.
 _unusual_runs = re.compile(f"[\x00-\x7f{_USUAL}]?[^\x00-\x7f{_USUAL}]++").sub
 _find_format = re.compile(f"[{FORMATS}]").search
-_JOINER = "\u034f"
-"""Bounds long runs of marks in a normal form; it is a format itself."""
+_JOINER = "\u034f"  # Bounds long runs of marks in a normal form; it is a format itself.
 
 _ALL_LETTERS = f"a-zA-Z{LETTERS}"
 _ALL_DIGITS = f"0-9{DIGITS}"
@@ -101,10 +99,8 @@ def _expression() -> re.Pattern[str]:
 class Stretch(NamedTuple):
     """A part of a text, and the words after it."""
 
-    before: str
-    """The part for jieba."""
-    words: list[str]
-    """The words that follow it."""
+    before: str  # The part for jieba.
+    words: list[str]  # The words that follow it.
 
 
 def canonical(text: str, *, folded: bool) -> str:

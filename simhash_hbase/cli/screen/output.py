@@ -20,8 +20,7 @@ from simhash_hbase.index.jsonforms import plain
 from simhash_hbase.pipeline.meter import Meter, silent
 
 FLUSH_BYTES = 1 << 16
-ROWS_A_TABLE = 1_000
-"""Columns are as wide as their rows need, so rows wait for their table: not for ever."""
+ROWS_A_TABLE = 1_000  # Columns are as wide as their rows need, so rows wait for their table: not for ever.
 
 
 @dataclass(kw_only=True)
@@ -32,10 +31,8 @@ class Output:
     after each batch, so that what was printed was acknowledged and a pipe's reader sees it soon.
     """
 
-    format: str = "json"
-    """``json`` for JSON lines, ``table`` for people."""
-    quiet: bool = False
-    """Nothing but results and errors."""
+    format: str = "json"  # ``json`` for JSON lines, ``table`` for people.
+    quiet: bool = False  # Nothing but results and errors.
 
     def __post_init__(self) -> None:
         self._encoder = msgspec.json.Encoder()

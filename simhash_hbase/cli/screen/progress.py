@@ -14,8 +14,7 @@ from simhash_hbase.corpus.notes import counted
 WINDOW_S = 30.0
 SHOWN_EVERY_S = 0.1
 SURE_AFTER_S = 1.0
-LINE_EVERY_S = 60.0
-"""So that a log of a day stays readable."""
+LINE_EVERY_S = 60.0  # So that a log of a day stays readable.
 
 Say = Callable[[str], None]
 

@@ -25,14 +25,11 @@ class KeptForm:
     """In which form documents came."""
 
     kind: str = LINES
-    start: bytes = b""
-    """Of lines: what comes before the first, a byte order mark and the header row of CSV."""
-    line_end: bytes = b"\n"
-    """Of lines: in their encoding."""
+    start: bytes = b""  # Of lines: what comes before the first, a byte order mark and the header row of CSV.
+    line_end: bytes = b"\n"  # Of lines: in their encoding.
     files: Mapping[str, str] = field(default_factory=dict)
     """Of rows: the files in the order of the input, and where to open them."""
-    takes_bytes: bool = True
-    """Whether what is kept is written from the input's own bytes; rows are read again."""
+    takes_bytes: bool = True  # Whether what is kept is written from the input's own bytes; rows are read again.
 
     @property
     def loss(self) -> str | None:
@@ -47,8 +44,7 @@ class KeptForm:
         return None
 
 
-NOTHING = KeptForm(takes_bytes=False)
-"""Nothing is kept."""
+NOTHING = KeptForm(takes_bytes=False)  # Nothing is kept.
 
 
 def looks_into(name: str | None) -> bool:

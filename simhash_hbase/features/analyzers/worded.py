@@ -14,15 +14,11 @@ from simhash_hbase.words.segment import WORDS, Wording, bag, tokens
 class WordedAnalyzer(ABC):
     """A `CountingAnalyzer` of a segmenter's tokens; what counts, and for how much, is its subclass's."""
 
-    letters: ClassVar[bool]
-    """Whether single letters and numbers that belong to no word count."""
-    folded: ClassVar[bool]
-    """Whether NFKC and lower case come before the words of `WORDS`."""
+    letters: ClassVar[bool]  # Whether single letters and numbers that belong to no word count.
+    folded: ClassVar[bool]  # Whether NFKC and lower case come before the words of `WORDS`.
 
-    top: int | None = None
-    """Features to keep, the heaviest; None for all."""
-    segmenter: str = "fast"
-    """``fast``, or ``jieba`` for jieba itself: the same tokens, slower."""
+    top: int | None = None  # Features to keep, the heaviest; None for all.
+    segmenter: str = "fast"  # ``fast``, or ``jieba`` for jieba itself: the same tokens, slower.
     words: str | None = WORDS
     """Version of the words of scripts that jieba does not know; None: each letter is one, as in the first release."""
 

@@ -30,8 +30,7 @@ class SwappingStore(Store, CompareAndSet, Protocol):
 class Timer(NamedTuple):
     """The clock that leases and waits are measured by; it has nothing to do with the time of day."""
 
-    monotonic: Callable[[], float] = time.monotonic
-    """Seconds."""
+    monotonic: Callable[[], float] = time.monotonic  # Seconds.
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -42,18 +41,12 @@ class Step(Enum):
     waits. A refused compare-and-set sends a claim back to `READ_OWN`.
     """
 
-    READ_OWN = auto()
-    """Read its own document cell."""
-    QUERY = auto()
-    """Look for originals; make its cell pending, or a duplicate."""
-    HELD = auto()
-    """Wait for earlier documents of its own batch; its cell is not written."""
-    WRITE = auto()
-    """It is pending: write its member and its block rows."""
-    QUERY_AGAIN = auto()
-    """Look for everything within reach, claims under way too."""
-    LOOK = auto()
-    """Read its neighbours' document cells; decide, give way, or wait."""
+    READ_OWN = auto()  # Read its own document cell.
+    QUERY = auto()  # Look for originals; make its cell pending, or a duplicate.
+    HELD = auto()  # Wait for earlier documents of its own batch; its cell is not written.
+    WRITE = auto()  # It is pending: write its member and its block rows.
+    QUERY_AGAIN = auto()  # Look for everything within reach, claims under way too.
+    LOOK = auto()  # Read its neighbours' document cells; decide, give way, or wait.
 
 
 class Neighbour(NamedTuple):
@@ -69,37 +62,25 @@ class Neighbour(NamedTuple):
 class Claim:
     """One document on its way to a decision."""
 
-    at: int
-    """Its position in the batch."""
+    at: int  # Its position in the batch.
     id: str
     simhash: int
     order: tuple[int, int]
     """Of two claims in each other's way the one with the smaller order goes on; kept over all attempts."""
-    token: bytes = b""
-    """The attempt, in every cell that it writes."""
+    token: bytes = b""  # The attempt, in every cell that it writes.
     step: Step = Step.READ_OWN
-    state: DocumentState | None = None
-    """Its own document cell, as last read or written."""
-    value: bytes | None = None
-    """The bytes of it."""
-    stamp: int = 0
-    """The highest timestamp that an attempt of this claim used."""
-    written_s: float = 0.0
-    """When its own cell was last written, by the timer."""
-    failed: int = 0
-    """Attempts that ended because others had changed its cell."""
+    state: DocumentState | None = None  # Its own document cell, as last read or written.
+    value: bytes | None = None  # The bytes of it.
+    stamp: int = 0  # The highest timestamp that an attempt of this claim used.
+    written_s: float = 0.0  # When its own cell was last written, by the timer.
+    failed: int = 0  # Attempts that ended because others had changed its cell.
     near: list[Neighbour] = field(default_factory=list)
-    is_partial: bool = False
-    """Whether an original in force was found among these, so that no others were looked for."""
-    awaited: Neighbour | None = None
-    """The claim that it gave way to."""
-    mates: list["Claim"] = field(default_factory=list)
-    """Earlier documents of its batch that it is held for."""
-    planned: Decision | None = None
-    """What it becomes if the one mate it is held for becomes an original."""
+    is_partial: bool = False  # Whether an original in force was found among these, so that no others were looked for.
+    awaited: Neighbour | None = None  # The claim that it gave way to.
+    mates: list["Claim"] = field(default_factory=list)  # Earlier documents of its batch that it is held for.
+    planned: Decision | None = None  # What it becomes if the one mate it is held for becomes an original.
     answer: Claimed | None = None
-    is_recorded: bool = False
-    """Whether the answer was there before."""
+    is_recorded: bool = False  # Whether the answer was there before.
 
     @property
     def row(self) -> bytes:
@@ -157,8 +138,7 @@ class Run:
     store: SwappingStore
     profile: Profile
     entries: Entries
-    clock: Callable[[], int]
-    """Milliseconds since 1970; may be wrong."""
+    clock: Callable[[], int]  # Milliseconds since 1970; may be wrong.
     timer: Timer
     leases: Leases
     claims: list[Claim]

@@ -24,16 +24,11 @@ from simhash_hbase.stores.base import Store
 class Plan(NamedTuple):
     """What a batch is to become."""
 
-    decisions: list[Decision]
-    """One a document."""
-    entries: Entries
-    """The documents that have no recorded decision."""
-    outcomes: list[Outcome]
-    """One for each of `entries`."""
-    seen: list[str]
-    """Ids that were offered again or named as originals."""
-    expired: list[str]
-    """Originals within reach that were not seen for too long."""
+    decisions: list[Decision]  # One a document.
+    entries: Entries  # The documents that have no recorded decision.
+    outcomes: list[Outcome]  # One for each of `entries`.
+    seen: list[str]  # Ids that were offered again or named as originals.
+    expired: list[str]  # Originals within reach that were not seen for too long.
 
 
 class Deduplicator:

@@ -32,8 +32,7 @@ class Option(NamedTuple):
 
     rank: Rank
     similarity: float | None
-    mate: int | None = None
-    """Its position, if it is of the same batch."""
+    mate: int | None = None  # Its position, if it is of the same batch.
 
 
 class Batch:

@@ -6,8 +6,7 @@ from typing import TypeVar
 from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, row_prefix
 from simhash_hbase.stores.base import Cell
 
-PAGE = 10_000
-"""Cells or rows that are read at a time."""
+PAGE = 10_000  # Cells or rows that are read at a time.
 
 T = TypeVar("T")
 

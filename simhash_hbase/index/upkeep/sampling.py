@@ -17,12 +17,10 @@ Bounds = tuple[int, int]
 class Slice(NamedTuple):
     """Prefixes ``[start, stop)`` of one region."""
 
-    region: int
-    """Its number."""
+    region: int  # Its number.
     start: int
     stop: int
-    weight: float
-    """What is found in it stands for so much."""
+    weight: float  # What is found in it stands for so much.
 
 
 def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:

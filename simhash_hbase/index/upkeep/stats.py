@@ -24,10 +24,8 @@ READ_WHOLE_REMOTELY = 500_000
 class HotPrefix:
     """A prefix that many documents share."""
 
-    table: int
-    """Flag of its table."""
-    segment: str
-    """Eight hex digits."""
+    table: int  # Flag of its table.
+    segment: str  # Eight hex digits.
     rows: int
 
 
@@ -35,28 +33,20 @@ class HotPrefix:
 class RegionShare:
     """What one region holds."""
 
-    start: str
-    """Its first key in hex digits; empty for the first region."""
-    server: str
-    """The region server that serves it, ``host:port``."""
-    rows: int
-    """Block rows."""
-    cells: int
-    """Member and document cells."""
-    share: float
-    """Its part of all rows and cells, 0 to 1."""
+    start: str  # Its first key in hex digits; empty for the first region.
+    server: str  # The region server that serves it, ``host:port``.
+    rows: int  # Block rows.
+    cells: int  # Member and document cells.
+    share: float  # Its part of all rows and cells, 0 to 1.
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
     """What was added on one day, UTC."""
 
-    date: str
-    """As in ``2026-11-21``."""
-    documents: int
-    """Documents that queries find."""
-    duplicates: int
-    """Ids with a decision that they duplicate another one."""
+    date: str  # As in ``2026-11-21``.
+    documents: int  # Documents that queries find.
+    duplicates: int  # Ids with a decision that they duplicate another one.
 
 
 @dataclass(slots=True)
@@ -64,32 +54,22 @@ class Stats:
     """What `stats` prints; an estimate unless `exact`."""
 
     exact: bool
-    documents: int = 0
-    """Documents that queries find."""
-    states: dict[str, int] = field(default_factory=dict)
-    """Document cells by state."""
-    rows: int = 0
-    """Block rows."""
-    bytes: int | None = None
-    """Bytes on disk, or in a server's memory; None where the store does not know."""
-    prefixes: int | None = 0
-    """Distinct prefixes; None where the store does not know."""
+    documents: int = 0  # Documents that queries find.
+    states: dict[str, int] = field(default_factory=dict)  # Document cells by state.
+    rows: int = 0  # Block rows.
+    bytes: int | None = None  # Bytes on disk, or in a server's memory; None where the store does not know.
+    prefixes: int | None = 0  # Distinct prefixes; None where the store does not know.
     rows_per_prefix: dict[str, int] = field(default_factory=dict)
     """Prefixes by the number of their rows: 1, 2, 3-4, 5-8, …"""
-    hottest: list[HotPrefix] = field(default_factory=list)
-    """The most crowded prefixes of those that were read."""
+    hottest: list[HotPrefix] = field(default_factory=list)  # The most crowded prefixes of those that were read.
     truncated_prefixes: int | None = 0
     """Prefixes with more rows than a query reads: answers that ask for one say ``truncated``."""
-    truncated_fingerprints: int | None = 0
-    """Fingerprints with more documents than a query reads: likewise."""
-    regions: list[RegionShare] | None = None
-    """The regions in the order of their keys; None where the store has none."""
+    truncated_fingerprints: int | None = 0  # Fingerprints with more documents than a query reads: likewise.
+    regions: list[RegionShare] | None = None  # The regions in the order of their keys; None where the store has none.
     imbalance: float | None = None
     """The largest region's share of rows and cells by the mean share; None where the store has no regions."""
-    days: list[Day] = field(default_factory=list)
-    """Days on which documents were added that are still there."""
-    distances: dict[int, int] = field(default_factory=dict)
-    """Duplicates by their distance to the original."""
+    days: list[Day] = field(default_factory=list)  # Days on which documents were added that are still there.
+    distances: dict[int, int] = field(default_factory=dict)  # Duplicates by their distance to the original.
 
 
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | None = None) -> Stats:

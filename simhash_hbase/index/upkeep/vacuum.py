@@ -23,15 +23,11 @@ LEAST_GRACE_MS = 2 * MARGIN_MS
 class Vacuumed:
     """What `vacuum` deleted."""
 
-    expired: int = 0
-    """Documents not seen for longer than the index's ttl."""
-    removed: int = 0
-    """Document cells that said ``removed`` for longer than the grace period."""
-    abandoned: int = 0
-    """Claims without a decision that nobody went on with for the grace period: given up."""
+    expired: int = 0  # Documents not seen for longer than the index's ttl.
+    removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
+    abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
     stale_members: int = 0
-    rows: int = 0
-    """Block rows without members."""
+    rows: int = 0  # Block rows without members.
 
     def __iadd__(self, other: "Vacuumed") -> "Vacuumed":
         for item in fields(self):

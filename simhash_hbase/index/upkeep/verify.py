@@ -25,31 +25,25 @@ from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomical
 class Verified:
     """What `verify` counted: the first five what there is, the next two what is left over, the others what is wrong."""
 
-    documents: int = 0
-    """Documents that queries find."""
-    duplicates: int = 0
-    """Ids with a decision that they duplicate another one."""
+    documents: int = 0  # Documents that queries find.
+    duplicates: int = 0  # Ids with a decision that they duplicate another one.
     undecided: int = 0
     """Claims under way, or left by a writer that crashed: other claims give those up after a lease, else `vacuum`."""
     members: int = 0
-    rows: int = 0
-    """Block rows."""
+    rows: int = 0  # Block rows.
     stale_members: int = 0
     """Member cells that their document cell does not name: no answer counts them, `vacuum` deletes them. Claims that
     had to give way leave them, and crashes in the middle of a write."""
     orphan_rows: int = 0
     """Block rows without members, and sketch rows of which no member has the segment: removing leaves them to
     `vacuum`."""
-    missing_members: int = 0
-    """Documents without a member cell: no query finds them."""
-    incomplete: int = 0
-    """Documents that lack some of their block rows: some queries miss them."""
+    missing_members: int = 0  # Documents without a member cell: no query finds them.
+    incomplete: int = 0  # Documents that lack some of their block rows: some queries miss them.
     malformed_rows: int = 0
     """Block rows whose segment is not that of their fingerprint, and rows of flags that the index does not have."""
     undecodable: int = 0
     """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
-    repaired: int = 0
-    """Completed or removed by ``--repair``: what it reads back afterwards."""
+    repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
     not_repaired: int = 0
     """What ``--repair`` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
     until their time has come, or until HBase compacts the table; what such a clock wrote is not deleted before."""

@@ -32,8 +32,7 @@ class Member(NamedTuple):
 class End(NamedTuple):
     """The member ends, with the right checksum."""
 
-    compressed: bytes | None
-    """The member as it is in the file; None when it is too long to be held."""
+    compressed: bytes | None  # The member as it is in the file; None when it is too long to be held.
 
 
 class Damage(NamedTuple):

@@ -35,17 +35,13 @@ _DIGESTS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "md5": hashlib.md5}
 class WarcRecord(NamedTuple):
     """A record that is whole."""
 
-    number: int
-    """From 1, of all in the file."""
-    headers: StatusAndHeaders
-    """The WARC headers."""
-    block: bytes
-    """The content; of a long record its first 64 KB."""
+    number: int  # From 1, of all in the file.
+    headers: StatusAndHeaders  # The WARC headers.
+    block: bytes  # The content; of a long record its first 64 KB.
     raw: bytes
     """The whole record to its last blank line, as a gzip member where it is exactly one; of a long record as much as of
     the block."""
-    is_long: bool = False
-    """Whether the block is longer than the limit."""
+    is_long: bool = False  # Whether the block is longer than the limit.
 
 
 class Broken(NamedTuple):
@@ -53,10 +49,8 @@ class Broken(NamedTuple):
 
     number: int
     reason: str
-    headers: StatusAndHeaders | None
-    """The WARC headers, if they are left."""
-    raw: bytes
-    """Its first 64 KB, as far as they are known."""
+    headers: StatusAndHeaders | None  # The WARC headers, if they are left.
+    raw: bytes  # Its first 64 KB, as far as they are known.
 
 
 def head_of(head: bytes) -> StatusAndHeaders:

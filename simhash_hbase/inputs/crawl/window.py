@@ -14,8 +14,7 @@ class Lost(Exception):
 class _Whole(NamedTuple):
     """A member that has ended."""
 
-    start: int
-    """Below 0 where its beginning was dropped."""
+    start: int  # Below 0 where its beginning was dropped.
     stop: int
     compressed: bytes | None
 

@@ -30,12 +30,9 @@ logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 class MainText(NamedTuple):
     """The text, title and address of a page."""
 
-    text: str
-    """The main text, a line a paragraph; all text where no part is the main one; may be empty."""
-    title: str
-    """The title for sharing, else that of the window, with single blanks; may be empty."""
-    url: str
-    """The canonical address that the page declares; may be empty."""
+    text: str  # The main text, a line a paragraph; all text where no part is the main one; may be empty.
+    title: str  # The title for sharing, else that of the window, with single blanks; may be empty.
+    url: str  # The canonical address that the page declares; may be empty.
 
 
 def main_text(html: str) -> MainText:

@@ -14,10 +14,8 @@ except ImportError as error:
     raise MissingExtra("HTML pages need trafilatura: pip install 'simhash-hbase[html]'") from error
 
 
-_MAX_DEPTH = 2_000
-"""libxml2 itself stops at 2,048, in some versions nowhere."""
-_MAX_ATTRIBUTES = 1_000
-"""Of one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000."""
+_MAX_DEPTH = 2_000  # libxml2 itself stops at 2,048, in some versions nowhere.
+_MAX_ATTRIBUTES = 1_000  # Of one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000.
 _BEGINNING = 50
 _LIMITS = ("ERR_RESOURCE_LIMIT", "ERR_INTERNAL_ERROR")
 """Names of the error for a page that is nested too deeply, in different versions of libxml2."""
@@ -30,8 +28,7 @@ class PageTree(NamedTuple):
     """A page as it was parsed."""
 
     root: HtmlElement
-    is_deep: bool
-    """Whether it is nested deeper than parsers accept by default, 256 levels."""
+    is_deep: bool  # Whether it is nested deeper than parsers accept by default, 256 levels.
 
 
 def page_tree(html: str) -> PageTree | None:

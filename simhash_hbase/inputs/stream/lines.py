@@ -11,12 +11,9 @@ from simhash_hbase.inputs.stream.streams import Stream
 class Batch:
     """Consecutive lines without their line ends, or one piece that is no whole line."""
 
-    first: int
-    """1-based number of the first line."""
-    lines: list[bytes]
-    r"""Line ends ``\n`` and ``\r\n`` are taken off, nothing else."""
-    fault: str | None = None
-    """Why ``lines`` is one incomplete line."""
+    first: int  # 1-based number of the first line.
+    lines: list[bytes]  # Line ends ``\n`` and ``\r\n`` are taken off, nothing else.
+    fault: str | None = None  # Why ``lines`` is one incomplete line.
 
 
 def batches(stream: Stream, max_bytes: int) -> Iterator[Batch]:

@@ -36,10 +36,8 @@ class Progress:
 class Bytes:
     """Decompressed bytes of a source."""
 
-    blocks: Iterator[bytes]
-    """A fault ends them early."""
-    fault: str | None = None
-    """Why the blocks end before the file does; known after the last one."""
+    blocks: Iterator[bytes]  # A fault ends them early.
+    fault: str | None = None  # Why the blocks end before the file does; known after the last one.
 
 
 @dataclass(slots=True)
@@ -48,8 +46,7 @@ class Stream(Bytes):
 
     codec: str = UTF8
     encoding: str = UTF8
-    mark: bytes = b""
-    """The byte order mark before the blocks."""
+    mark: bytes = b""  # The byte order mark before the blocks.
 
     def original(self, piece: bytes) -> bytes:
         """Return a piece of ``blocks`` as it is in the file."""

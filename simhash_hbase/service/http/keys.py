@@ -19,13 +19,11 @@ from pathlib import Path
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.service.http.logs import logger
 
-SCOPES = ("read", "write", "metrics")
-"""Queries and look-ups; changes and claims; the metrics."""
+SCOPES = ("read", "write", "metrics")  # Queries and look-ups; changes and claims; the metrics.
 
 KEY_BYTES = 32
 PREFIX = "shk_"
-LOOK_S = 1.0
-"""Seconds between two looks at the file."""
+LOOK_S = 1.0  # Seconds between two looks at the file.
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -12,10 +12,8 @@ from simhash_hbase.service.http.metrics import Metrics
 from simhash_hbase.service.http.problems import Problem, internal, stopped
 from simhash_hbase.service.http.trail import Trail, request_id_of
 
-HANG_UP = "simhash_hbase.hang_up"
-"""Key of the scope whose function closes the connection after the answer."""
-VOUCH = "simhash_hbase.vouch"
-"""Key of the scope whose function takes whether the client has presented a key."""
+HANG_UP = "simhash_hbase.hang_up"  # Key of the scope whose function closes the connection after the answer.
+VOUCH = "simhash_hbase.vouch"  # Key of the scope whose function takes whether the client has presented a key.
 
 CLOSED_BY_CLIENT = 499
 MALFORMED = 400

@@ -19,25 +19,18 @@ class Trail:
     """One request; each layer adds what it learns."""
 
     request_id: str
-    scope: Mapping[str, Any]
-    """The request's; the application adds the route."""
+    scope: Mapping[str, Any]  # The request's; the application adds the route.
     client: str | None = None
-    key: str | None = None
-    """Name of the key that was presented."""
-    is_allowed: Callable[[], bool] = lambda: True
-    """Tells whether the key still allows what was asked for."""
-    slot: ExitStack = field(default_factory=ExitStack)
-    """Returns what the request has taken, at the end of its answer."""
-    media: str = "none"
-    """``json`` or ``ndjson``."""
+    key: str | None = None  # Name of the key that was presented.
+    is_allowed: Callable[[], bool] = lambda: True  # Tells whether the key still allows what was asked for.
+    slot: ExitStack = field(default_factory=ExitStack)  # Returns what the request has taken, at the end of its answer.
+    media: str = "none"  # ``json`` or ``ndjson``.
     status: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     bytes_in: int = 0
     bytes_out: int = 0
-    waits: bool = False
-    """Whether it waits for memory for its body."""
-    end: str | None = None
-    """Of a stream: why there was no next line."""
+    waits: bool = False  # Whether it waits for memory for its body.
+    end: str | None = None  # Of a stream: why there was no next line.
     started: float = field(default_factory=time.monotonic)
 
     @property

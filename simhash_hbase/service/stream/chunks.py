@@ -19,10 +19,8 @@ class Chunk:
 
     numbers: list[int] = field(default_factory=list)
     items: list[Item | Problem] = field(default_factory=list)
-    kind: str | None = None
-    """``text``, ``simhash`` or ``features``; None without documents."""
-    size: int = 0
-    """About its bytes in memory."""
+    kind: str | None = None  # ``text``, ``simhash`` or ``features``; None without documents.
+    size: int = 0  # About its bytes in memory.
 
     def takes(self, item: Item | Problem) -> bool:
         """Tell whether one more fits."""
@@ -49,10 +47,8 @@ class Ready:
     """A chunk whose documents are analysed."""
 
     chunk: Chunk
-    entries: Entries | None
-    """Of the documents that have a fingerprint, in their order."""
-    refused: dict[int, Problem]
-    """Positions among its documents of the others, and why."""
+    entries: Entries | None  # Of the documents that have a fingerprint, in their order.
+    refused: dict[int, Problem]  # Positions among its documents of the others, and why.
 
 
 def _kind(document: Document) -> str:

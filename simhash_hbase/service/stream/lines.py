@@ -28,10 +28,8 @@ class End(StrEnum):
 class Line(NamedTuple):
     """One line that is not blank."""
 
-    number: int
-    """Counted from 1, blank ones too."""
-    raw: bytes | None
-    """Without its end; None when it is too long, and was dropped."""
+    number: int  # Counted from 1, blank ones too.
+    raw: bytes | None  # Without its end; None when it is too long, and was dropped.
 
 
 class Lines:

@@ -12,8 +12,7 @@ from simhash_hbase.stores.embedded.options import LEAST_MAP_BYTES, EmbeddedOptio
 
 T = TypeVar("T")
 
-HOT_PREFIXES = "h"
-"""The database of the prefixes with very many rows; see `rows`."""
+HOT_PREFIXES = "h"  # The database of the prefixes with very many rows; see `rows`.
 DATABASES = {FAMILY_BLOCKS: True, FAMILY_DOCUMENTS: False, FAMILY_INDEX: False, HOT_PREFIXES: False}
 """The name of each database, and whether its keys have many values of one size."""
 # LMDB reuses the pages that a commit frees from the next commit but one on.

@@ -19,10 +19,8 @@ _FORM = "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&
 class Gateway(NamedTuple):
     """One Thrift server of HBase."""
 
-    host: str
-    """A name or an address."""
-    port: int
-    """Its port."""
+    host: str  # A name or an address.
+    port: int  # Its port.
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -34,25 +32,19 @@ class HBaseOptions:
 
     gateways: tuple[Gateway, ...]
     """Thrift servers of one cluster; they share the calls, and a failed one is tried again after some seconds."""
-    table: str
-    """``table`` or ``namespace:table``."""
-    version: int | None = None
-    """Thrift interface 1 or 2; None: the gateway is asked."""
-    transport: str = "buffered"
-    """``buffered`` or ``framed``, as the gateway was started."""
+    table: str  # ``table`` or ``namespace:table``.
+    version: int | None = None  # Thrift interface 1 or 2; None: the gateway is asked.
+    transport: str = "buffered"  # ``buffered`` or ``framed``, as the gateway was started.
     protocol: str = "binary"
     """``binary`` or ``compact``, as the gateway was started; compact is about eight times slower here."""
-    connect_timeout_s: float = 3.0
-    """Seconds for a connection to a gateway and its first answer."""
+    connect_timeout_s: float = 3.0  # Seconds for a connection to a gateway and its first answer.
     timeout_s: float = 20.0
     """Seconds until a call must be answered; then its connection is closed, and pages are halved."""
     deadline_s: float = 60.0
     """Seconds for which safe calls are retried while none succeeds. Each answer starts them again, up to ten times as
     long in total since the first failure of a batch."""
-    max_connections: int = 32
-    """Connections at a time; a gateway keeps a thread for each, 1,000 by default."""
-    idle_s: float = 45.0
-    """Seconds after which an unused connection is replaced; gateways close them after 60."""
+    max_connections: int = 32  # Connections at a time; a gateway keeps a thread for each, 1,000 by default.
+    idle_s: float = 45.0  # Seconds after which an unused connection is replaced; gateways close them after 60.
 
     def __post_init__(self) -> None:
         """Check every field."""

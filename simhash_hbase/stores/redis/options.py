@@ -14,22 +14,14 @@ _FORM = "wanted redis://[user:password@]host[:port][/database], or rediss:// for
 class RedisOptions:
     """The place of an index in Redis, and the patience of its store."""
 
-    host: str
-    """A name or an address."""
-    port: int = DEFAULT_PORT
-    """Its port."""
-    database: int = 0
-    """Number of the database; it takes one index."""
-    user: str | None = None
-    """Name of an ACL user; None: the server's default user."""
-    password: str | None = field(default=None, repr=False)
-    """Sent when a connection is made; never shown."""
-    tls: bool = False
-    """Encrypt, and check the server's certificate with the authorities that the system trusts."""
-    connect_timeout_s: float = 3.0
-    """Seconds for a connection to the server."""
-    timeout_s: float = 20.0
-    """Seconds without an answer until a call fails."""
+    host: str  # A name or an address.
+    port: int = DEFAULT_PORT  # Its port.
+    database: int = 0  # Number of the database; it takes one index.
+    user: str | None = None  # Name of an ACL user; None: the server's default user.
+    password: str | None = field(default=None, repr=False)  # Sent when a connection is made; never shown.
+    tls: bool = False  # Encrypt, and check the server's certificate with the authorities that the system trusts.
+    connect_timeout_s: float = 3.0  # Seconds for a connection to the server.
+    timeout_s: float = 20.0  # Seconds without an answer until a call fails.
     idle_check_s: int = 30
     """Seconds after which an unused connection is tried before it is used, and replaced when it is gone."""
 

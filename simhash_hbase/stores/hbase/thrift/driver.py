@@ -19,10 +19,8 @@ class Description(NamedTuple):
 
     families: Mapping[str, Mapping[str, str]]
     """Settings and configuration of each family, by the names of the HBase shell."""
-    attributes: Mapping[str, str]
-    """Of the table itself."""
-    split_keys: list[bytes]
-    """First keys of all regions but the first."""
+    attributes: Mapping[str, str]  # Of the table itself.
+    split_keys: list[bytes]  # First keys of all regions but the first.
 
 
 class Driver(Protocol):

@@ -18,8 +18,7 @@ T = TypeVar("T")
 
 Conversation: TypeAlias = Generator[Sequence[Call], list[Answer], T]
 """Yields calls, receives their answers, and returns the result. A time-out is thrown into it, and must leave it."""
-Task: TypeAlias = Callable[[], Conversation[T]]
-"""Starts a conversation, from its beginning each time."""
+Task: TypeAlias = Callable[[], Conversation[T]]  # Starts a conversation, from its beginning each time.
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0

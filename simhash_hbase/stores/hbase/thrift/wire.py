@@ -37,12 +37,9 @@ class UnreadableAnswer(Exception):
 class Call(NamedTuple):
     """One call of a gateway."""
 
-    service: Interface
-    """The service that describes it; decides how the answer is decoded."""
-    method: str
-    """Its name on the wire."""
-    arguments: Mapping[str, object]
-    """By name."""
+    service: Interface  # The service that describes it; decides how the answer is decoded.
+    method: str  # Its name on the wire.
+    arguments: Mapping[str, object]  # By name.
 
 
 class Connection:

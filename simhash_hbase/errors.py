@@ -166,3 +166,19 @@ class StoreFull(Permanent):
 
 class StoreRefused(Permanent):
     """The server answered with an error of its own, or the system with one: no permission to read or write."""
+
+
+def other_fingerprints(made_with: dict[str, str], here: dict[str, str]) -> str:
+    """Say which libraries differ where a machine makes other fingerprints than an index holds."""
+    differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
+    if not differing:
+        return (
+            "this machine makes other fingerprints than the index holds, with the same versions of all libraries: "
+            "install simhash-hbase and its dependencies anew"
+        )
+    before = ", ".join(f"{name} {made_with[name]}" for name in differing)
+    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
+    return (
+        f"this machine makes other fingerprints than the index holds: it was made with {before}, here is {now}; "
+        "install those versions, or make the index anew"
+    )

@@ -7,7 +7,7 @@ import msgspec
 
 from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.entries import SKETCH_BINS, SKETCH_VERSION
-from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
+from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
 from simhash_hbase.near import MatchRule
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.layout import MAX_TABLES
@@ -287,22 +287,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.hash == "none" and self.analyzer != "weighted":
             return "hash none takes ready hashes as features, so it goes with analyzer weighted"
         return None
-
-
-def other_fingerprints(made_with: dict[str, str], here: dict[str, str]) -> str:
-    """Say which libraries differ where a machine makes other fingerprints than an index holds."""
-    differing = [name for name in sorted(made_with) if made_with[name] != here.get(name)]
-    if not differing:
-        return (
-            "this machine makes other fingerprints than the index holds, with the same versions of all libraries: "
-            "install simhash-hbase and its dependencies anew"
-        )
-    before = ", ".join(f"{name} {made_with[name]}" for name in differing)
-    now = ", ".join(f"{name} {here.get(name, 'none')}" for name in differing)
-    return (
-        f"this machine makes other fingerprints than the index holds: it was made with {before}, here is {now}; "
-        "install those versions, or make the index anew"
-    )
 
 
 def _too_far(profile: Profile, scheme: Scheme) -> str:

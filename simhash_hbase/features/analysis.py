@@ -10,7 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
-from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch, no_words
+from simhash_hbase.errors import (
+    EmptyDocument,
+    InvalidArgument,
+    InvalidProfile,
+    ProfileMismatch,
+    no_words,
+    other_fingerprints,
+)
 from simhash_hbase.features.analyzers import (
     Analyzer,
     JiebaAnalyzer,
@@ -25,7 +32,7 @@ from simhash_hbase.features.idf import IdfTable, Reservoir
 from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
 from simhash_hbase.features.sketch import Sketched, sketches_and_digests, text_digests
 from simhash_hbase.features.weights import count_features
-from simhash_hbase.profile import Profile, other_fingerprints
+from simhash_hbase.profile import Profile
 from simhash_hbase.words.segment import WORDS
 
 LEARN_FROM = 3_000

@@ -11,7 +11,8 @@ from simhash_hbase.features.hashes import warn_of_weak_hash
 from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
-from simhash_hbase.profile import BAND_FIELDS, SEGMENTING, Profile
+from simhash_hbase.profile import SEGMENTING, Profile
+from simhash_hbase.rows.bands import BAND_FIELDS
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Store
 from simhash_hbase.words.dictionary import dictionary_digest

@@ -6,17 +6,14 @@ from typing import Annotated, Literal
 import msgspec
 
 from simhash_hbase.clock import MS_A_DAY
-from simhash_hbase.entries import SKETCH_BINS, SKETCH_VERSION
+from simhash_hbase.entries import SKETCH_VERSION
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
 from simhash_hbase.near import MatchRule
+from simhash_hbase.rows.bands import BAND_DEFAULTS, BAND_FIELDS, DEFAULT_BANDS, band_problem
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.layout import MAX_TABLES
 
 FIRST_FORMAT = 1
 BANDED_FORMAT = 2  # Of indexes with sketch rows; without them they are written as in the first format, byte for byte.
-DEFAULT_BANDS = 6
-BAND_DEFAULTS = {"band_bins": 6, "band_distance": 16}
-BAND_FIELDS = ("bands", *BAND_DEFAULTS)
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 DEFAULT_TOP = 200
@@ -267,15 +264,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def _band_problem(self, tables: int) -> str | None:
         if (self.format == BANDED_FORMAT) != bool(self.bands):
             return f"format {self.format} and {self.bands} bands: format {BANDED_FORMAT} is that of indexes with bands"
-        if (self.band_bins is None, self.band_distance is None) != (not self.bands,) * 2:
-            return f"bands {self.bands}: band_bins and band_distance go with bands, and bands with both"
         if self.bands and self.sketch is None:
             return f"bands {self.bands}: they are groups of a sketch's minima, and the index keeps no sketches"
-        if self.bands * (self.band_bins or 0) > SKETCH_BINS:
-            return f"{self.bands} bands of {self.band_bins} minima: a sketch has {SKETCH_BINS} minima"
-        if tables + self.bands > MAX_TABLES:
-            return f"scheme {self.scheme} and {self.bands} bands: a row key's flag has room for {MAX_TABLES} in all"
-        return None
+        return band_problem(self.bands, self.band_bins, self.band_distance, tables)
 
     def _analyzer_problem(self) -> str | None:
         if self.analyzer == "shingle" and self.shingle is None:

@@ -10,7 +10,7 @@ from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import output_in
 from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.profile import DEFAULT_BANDS
+from simhash_hbase.rows.bands import DEFAULT_BANDS
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
 

@@ -2,9 +2,13 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
+import subprocess
+import sys
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +58,31 @@ def test_a_process_that_is_killed_costs_its_own_job(tmp_path):
         assert workers.submit(its_pid).result(END_S) not in pids
         assert not other.done()
     assert multiprocessing.active_children() == []
+
+
+def blocked_signals(analysis):
+    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("SigBlk")]
+    return int(line.split()[1], 16)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+def test_the_first_process_of_a_program_starts_with_ctrl_c_blocked():
+    """Whose first process also starts multiprocessing's tracker, which unblocks it."""
+    code = (
+        "from tests.test_workers import ANALYSIS, Worker, blocked_signals\n"
+        "if __name__ == '__main__': print(Worker(ANALYSIS).call(blocked_signals))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert int(done.stdout) & 1 << signal.SIGINT - 1
+
+
+def test_an_argument_that_does_not_pickle_fails_its_own_job():
+    with closing(Worker(ANALYSIS)) as worker:
+        with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
+            worker.call(its_pid, threading.Lock())
+
+        assert worker.call(its_pid) != os.getpid()
 
 
 def test_processes_that_are_killed_while_others_start_fail_nothing_else():

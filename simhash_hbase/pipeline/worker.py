@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from threading import Lock, Thread
@@ -55,6 +56,10 @@ class Worker:
             if self._end(END_S) == -signal.SIGPROF:
                 raise TooMuchWork(f"this takes more than {seconds:g} s of work: send less text at a time") from error
             raise WorkerLost(WORKER_LOST) from error
+        except BaseException:
+            # What does not pickle was not sent: the process waits, and would not be ready for the next job.
+            self._end(0)
+            raise
         if not done:
             raise result
         answer: T = result
@@ -99,6 +104,8 @@ def _start(analysis: Analysis, most_grown: int) -> tuple[BaseProcess, Connection
     # Spawned, not forked: a fork would copy this process's connections and locks.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
+    # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked.
+    resource_tracker.ensure_running()
     process = context.Process(target=_serve, args=(theirs, analysis, most_grown), daemon=True)
     with theirs, _without_ctrl_c():
         process.start()

@@ -1,5 +1,7 @@
 """What a document cell means: to queries, to writers and to claims."""
 
+from functools import partial
+
 import msgspec
 import pytest
 
@@ -93,7 +95,7 @@ def test_cells_are_read_as_they_are_written():
     assert decode_document(encode(held)) == held
 
 
-@pytest.mark.parametrize("decode", [decode_document, decode_member])
+@pytest.mark.parametrize("decode", [decode_document, partial(decode_member, bands=0)])
 @pytest.mark.parametrize("value", [b"", b"\xc1", b"\x91\xa1a", b"\xa1\xff"])
 def test_what_does_not_decode_is_damage(decode, value):
     with pytest.raises(CorruptIndex, match="does not decode"):

@@ -15,11 +15,13 @@ VERIFIED = MatchRule(match="verified", distance=3, similarity=0.75, radius=7)
 def sketches(*differing):
     """Make sketches that differ from that of zeros in so many bits; None: there is no sketch."""
     packed = [None if bits is None else ((1 << bits) - 1).to_bytes(64, "big") for bits in differing]
-    return Sketches.unpacked([b"" if sketch is None else sketch for sketch in packed])
+    return Sketches.unpacked([b"" if sketch is None else sketch for sketch in packed], 0)
 
 
 def judged(rule, distance, differing, *, own=0):
-    accepted, [estimate] = judge(rule, np.array([distance], np.uint8), sketches(own), sketches(differing))
+    accepted, [estimate] = judge(
+        rule, np.array([distance], np.uint8), sketches(own), sketches(differing), by_blocks=np.array([True])
+    )
     return bool(accepted[0]), known_similarity(float(estimate))
 
 
@@ -52,7 +54,11 @@ def test_a_similarity_is_never_below_nothing(differing, wanted):
 
 def test_pairs_are_judged_one_by_one():
     accepted, similarities = judge(
-        VERIFIED, np.array([0, 8, 3, 4], np.uint8), sketches(0, 0, 0, 0), sketches(0, 0, None, None)
+        VERIFIED,
+        np.array([0, 8, 3, 4], np.uint8),
+        sketches(0, 0, 0, 0),
+        sketches(0, 0, None, None),
+        by_blocks=np.ones(4, np.bool_),
     )
 
     assert accepted.tolist() == [True, False, True, False]
@@ -88,16 +94,16 @@ def test_two_documents_are_judged_as_pairs_are(bits, accepted):
     one = entries({"a": 5}, sketches=[0])
     other = entries({"b": 5}, sketches=[(1 << bits) - 1])
 
-    assert accept(VERIFIED, 7, one, other) == accepted
+    assert accept(VERIFIED, 7, one, other, by_blocks=True) == accepted
 
 
 def test_two_bare_fingerprints_have_no_similarity():
-    assert accept(VERIFIED, 3, entries({"a": 5}), entries({"b": 2})) == (True, None)
+    assert accept(VERIFIED, 3, entries({"a": 5}), entries({"b": 2}), by_blocks=True) == (True, None)
 
 
 def test_sketches_are_written_as_they_are_read():
     packed = [bytes(range(64)), b"", b"\xff" * 64]
-    read = Sketches.unpacked(packed)
+    read = Sketches.unpacked(packed, 0)
 
     assert read.packed() == packed
     assert read.words[0, 0] == 0x0001020304050607

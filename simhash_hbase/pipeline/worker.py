@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from threading import Lock, Thread
 from typing import TypeVar
 
@@ -150,4 +151,9 @@ def _end_with_parent() -> None:
 
 
 def _most_memory() -> int:
+    # Linux's ru_maxrss is not below that of the process that started this one, which may be far larger.
+    with suppress(OSError), Path("/proc/self/status").open("rb") as status:
+        for line in status:
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT

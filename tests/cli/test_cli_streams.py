@@ -59,7 +59,7 @@ def test_documents_from_a_closed_standard_input_are_refused(tmp_path):
     done = in_shell(tmp_path, "<&-", "fingerprint", "--analyzer", "shingle", "-")
 
     assert done.code == 3
-    assert "-: refused: reading stopped" in done.err
+    assert "standard input: refused: reading stopped" in done.err
     assert "Traceback" not in done.err
 
 

@@ -248,9 +248,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if differing:
             # Other options make other fingerprints of the probe, too.
             differing = [name for name in differing if name != "probe"]
-            if mine["bands"] != theirs["bands"] and "bands" in differing:
-                # The format follows from the bands, and the other fields of bands are None without them.
-                differing = [name for name in differing if name != "format" and None not in (mine[name], theirs[name])]
+            if "bands" in differing:
+                # The format follows from the bands; without bands their other fields are None.
+                follows = ["format", *(name for name in BAND_DEFAULTS if None in (mine[name], theirs[name]))]
+                differing = [name for name in differing if name not in follows]
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")

@@ -254,3 +254,10 @@ def test_bands_are_given_up_and_taken_up_with_the_format():
     assert profile.replace(bands=0) == profile.without_bands()
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
     assert profile.replace(bands=4, band_distance=0).band_distance == 0
+
+
+def test_of_bands_and_what_follows_from_them_only_what_was_asked_for_is_named():
+    with pytest.raises(ProfileMismatch, match=r"made with bands=0; asked for was bands=6$"):
+        Profile.resolve(bands=0).check_same(Profile.resolve())
+    with pytest.raises(ProfileMismatch, match=r"bands=6, band_distance=16; asked for was bands=8, band_distance=20$"):
+        Profile.resolve().check_same(Profile.resolve(bands=8, band_distance=20))

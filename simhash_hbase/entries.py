@@ -145,13 +145,14 @@ def _joined_bands(parts: Sequence[Entries]) -> NDArray[np.uint32] | None:
 def check_storable(entries: Entries) -> None:
     """Refuse documents that an index cannot keep; a query may have them."""
     for name, metadata in zip(entries.ids, entries.metadata, strict=True):
-        _check_id(name)
+        check_id(name)
         problem = metadata_problem(metadata) if metadata else None
         if problem:
             raise InvalidArgument(f"the metadata of {name!r} {problem}")
 
 
-def _check_id(name: str) -> None:
+def check_id(name: str) -> None:
+    """Refuse an id that an index cannot keep for its length."""
     # The empty id is that of a query without one.
     if not name:
         raise InvalidArgument("the id of a document is empty")

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.entries import SKETCH_WORDS, Entries
-from simhash_hbase.rows.documents import SKETCH_BYTES, sketch_bytes
-from simhash_hbase.rows.layout import SIMHASH_BITS
+from simhash_hbase.rows.documents import sketch_bytes
+from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
 
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS

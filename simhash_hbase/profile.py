@@ -8,6 +8,7 @@ import msgspec
 from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.entries import SKETCH_VERSION
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
+from simhash_hbase.hashnames import HashName
 from simhash_hbase.near import MatchRule
 from simhash_hbase.rows.bands import BAND_DEFAULTS, BAND_FIELDS, DEFAULT_BANDS, band_problem
 from simhash_hbase.rows.blocks import Scheme
@@ -21,9 +22,6 @@ DEFAULT_SHINGLE = 4
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that an index made by an earlier version does not have.
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
-
-HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
-"""How a feature becomes 64 bits; see `simhash_hbase.features.hashes.HASHES`."""
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 

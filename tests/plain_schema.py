@@ -267,6 +267,11 @@ def member_row(simhash):
     return packed[:4] + b"\x00" + packed
 
 
+def copies_row(name):
+    digest = id_digest(name)
+    return digest[:4] + b"\xfd" + digest
+
+
 def document_row(name):
     digest = id_digest(name)
     return digest[:4] + b"\xff" + digest

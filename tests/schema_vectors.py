@@ -20,6 +20,7 @@ from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.hashes import hash_features
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.features.weights import count_features, integer_weights
+from simhash_hbase.index.copycells import copy_cells
 from simhash_hbase.index.lookup import entry_band_prefixes
 from simhash_hbase.index.membercells import member_cells
 from simhash_hbase.near import Sketches, hamming, judge
@@ -125,6 +126,7 @@ def vectors():
         "words": word_vectors(),
         "schemes": [scheme_vector(name) for name in SCHEMES],
         "cells": cell_vectors(),
+        "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
         "index_rows": {name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "time")},
     }
 
@@ -189,6 +191,16 @@ def pair_vector(profile, first, second):
         "similarity": None if np.isnan(similar[0]) else float(similar[0]),
         "matches": bool(accepted[0]),
     }
+
+
+def copy_vector(profile, original, name):
+    entries = Analysis(profile).texts([name], [TEXTS[name]], [{"source": name}]).entries
+    decided = DocumentState(
+        name, int(entries.simhashes[0]), "duplicate", ADDED, ADDED, (ADDED, 0), of=original, distance=0
+    )
+    [cell] = copy_cells(entries, [(0, decided)])
+    found = {"row": cell.row.hex(), "qualifier": cell.qualifier.hex(), "value": cell.value.hex()}
+    return {"ids": [original, name], **found}
 
 
 def hash_vector(text):

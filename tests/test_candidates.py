@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from bruteforce import ALL_BITS, clustered
+from bruteforce import ALL_BITS, clustered, crowd
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.index import candidates
 from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import block_rows
+from simhash_hbase.rows.keys import band_prefixes, band_rows, block_rows
 from simhash_hbase.stores.memory import MemoryStore
 
 NEVER = 1 << 30
@@ -93,6 +93,41 @@ def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
     assert len(list(cut.parts())) > 1
     rows = [len(part.queries) for part in cut.parts()]
     assert sum(rows) == len(found)
+    # A query that makes more pairs than that is alone.
+    assert all(rows <= at_once or len(set(part.queries)) == 1 for rows, part in zip(rows, cut.parts(), strict=True))
+
+
+@given(
+    seed=st.integers(0, 1_000),
+    queries=st.integers(1, 6),
+    blocks=st.integers(0, 9),
+    bands=st.none() | st.integers(0, 30),
+)
+def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, queries, blocks, bands):
+    scheme, documents = Scheme.parse("5x2"), list(crowd(30, seed=seed).values())
+    simhashes = as_array([one.simhash for one in documents])
+    segments = np.array([one.segments for one in documents], np.uint32)
+    sketched = np.array([one.sketch is not None for one in documents])
+    store = stored(scheme, simhashes.tolist())
+    sketch_prefixes = band_prefixes(scheme, segments, sketched)
+    store.put_rows(band_rows(sketch_prefixes, simhashes), timestamp=1)
+    prefixes = np.hstack([scheme.prefixes(simhashes), sketch_prefixes])[:queries]
+    asked = prefixes if bands is not None else prefixes[:, : len(scheme.tables)]
+
+    reach = Reach(len(scheme.tables), blocks, bands)
+    found = whole(find_candidates(store, simhashes[:queries], asked, reach=reach, limit=NEVER))
+
+    wanted = {}
+    for at, own in enumerate(documents[:queries]):
+        for other in documents:
+            apart = (own.simhash ^ other.simhash).bit_count()
+            by_block = bool(scheme.agreeing(own.simhash, other.simhash)) and apart <= blocks
+            both = own.sketch is not None and other.sketch is not None
+            shared = both and any(a == b for a, b in zip(own.segments, other.segments, strict=True))
+            if by_block or (bands is not None and shared and apart <= bands):
+                wanted[at, other.simhash] = by_block
+    assert list(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True)) == sorted(wanted)
+    assert found.by_blocks.tolist() == [wanted[pair] for pair in sorted(wanted)]
 
 
 def test_no_query_finds_nothing():

@@ -1,9 +1,11 @@
 """The protocol of `claim`, every interleaving: it holds, and each part of it is needed."""
 
+from itertools import chain, combinations
+
 import pytest
 from claim_model.explore import explore
 from claim_model.rules import Rules
-from claim_model.settings import CASES
+from claim_model.settings import CASES, ONE_SIDED, Case, claim, near
 
 # What is left out, where the search comes upon it first, and what it finds there.
 NEEDED = [
@@ -41,6 +43,24 @@ def test_without_a_part_of_the_protocol_something_goes_wrong(rule, name, problem
     found = explore(CASES[name].setting(Rules(**{rule: False})))
 
     assert str(found.problem).startswith(problem), told(found)
+
+
+PAIRS = list(combinations(range(3), 2))
+
+
+@pytest.mark.parametrize("pairs", list(chain.from_iterable(combinations(PAIRS, size) for size in range(4))), ids=str)
+def test_reach_may_be_any_symmetric_relation(pairs):
+    # With one order of the writers all others are among these relations, under other numbers.
+    found = explore(Case(tuple(claim(number, number) for number in range(3)), near(*pairs)).setting())
+
+    assert found.problem is None, told(found)
+
+
+@pytest.mark.parametrize("name", ONE_SIDED)
+def test_reach_has_to_be_symmetric(name):
+    found = explore(ONE_SIDED[name].setting())
+
+    assert str(found.problem).startswith("two originals"), told(found)
 
 
 def test_each_part_of_the_protocol_is_left_out_once():

@@ -309,6 +309,22 @@ def test_weights_too_large_for_exact_floats_are_summed_as_integers():
     assert fast(Fingerprinter(analyzer), ["a " + words]) == obvious(analyzer, ["a " + words])
 
 
+def test_a_weight_that_is_refused_alone_is_refused_in_a_text():
+    class Absurd:
+        def weight(self, word):
+            return 1e11
+
+        def digest(self):
+            return ""
+
+    analyzer = LearnedAnalyzer(idf=Absurd())
+
+    with pytest.raises(InvalidArgument):
+        obvious(analyzer, ["a"])
+    with pytest.raises(InvalidArgument):
+        fast(Fingerprinter(analyzer), ["a"])
+
+
 def test_a_pickled_fingerprinter_gives_the_same():
     fingerprinter = Fingerprinter(LearnedAnalyzer(idf=TABLE), seed=3)
     before = fingerprinter.fingerprint(LANXIANG)

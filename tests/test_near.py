@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from bruteforce import entries
+from bruteforce import crowd, entries, matches, shares_block_row, written_entries
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simhash_hbase.near import MatchRule, Sketches, accept, distances, hamming, judge, known_similarity, similarity
 from simhash_hbase.profile import Profile
@@ -78,6 +80,11 @@ def test_a_rule_reaches_as_far_as_it_may_accept(rule, reach):
     assert rule.reach == reach
 
 
+@pytest.mark.parametrize(("match", "reach"), [("verified", 40), ("distance", None)])
+def test_sketch_rows_are_read_by_rule_verified_alone(match, reach):
+    assert MatchRule(match=match, band_distance=40).band_reach == reach
+
+
 def test_the_plain_rule_is_that_of_a_plain_index():
     assert MatchRule() == Profile().rule
 
@@ -95,6 +102,30 @@ def test_two_documents_are_judged_as_pairs_are(bits, accepted):
     other = entries({"b": 5}, sketches=[(1 << bits) - 1])
 
     assert accept(VERIFIED, 7, one, other, by_blocks=True) == accepted
+
+
+@given(
+    seed=st.integers(0, 1_000),
+    rule=st.builds(
+        MatchRule,
+        match=st.sampled_from(["distance", "verified"]),
+        distance=st.integers(0, 9),
+        radius=st.integers(0, 12),
+        similarity=st.sampled_from([0.5, 0.77, 0.9]),
+        band_distance=st.none() | st.integers(0, 64),
+    ),
+)
+def test_pairs_are_judged_as_the_rule_is_written_down(seed, rule):
+    documents = crowd(24, seed=seed)
+    [own, *others] = documents.values()
+    made = written_entries(documents, 6)
+    apart = distances(made.simhashes[1:], made.simhashes[0])
+    by_blocks = np.array([shares_block_row(own.simhash, other.simhash) for other in others])
+    first, rest = (Sketches.of_entries(made).at(np.array(rows)) for rows in ([0], range(1, 24)))
+
+    accepted, _ = judge(rule, apart, first, rest, by_blocks=by_blocks)
+
+    assert accepted.tolist() == [matches(own, other, rule) for other in others]
 
 
 def test_two_bare_fingerprints_have_no_similarity():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.near import MatchRule
-from simhash_hbase.profile import BANDED_FORMAT, Profile
+from simhash_hbase.profile import BANDED_FORMAT, FIRST_FORMAT, Profile
 
 options = st.fixed_dictionaries(
     {},
@@ -76,6 +76,8 @@ def test_options_that_are_none_count_as_not_given():
         {"grace_s": -1},
         {"lease_s": 0},
         {"format": BANDED_FORMAT + 1},
+        {"format": FIRST_FORMAT},
+        {"format": BANDED_FORMAT, "bands": 0},
         {"no_such_option": 1},
     ],
 )
@@ -88,6 +90,10 @@ def test_what_cannot_be_is_refused(wrong):
 def test_a_changed_profile_may_not_be_what_no_option_can_make(wrong):
     with pytest.raises(InvalidProfile):
         Profile.resolve().replace(**wrong)
+
+
+def test_ready_hashes_go_with_ready_features():
+    assert Profile.resolve(analyzer="weighted", hash="none").hash == "none"
 
 
 def test_no_radius_exceeds_the_bits_of_a_fingerprint():

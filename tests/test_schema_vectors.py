@@ -152,6 +152,19 @@ def test_the_cells_of_every_state(vector):
     assert vector["row"] == (plain.member_row(0) if is_member else plain.document_row(fields["id"])).hex()
 
 
+@each("copies", "ids")
+def test_the_entry_of_a_copy(vector):
+    original, name = vector["ids"]
+    known = TEXTS[name]
+    fields = [
+        name, ADDED, known["length"], known["feature_count"], bytes.fromhex(known["digest"]), b"", {"source": name}
+    ]  # fmt: skip
+
+    assert vector["row"] == plain.copies_row(original).hex()
+    assert vector["qualifier"] == plain.id_digest(name).hex()
+    assert vector["value"] == plain.msgpack(fields).hex()
+
+
 @each("hashes", "feature")
 def test_the_hashes_of_a_feature(vector):
     for name, seed, value in vector["hashes"]:

@@ -7,6 +7,7 @@ from simhash_hbase.clock import rfc3339
 from simhash_hbase.entries import Entries, Metadata
 from simhash_hbase.index.search import Hit, Neighbours
 from simhash_hbase.near import MatchRule
+from simhash_hbase.notebook import Shown
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, Member
 
@@ -27,7 +28,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Shown):
     """All near-duplicates of a query, nearest first."""
 
     matches: Sequence[Match]
@@ -111,7 +112,7 @@ def _sorted(hits: Iterable[Hit], name: str, digest: bytes) -> list[Match]:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Shown):
     """What became of one document."""
 
     id: str

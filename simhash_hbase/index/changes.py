@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.copycells import copy_cells, copy_key, read_copies
 from simhash_hbase.index.firstcells import put_first
 from simhash_hbase.index.lookup import check_bands, entry_band_rows, entry_rows
 from simhash_hbase.index.membercells import member_cells
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
-from simhash_hbase.rows.keys import BlockRows, document_row, id_digest, member_row, row_digest
+from simhash_hbase.rows.keys import BlockRows, copies_row, document_row, id_digest, member_row, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional
 
@@ -43,11 +44,6 @@ class Change(NamedTuple):
         return self.before is not None and not self.before.is_gone
 
     @property
-    def is_searchable(self) -> bool:
-        """Whether queries are to find the document."""
-        return self.new.is_found
-
-    @property
     def has_rows(self) -> bool:
         """Whether the block rows stand already, because the document counts under this fingerprint."""
         return self.before is not None and self.before.is_found and not self.moves
@@ -71,12 +67,14 @@ def removal(at: int, old: DocumentState, value: bytes) -> Change:
 
 
 def put_documents(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
-    """Write what makes documents findable: members, then the rows that are not there."""
+    """Write what makes documents findable: members and copies, then the rows that are not there."""
     if not changes:
         return
     check_bands(profile, entries)
-    written = entries.take([change.at for change in changes])
-    store.put(FAMILY_DOCUMENTS, member_cells(written, [change.new for change in changes]))
+    copies = copy_cells(entries, ((change.at, change.new) for change in changes))
+    changes = [change for change in changes if not change.new.is_duplicate]
+    members = member_cells(entries.take([change.at for change in changes]), [change.new for change in changes])
+    store.put(FAMILY_DOCUMENTS, members + copies)
     # Where HBase collects what is old, a refresh rewrites all cells of a document.
     again = profile.ttl_ms is not None
     fresh = [change.at for change in changes if again or not change.has_rows]
@@ -117,7 +115,7 @@ def _compare_and_set(store: CompareAndSet, changes: Sequence[Change]) -> list[Ch
 
 
 def drop_members(store: Store, changes: Sequence[Change]) -> None:
-    """Delete the members that no document cell names after the changes, up to the latest stamp of their ids."""
+    """Delete the members and copies that no document cell names after the changes, up to the stamps of their ids."""
     if cells := [cell for change in changes for cell in _outdated(change)]:
         store.delete(FAMILY_DOCUMENTS, cells)
 
@@ -129,6 +127,18 @@ def _outdated(change: Change) -> Iterator[Cell]:
     named = {state.simhash for state in (old, old.previous) if state is not None}
     for simhash in sorted(named - change.new.member_simhashes()):
         yield Cell(member_row(simhash), row_digest(change.row), b"", old.stamp)
+    key = copy_key(old)
+    if key and key != copy_key(change.new):
+        yield Cell(*key, b"", old.stamp)
+
+
+def drop_copies(store: Store, changes: Sequence[Change]) -> None:
+    """Delete the copies of originals that the changes take out of the index."""
+    gone = [change.row for change in changes if change.before and change.before.is_found and change.new.is_gone]
+    if not gone or not isinstance(store, CompareAndSet):
+        return
+    for cells in read_copies(store, [copies_row(row_digest(row)) for row in gone]):
+        store.delete(FAMILY_DOCUMENTS, cells)
 
 
 def _own(name: str, cell: Cell) -> DocumentState:

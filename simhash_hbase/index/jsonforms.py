@@ -6,6 +6,7 @@ from dataclasses import asdict, fields, is_dataclass
 import msgspec
 
 from simhash_hbase.index.answers import Answer, Decision, Stored
+from simhash_hbase.index.copies import Copies
 
 
 def hex_simhash(simhash: int) -> str:
@@ -59,3 +60,8 @@ def stored_record(stored: Stored) -> dict[str, object]:
     """Make the JSON form of a stored document; what is unknown is left out."""
     record = {**asdict(stored), "simhash": hex_simhash(stored.simhash)}
     return {name: value for name, value in record.items() if value is not None}
+
+
+def copies_record(found: Copies) -> dict[str, object]:
+    """Make the JSON form of the copies of an original."""
+    return asdict(found)

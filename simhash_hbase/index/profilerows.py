@@ -1,5 +1,6 @@
 """The index's own rows in family ``m``: the profile, and the learned idf table in pieces."""
 
+from hashlib import blake2b
 from typing import overload
 
 from simhash_hbase.errors import CorruptIndex, IndexMissing, InvalidProfile
@@ -28,6 +29,14 @@ def read_profile(store: Store, *, missing: object = _REQUIRED) -> Profile | None
     if missing is _REQUIRED:
         raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
     return None
+
+
+def identity(store: Store) -> str:
+    """Digest what tells an index from another one: its profile, and when that was written."""
+    [cell] = store.get(FAMILY_INDEX, [(index_row(PROFILE), VALUE_QUALIFIER)])
+    if cell is None:
+        raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
+    return blake2b(f"{cell.timestamp} ".encode() + cell.value, digest_size=16).hexdigest()
 
 
 def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None:

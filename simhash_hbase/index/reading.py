@@ -11,14 +11,16 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim import Timer
+from simhash_hbase.index.copies import Copies, find_copies
+from simhash_hbase.index.copycells import kept_key
 from simhash_hbase.index.membercells import bare_entries, member_entries
 from simhash_hbase.index.opened import Document, OpenedIndex
 from simhash_hbase.index.search import find_neighbours
+from simhash_hbase.index.since import Since, parse_since, since_ms
 from simhash_hbase.index.upkeep.progress import Watch
 from simhash_hbase.index.upkeep.verify import scan_documents
 from simhash_hbase.near import MatchRule
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member
-from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store
 
@@ -77,7 +79,9 @@ class ReadableIndex(OpenedIndex):
             band_distance=None if own.band_distance is None else max(own.band_distance, within),
         )
 
-    def query(self, text: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
+    def query(
+        self, text: str, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
+    ) -> Answer:
         """Find the near-duplicates of a text.
 
         Parameters
@@ -88,6 +92,9 @@ class ReadableIndex(OpenedIndex):
             Another rule than the index's; see `Index.rule`.
         limit : int, optional
             Most matches, 1 or more; an answer that it cuts is marked ``truncated``.
+        since : datetime or str, optional
+            Only documents that were added or last seen since then: a time, in UTC if it has no zone; as text ISO 8601,
+            or an age such as ``7d``, ``12h`` or ``30m``.
 
         Returns
         -------
@@ -97,11 +104,18 @@ class ReadableIndex(OpenedIndex):
         ------
         EmptyDocument
             When the text has no usable words.
+        InvalidArgument
+            When `since` is no point in time, or `limit` is below 1.
         """
-        return self.query_entries(self._analysed("", text), rule=rule, limit=limit)[0]
+        return self.query_entries(self._analysed("", text), rule=rule, limit=limit, since=since)[0]
 
     def query_many(
-        self, documents: Iterable[Document], *, rule: MatchRule | None = None, limit: int | None = None
+        self,
+        documents: Iterable[Document],
+        *,
+        rule: MatchRule | None = None,
+        limit: int | None = None,
+        since: Since | None = None,
     ) -> Iterator[tuple[str, Answer | None]]:
         """Find the near-duplicates of many documents, a batch at a time.
 
@@ -109,7 +123,7 @@ class ReadableIndex(OpenedIndex):
         ----------
         documents : iterable of (id, text)
             A document does not match itself by id.
-        rule, limit
+        rule, limit, since
             As for `query`.
 
         Yields
@@ -117,31 +131,39 @@ class ReadableIndex(OpenedIndex):
         (id, Answer)
             In the order of the input; None for a text without usable words.
         """
-        return self._in_batches(documents, lambda entries: self.query_entries(entries, rule=rule, limit=limit))
+        moment = None if since is None else parse_since(since, self._clock())
+        return self._in_batches(
+            documents, lambda entries: self.query_entries(entries, rule=rule, limit=limit, since=moment)
+        )
 
     def query_entries(
-        self, entries: Entries, *, rule: MatchRule | None = None, limit: int | None = None
+        self, entries: Entries, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
     ) -> list[Answer]:
         """Find the near-duplicates of analysed documents; see `query_many`."""
         if limit is not None and limit < 1:
             raise InvalidArgument(f"limit {limit}: wanted at least 1")
         asked = rule or self.profile.rule
-        found = find_neighbours(self.store, self.profile, entries, rule=asked, now=self._clock())
+        oldest = self._oldest() if since is None else max(self._oldest(), since_ms(since, self._clock()))
+        found = find_neighbours(self.store, self.profile, entries, rule=asked, oldest=oldest)
         answers = make_answers(found, entries, self.profile, asked, limit=limit)
         if self.on_search is not None:
             matches, cut = sum(len(answer.matches) for answer in answers), sum(answer.truncated for answer in answers)
             self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
         return answers
 
-    def query_simhash(self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer:
+    def query_simhash(
+        self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
+    ) -> Answer:
         """Find the documents near a ready fingerprint, by distance: it has no sketch."""
         entries = Entries.of_fingerprints([""], np.array([simhash], dtype=np.uint64))
-        return self.query_entries(entries, rule=rule, limit=limit)[0]
+        return self.query_entries(entries, rule=rule, limit=limit, since=since)[0]
 
-    def query_id(self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None) -> Answer | None:
+    def query_id(
+        self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
+    ) -> Answer | None:
         """Find the near-duplicates of a stored document; None when the index does not hold the id."""
         entries = self.entries_of(document_id)
-        return None if entries is None else self.query_entries(entries, rule=rule, limit=limit)[0]
+        return None if entries is None else self.query_entries(entries, rule=rule, limit=limit, since=since)[0]
 
     def entries_of(self, document_id: str) -> Entries | None:
         """Read a document back as analysis made it; of a duplicate only the fingerprint is left.
@@ -157,7 +179,7 @@ class ReadableIndex(OpenedIndex):
         state, member = held
         return (
             bare_entries([state])
-            if member is None
+            if member is None or state.is_duplicate
             else member_entries([member], [state.simhash], bands=self.profile.bands)
         )
 
@@ -169,6 +191,27 @@ class ReadableIndex(OpenedIndex):
         """Read what the index holds of ids, in their order."""
         self._check_whole("get")
         return [None if held is None else stored_document(*held) for held in self._read(ids)]
+
+    def copies(self, document_id: str) -> Copies | None:
+        """List what was decided a duplicate of an original, by `claim` and `dedup`.
+
+        Parameters
+        ----------
+        document_id : str
+            The id of an original, or of a copy: then the copies of its original are listed.
+
+        Returns
+        -------
+        Copies or None
+            At most as many copies as the profile's ``max_members``; None when the index does not hold the id.
+
+        Raises
+        ------
+        Unsupported
+            When the store decides no duplicates (Redis).
+        """
+        self._check_whole("copies")
+        return find_copies(self.store, self.profile, document_id, self._oldest())
 
     def export(self, *, watch: Watch | None = None) -> Iterator[Stored]:
         """Read all documents in the order of their ids' digests, a page at a time."""
@@ -185,10 +228,6 @@ class ReadableIndex(OpenedIndex):
         return [None if state is None else (state, next(members)) for state in states]
 
     def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
-        """Read the members of documents; None for a duplicate, which has none."""
-        keys = [(member_row(state.simhash), id_digest(state.id)) for state in states]
-        cells = self.store.get(FAMILY_DOCUMENTS, keys)
-        return [
-            decode_member(cell.value, bands=self.profile.bands) if cell is not None and state.is_found else None
-            for state, cell in zip(states, cells, strict=True)
-        ]
+        """Read the members of documents; of a duplicate, its cell among the copies of its original."""
+        cells = self.store.get(FAMILY_DOCUMENTS, [kept_key(state) for state in states])
+        return [None if cell is None else decode_member(cell.value, bands=self.profile.bands) for cell in cells]

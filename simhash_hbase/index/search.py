@@ -52,15 +52,15 @@ class Neighbours(NamedTuple):
     candidates: int  # Pairs of a query and a stored fingerprint within reach, before the rule was asked.
 
 
-def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, now: int) -> Neighbours:
-    """Find the documents in the index that the rule accepts, for many queries.
+def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, oldest: int) -> Neighbours:
+    """Find the documents in the index that the rule accepts and that were seen at a time or later, for many queries.
 
     Three rounds of calls: block rows, members, document cells. Where there are more pairs than fit into memory, the
     last two are made again for the next queries.
     """
     rows = profile.max_rows_per_prefix
     candidates = _candidates(store, profile, entries, rule, limit=rows)
-    members = Members(store, profile, found_since(profile.oldest(now)), limit=profile.max_members)
+    members = Members(store, profile, found_since(oldest), limit=profile.max_members)
     found: list[list[Hit]] = [[] for _ in range(len(entries))]
     truncated, pairs = candidates.truncated, 0
     for near in candidates.parts():

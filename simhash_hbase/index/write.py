@@ -14,13 +14,14 @@ import numpy as np
 from simhash_hbase.entries import Entries, check_storable
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.attempts import attempts
-from simhash_hbase.index.changes import Change, commit, drop_members, put_documents, read_states, removal
+from simhash_hbase.index.changes import Change, commit, drop_copies, drop_members, put_documents, read_states, removal
+from simhash_hbase.index.copycells import kept_key
 from simhash_hbase.index.firstcells import decision_time
 from simhash_hbase.index.lookup import stored_rows
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, State, decode_member
-from simhash_hbase.rows.keys import document_row, id_digest, member_row
+from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import CompareAndSet, Store, atomically
 
@@ -76,7 +77,8 @@ def write_documents(
 def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
     """Remove documents.
 
-    The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes.
+    The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes, and
+    of an original the list of its copies.
     Block rows stay until `vacuum`.
     """
     first: dict[int, Change] = {}
@@ -91,7 +93,9 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
             first = {**latest, **first}
             refused = {change.at for change in commit(store, changes)}
             # Of what an attempt before this one marked without an answer, the member may still be there.
-            drop_members(store, [latest[at] for at in pending if at in latest and at not in refused])
+            removed = [latest[at] for at in pending if at in latest and at not in refused]
+            drop_members(store, removed)
+            drop_copies(store, removed)
             pending = sorted(refused)
         if not pending:
             return [at in first and first[at].was_shown_since(oldest) for at in range(len(ids))]
@@ -117,15 +121,16 @@ def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: i
         return set()
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
     changes = list(_refreshes(read_states(store, ids), due, now))
-    found = [state for change in changes if (state := change.new.found())]
-    keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
-    members = store.get(FAMILY_DOCUMENTS, keys)
-    if any(members):
-        pairs = [(state, cell) for state, cell in zip(found, members, strict=True) if cell is not None]
+    seen = [state for change in changes if (state := change.new.shown())]
+    kept = store.get(FAMILY_DOCUMENTS, [kept_key(state) for state in seen])
+    pairs = [(state, cell) for state, cell in zip(seen, kept, strict=True) if cell is not None]
+    if pairs:
         store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=state.stamp) for state, cell in pairs])
-        sketches = [b"" if cell is None else decode_member(cell.value, bands=profile.bands).sketch for cell in members]
-        simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
-        store.put_rows(stored_rows(profile, simhashes, sketches), timestamp=now)
+    found = [(state, decode_member(cell.value, bands=profile.bands)) for state, cell in pairs if state.is_found]
+    if found:
+        simhashes = np.array([state.simhash for state, _ in found], dtype=np.uint64)
+        rows = stored_rows(profile, simhashes, [member.sketch for _, member in found])
+        store.put_rows(rows, timestamp=now)
     return {change.new.id for change in commit(store, changes)}
 
 
@@ -154,7 +159,7 @@ def apply_changes(
     store: Store, profile: Profile, entries: Entries, changes: Sequence[Change], *, below: int | None = None
 ) -> list[Change]:
     """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
-    put_documents(store, profile, entries, [change for change in changes if change.is_searchable])
+    put_documents(store, profile, entries, changes)
     refused = commit(store, changes, below=below)
     lost = {change.at for change in refused}
     drop_members(store, [change for change in changes if change.at not in lost])

@@ -1,7 +1,6 @@
 """Which bands an index may have: how many groups of a sketch's minima, of how many each."""
 
-from simhash_hbase.rows.documents import SKETCH_BYTES
-from simhash_hbase.rows.layout import MAX_TABLES
+from simhash_hbase.rows.layout import MAX_TABLES, SKETCH_BYTES
 
 DEFAULT_BANDS = 6
 BAND_DEFAULTS = {"band_bins": 6, "band_distance": 16}

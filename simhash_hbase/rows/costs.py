@@ -1,10 +1,15 @@
 """Choosing a scheme: what a number of documents costs, before anything is written."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.layout import SEGMENT_BYTES
+
+if TYPE_CHECKING:
+    from simhash_hbase.rows.blocks import Scheme
 
 # All measured on two cores of an AMD EPYC, with uniform fingerprints, sketches, ids of 40 bytes and no metadata.
 # Bytes in use and CPU time after `load` of 200,000 documents into an empty folder: 597 bytes and 14.3 µs a document.
@@ -54,6 +59,7 @@ def plan_scheme(scheme: Scheme, documents: int, *, bands: int = 0, compression: 
 
     Examples
     --------
+    >>> from simhash_hbase.rows.blocks import Scheme
     >>> planned = plan_scheme(Scheme.parse("5x2"), 2**34)
     >>> planned.tables, planned.rows_a_scan, planned.rows_a_query, planned.rows_a_query_exact
     (10, 256, 2560, 3584.0)

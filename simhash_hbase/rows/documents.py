@@ -9,9 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.layout import SEGMENT_BYTES
-
-SKETCH_BYTES = 64
+from simhash_hbase.rows.layout import SEGMENT_BYTES, SKETCH_BYTES
 
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 

@@ -17,6 +17,7 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.layout import (
     BLOCK_ROW_BYTES,
     FLAG_BITS,
+    FLAG_COPIES,
     FLAG_DOCUMENT,
     FLAG_INDEX,
     FLAG_MEMBERS,
@@ -231,6 +232,11 @@ def document_row(digest: bytes) -> bytes:
     return digest[:SEGMENT_BYTES] + bytes([FLAG_DOCUMENT]) + digest
 
 
+def copies_row(digest: bytes) -> bytes:
+    """Make the row key of an original's copies from the digest of its id."""
+    return digest[:SEGMENT_BYTES] + bytes([FLAG_COPIES]) + digest
+
+
 def member_row(simhash: int) -> bytes:
     """Make the row key under which all documents with this fingerprint are."""
     packed = pack_simhash(simhash)
@@ -259,7 +265,7 @@ def row_simhash(row: bytes) -> int:
 
 
 def row_digest(row: bytes) -> bytes:
-    """Read the id's digest at the end of a document row."""
+    """Read the id's digest at the end of a document row or a row of copies."""
     return row[PREFIX_BYTES:]
 
 

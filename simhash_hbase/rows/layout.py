@@ -9,6 +9,7 @@ row         segment                                flag         rest            
 block       the chosen blocks' bits, left-aligned  1 … tables   simhash, 8 bytes            ``b``
 sketch      upper 32 bits of a group's hash        tables + 1 … simhash, 8 bytes            ``b``
 members     top 32 bits of the simhash             0            simhash, 8 bytes            ``d``
+copies      first 4 bytes of the id's digest       253          the digest, 16 bytes        ``d``
 document    first 4 bytes of the id's digest       255          the digest, 16 bytes        ``d``
 index       0                                      254          a name in ASCII             ``m``
 ==========  =====================================  ===========  ==========================  ======
@@ -25,14 +26,16 @@ PREFIX_BITS = SEGMENT_BITS + FLAG_BITS
 SIMHASH_BYTES = 8
 SEGMENT_BYTES = 4
 PREFIX_BYTES = 5
+SKETCH_BYTES = 64
 BLOCK_ROW_BYTES = PREFIX_BYTES + SIMHASH_BYTES
 ID_DIGEST_BYTES = 16
 DOCUMENT_ROW_BYTES = PREFIX_BYTES + ID_DIGEST_BYTES
 
 FLAG_MEMBERS = 0
+FLAG_COPIES = 253
 FLAG_INDEX = 254
 FLAG_DOCUMENT = 255
-# Flags 1 … 251 are block tables, then bands; 252 and 253 are kept free.
+# Flags 1 … 251 are block tables, then bands; 252 is kept free.
 MAX_TABLES = 251
 
 FAMILY_BLOCKS = "b"

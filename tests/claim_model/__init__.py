@@ -8,8 +8,9 @@ their writer, so writing or deleting them once more or late is the same as doing
 state that can be reached and of every change of a document cell:
 
 * No two documents within reach of each other are originals by claim: they share a block row or a sketch row and are
-  verified, which depends on the two alone and is symmetric. Only claims are arbitrated: a pair of which one
-  came from ``add`` may stand, but not when the ``add`` was acknowledged before the claim began.
+  verified, which depends on the two alone and is symmetric. Any such relation will do: a setting gives it as a table.
+  Where a query of one side misses the other, the search finds two originals. Only claims are arbitrated: a pair of
+  which one came from ``add`` may stand, but not when the ``add`` was acknowledged before the claim began.
 * A duplicate names an original within its reach that is decided and in force; or that was, and has been removed, moved
   to another text or expired since it was looked at.
 * What is decided for an id and its text never changes, but for a removal, an ``add``, a claim of that id with another

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from claim_model.cells import FOUND, Cell, Member, Place
@@ -40,6 +41,8 @@ class Case:
     renewals: int = 0
     ttl: bool = False
     """Documents may expire, so first cells are not put below the clocks."""
+    blind: frozenset[tuple[int, int]] = frozenset()
+    """Pairs of texts of which a query for the first does not come upon the second; none in the protocol."""
 
     def setting(self, rules: Rules = Rules()) -> Setting:  # noqa: B008
         """Write it out."""
@@ -59,8 +62,11 @@ class Case:
         if kind is Add:
             return Add(number, place, rules, (ABOVE_CLAIMS if rules.above_claims else 0) + (number + 1) / 10, **options)
         rank = 0 if self.ttl else number + 1
-        within = tuple(p for p in places if p.id != place.id and is_near(self.near, p.text, place.text))
+        within = tuple(p for p in places if p.id != place.id and self._finds(place.text, p.text))
         return Claim(number, place, within, **{"order": number, "rules": rules, "rank": rank, **options})
+
+    def _finds(self, asked: int, other: int) -> bool:
+        return is_near(self.near, asked, other) and (asked, other) not in self.blind
 
     def _member(self, place: Place) -> Member:
         cell = self.held.get(place.id)
@@ -71,6 +77,12 @@ class Case:
 def near(*pairs: tuple[int, int]) -> Near:
     """Say which texts are within reach of each other."""
     return frozenset(map(frozenset, pairs))
+
+
+def joined(rows: Mapping[int, set[str]], *unlike: tuple[int, int]) -> Near:
+    """Say which texts share a row, of whatever kind, but for pairs that their sketches call unlike."""
+    pairs = {frozenset(pair) for pair in combinations(rows, 2) if rows[pair[0]] & rows[pair[1]]}
+    return frozenset(pairs) - near(*unlike)
 
 
 def claim(name: int, text: int, **options):
@@ -116,7 +128,21 @@ CLAIMS = {
         (claim(0, 0), claim(0, 1, order=2), claim(2, 2, order=1)), near((0, 2), (1, 2))
     ),
     "a near copy, then one id twice": Case((claim(0, 0), claim(0, 0), claim(1, 1, order=-1)), PAIR),
+    "a chain by a block row and a sketch row": Case(
+        (claim(0, 0), claim(1, 1, order=2), claim(2, 2, order=1)),
+        joined({0: {"block", "sketch"}, 1: {"block"}, 2: {"sketch"}}),
+    ),
+    "a row that all share, a pair that is unlike": Case(
+        (claim(0, 0), claim(1, 1, order=2), claim(2, 2, order=1)),
+        joined({0: {"sketch"}, 1: {"sketch"}, 2: {"sketch", "block"}}, (0, 1)),
+    ),
 }
+ONE_SIDED = {
+    "a pair": Case((claim(0, 0), claim(1, 1)), PAIR, blind=frozenset({(0, 1)})),
+    "a pair, the second is blind": Case((claim(0, 0), claim(1, 1)), PAIR, blind=frozenset({(1, 0)})),
+    "a chain": Case((claim(0, 0), claim(1, 1), claim(2, 2)), CHAIN, blind=frozenset({(2, 1)})),
+}
+"""Reach that is not symmetric, which the protocol does not bear."""
 
 HELD = {0: original(0)}
 # Another writer's clock is four ahead: more than all timestamps that a run gives out.

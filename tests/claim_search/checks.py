@@ -49,15 +49,16 @@ class Judge:
         names = sorted({*documents, *told})
         held = read_states(self._index.store, names)
         stored = {name: _stored(each[0]) for name, each in zip(names, held, strict=True) if each is not None}
-        return [*found, *self._wrong_documents(documents, stored), *self._wrong_originals(documents, stored)]
+        found += self._wrong_documents(documents, stored)
+        return [*found, *self._wrong_originals(documents, stored), *self._wrong_copies(stored)]
 
     def wrong_index(self) -> list[str]:
         """List what is wrong with all that the index exports, and with the rows behind it."""
         stored = {each.id: _stored(each) for each in self._index.export()}
         verified = self._index.verify()
         found = [*self._wrong_documents(self.documents, stored), *self._wrong_originals(stored, stored)]
-        found += self._wrong_clusters(stored)
-        return found + ([f"verify: {verified}"] if verified.wrong else [])
+        found += [*self._wrong_clusters(stored), *self._wrong_copies(stored)]
+        return found + ([f"verify: {verified}"] if verified.wrong or verified.missing_copies else [])
 
     def _wrong_answers(self, answers: Iterable[Answer]) -> Iterator[str]:
         for answer in answers:
@@ -102,6 +103,17 @@ class Judge:
                 other = originals[at + 1 + behind]
                 if self._are_near(one, other):
                     yield f"two originals within reach of each other: {one.id}, {other.id}"
+
+    def _wrong_copies(self, stored: Mapping[str, Stored]) -> Iterator[str]:
+        """Compare duplicates with the lists of their originals."""
+        lists = {
+            name: [[copy.id, copy.distance, copy.similarity] for copy in found.copies]
+            for name, (state, *_) in stored.items()
+            if state in FOUND_STATES and (found := self._index.copies(name))
+        }
+        for name, (_, of, *given) in stored.items():
+            if of in lists and [name, *given] not in lists[of]:
+                yield f"{name} is a duplicate of {of}, which does not list it"
 
     def _wrong_clusters(self, stored: Mapping[str, Stored]) -> Iterator[str]:
         having = {self.documents[name].cluster for name, there in stored.items() if there[0] in FOUND_STATES}

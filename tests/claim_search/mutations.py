@@ -1,6 +1,6 @@
 """Parts of the protocol that can be taken out, each by replacing one function of the package."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 
 from simhash_hbase.entries import Entries
@@ -12,7 +12,9 @@ from simhash_hbase.index.claim import commit as commits
 from simhash_hbase.index.claim.cells import as_duplicate
 from simhash_hbase.index.claim.machine import Claim, Run, Step
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.keys import BlockRows, block_rows
+from simhash_hbase.stores.base import Cell
 
 
 def take_out(name: str) -> None:
@@ -53,11 +55,17 @@ def _block_rows_alone(profile: Profile, entries: Entries) -> BlockRows:
     return block_rows(profile.blocks, entries.simhashes)
 
 
+def _no_entry(entries: Entries, decided: Iterable[tuple[int, DocumentState]]) -> list[Cell]:
+    """Leave out the entries of copies."""
+    return []
+
+
 TRANSACTION = "transaction"
 MUTATIONS = {
     "second-query": (protocol, "second_query", _find_nobody),
     "yielding": (look, "give_way", _become_its_duplicate),
     "own-cell": (commits, "look_again", _start_over_blindly),
     "sketch-rows": (changes, "entry_rows", _block_rows_alone),
+    "copies": (commits, "copy_cells", _no_entry),
     TRANSACTION: (atomic, "atomically", lambda store: nullcontext()),
 }

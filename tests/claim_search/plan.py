@@ -109,7 +109,7 @@ def _flipped(value: int, chosen: Random, least: int, most: int, *, bits: int = F
 
 def _owners(chosen: Random, documents: int, writers: int) -> list[list[int]]:
     """Give each document to some writers, and the cluster to two at least."""
-    owners = [chosen.sample(range(writers), chosen.choice((1, 1, 1, 2, 3))) for _ in range(documents)]
+    owners = [chosen.sample(range(writers), min(writers, chosen.choice((1, 1, 1, 2, 3)))) for _ in range(documents)]
     if len({owner for some in owners for owner in some}) == 1:
         owners[0] = chosen.sample(range(writers), 2)
     return owners

@@ -215,21 +215,6 @@ def test_dedup_and_claim_decide_as_brute_force_does(make_banded, seed, batch):
     assert greedy(documents, MatchRule()) != expected
 
 
-def test_reach_is_symmetric(make_in_memory):
-    documents = crowd(60, seed=6)
-    asked = written_entries(documents, BANDS)
-    index = make_in_memory()
-    index.add_entries(asked)
-
-    found = {
-        name: {m.id for m in answer.matches} for name, answer in zip(documents, index.query_entries(asked), strict=True)
-    }
-
-    pairs = {(a, b) for a, others in found.items() for b in others}
-    assert pairs == {(b, a) for a, b in pairs}
-    assert len(pairs) > 100
-
-
 def test_a_stored_document_is_asked_with_its_bands(make_banded):
     index = make_banded()
     index.add_entries(of(one=Written(FAR, SKETCH, SEGMENTS), other=Written(BASE, SKETCH, ONE_SHARED)))
@@ -360,6 +345,26 @@ def test_a_crowded_segment_is_said_to_be_cut(make_in_memory):
     assert (cut.truncated, other.truncated) == (True, False)
     assert stats.truncated_prefixes == 1
     assert (stats.hottest[0].table, stats.hottest[0].segment, stats.hottest[0].rows) == (TABLES + 1, "00000009", 6)
+
+
+@pytest.mark.parametrize("operation", ["claim", "dedup"])
+def test_decisions_read_a_crowded_segment_to_its_end(make_banded, operation):
+    index = make_banded(max_rows_per_prefix=5)
+    last = (1 << 64) - 1
+    documents = {f"d{n}": Written(n, ~SKETCH & (1 << 512) - 1, (9, n, n, n, n, n)) for n in range(12)}
+    # Behind all others in the segment, and joined with what is asked by this row alone.
+    documents["original"] = Written(last ^ BASE ^ FAR, SKETCH, (9, 99, 99, 99, 99, 99))
+    index.add_entries(written_entries(documents, BANDS))
+    asked = of(asked=Written(last, SKETCH, (9, 88, 88, 88, 88, 88)))
+
+    [cut] = index.query_entries(asked)
+    if operation == "claim":
+        [decision] = index.claim_entries(asked)
+    else:
+        [decision] = index.dedup_entries(asked, index.deduplicator())
+
+    assert (cut.truncated, cut.matches) == (True, [])
+    assert (decision.of, decision.distance) == ("original", 10)
 
 
 def test_a_refresh_writes_sketch_rows_again(make_in_memory, clock):

@@ -192,6 +192,7 @@ def test_a_clock_that_is_behind_brings_nothing_back_that_has_expired_for_another
     make_index.clock.advance(ms=-60_000)
 
     assert answered(index.query_simhash(BASE)) == [("new", 1)]
+    assert index.get("old") is None
     assert claim(index, {"newer": BASE}) == [("new", 1)]
 
 

@@ -128,7 +128,7 @@ def test_adding_known_documents_again_writes_no_block_row(store):
 
 
 @pytest.mark.parametrize("documents", [1, 1_000])
-def test_removing_is_three_calls_whatever_the_number(store, documents):
+def test_removing_is_four_calls_whatever_the_number(store, documents):
     index = make(store)
     ids = [f"document {i}" for i in range(documents)]
     index.add_entries(entries(dict(zip(ids, clustered(documents, seed=4), strict=True))))
@@ -136,7 +136,7 @@ def test_removing_is_three_calls_whatever_the_number(store, documents):
 
     assert all(done for _, done in index.remove_many(ids))
 
-    assert store.take_names() == ["transaction", "get", "compare_and_set", "delete"]
+    assert store.take_names() == ["transaction", "get", "compare_and_set", "delete", "get_rows"]
 
 
 @pytest.mark.parametrize("documents", [2, 500])
@@ -183,7 +183,7 @@ def test_a_batch_of_claimed_copies_costs_one_query_and_one_compare_and_set_a_doc
 
     # The server's time is asked for once a minute.
     assert first == ["put", "get", *store.take_names()]
-    assert first[2:] == ["get", "scan", "get_rows", "get", "compare_and_set"]
+    assert first[2:] == ["get", "scan", "get_rows", "get", "put", "compare_and_set"]
 
 
 def test_where_documents_expire_claims_become_pending_by_compare_and_set(store):

@@ -42,6 +42,8 @@ class Held:
     seen: int
     order: int
     decision: tuple
+    source: int | None = None  # Of a duplicate: the metadata that it was decided with.
+    is_lost: bool = False  # Its original was gone since: the list of its copies went with it.
 
 
 class Model:
@@ -84,7 +86,7 @@ class Model:
         self._count += 1
         self.held[name] = Held(text, True, self._clock(), self._count, (name, True, None, None))
 
-    def decide(self, name, text):
+    def decide(self, name, text, source):
         old = self.held.get(name)
         if old is not None and old.text.simhash == text.simhash and old.seen >= self.oldest:
             self._see(name)
@@ -95,7 +97,7 @@ class Model:
             self._keep(name, text)
         else:
             distance, _, _, of = near[0]
-            self.held[name] = Held(text, False, self._clock(), 0, (name, False, of, distance))
+            self.held[name] = Held(text, False, self._clock(), 0, (name, False, of, distance), source)
             self._see(of)
         return self.held[name].decision
 
@@ -107,6 +109,32 @@ class Model:
 
     def remove(self, name):
         self.held.pop(name, None)
+
+    def copies(self, name):
+        """Give the original, and of each copy id, distance, source, and whether the original has another text now."""
+        held = self.held.get(name)
+        if held is None or held.seen < self.oldest:
+            return None
+        of = name if held.is_original else held.decision[2]
+        original = self.originals().get(of)
+        copies = [(one, copy) for one, copy in self.held.items() if copy.decision[2] == of and self._is_shown(copy)]
+        return of, [
+            (one, copy.decision[3], copy.source, apart(copy.text, original.text)[0] != copy.decision[3])
+            for one, copy in (copies if original else ())
+        ]
+
+    def _is_shown(self, held):
+        return not held.is_original and held.seen >= self.oldest
+
+    def lose(self):
+        """Note which duplicates have no original any more."""
+        there = self.originals()
+        for name, held in self.held.items():
+            if not held.is_original and held.decision[2] not in there:
+                self.held[name] = replace(held, is_lost=True)
+
+    def lost(self):
+        return {name for name, held in self.held.items() if held.is_lost}
 
     def vacuum(self):
         self.held = {name: held for name, held in self.held.items() if held.seen >= self.oldest}
@@ -133,10 +161,13 @@ class IndexMachine(RuleBasedStateMachine):
         return {name: self.texts[number % len(self.texts)] for name, number in numbers.items()}
 
     def entries(self, texts):
-        return written_entries(texts, self.index.profile.bands)
+        self.source += 1
+        made = written_entries(texts, self.index.profile.bands)
+        return replace(made, metadata=[{"source": self.source}] * len(made))
 
     @initialize()
     def create(self):
+        self.source = 0
         self.folder = tempfile.TemporaryDirectory()
         self.clock = Clock()
         self.make = IndexMaker(CLAIMING_PLACES[self.place](Path(self.folder.name), self.clock), self.clock)
@@ -157,14 +188,14 @@ class IndexMachine(RuleBasedStateMachine):
         self.clock.advance(ms=10)
         decisions = self.index.dedup_entries(self.entries(batch), self.index.deduplicator())
         shown = [(d.id, d.is_original, d.of, d.distance) for d in decisions]
-        assert shown == [self.model.decide(name, text) for name, text in batch.items()]
+        assert shown == [self.model.decide(name, text, self.source) for name, text in batch.items()]
 
     @rule(numbers=documents)
     def claim(self, numbers):
         batch = self.batches(numbers)
         self.clock.advance(ms=10)
         shown = [(d.id, d.is_original, d.of, d.distance) for d in self.index.claim_entries(self.entries(batch))]
-        assert shown == [self.model.decide(name, text) for name, text in batch.items()]
+        assert shown == [self.model.decide(name, text, self.source) for name, text in batch.items()]
 
     @rule(ids=st.lists(st.sampled_from(IDS), min_size=1, max_size=3, unique=True))
     def remove(self, ids):
@@ -194,6 +225,7 @@ class IndexMachine(RuleBasedStateMachine):
     def verify(self, repair):
         verified = self.index.verify(repair=repair)
         assert (verified.wrong, verified.repaired) == (0, 0)
+        assert not verified.missing_copies or self.model.lost()
         assert verified.duplicates <= len(IDS)
 
     @rule(limit=st.integers(1, 3), number=st.integers(0, 10))
@@ -203,6 +235,22 @@ class IndexMachine(RuleBasedStateMachine):
         expected = self.model.neighbours(Written(simhash))
         assert answered(answer) == expected[:limit]
         assert answer.truncated == (len(expected) > limit)
+
+    @invariant()
+    def copies_are_those_of_the_model(self):
+        self.model.lose()
+        lost = self.model.lost()
+        for name in IDS:
+            found, expected = self.index.copies(name), self.model.copies(name)
+            if expected is None:
+                assert found is None
+                continue
+            of, copies = expected
+            sources = {one: (source, None) if one in lost else (source,) for one, _, source, _ in copies}
+            listed = {copy.id: (copy.distance, copy.of_removed) for copy in found.copies}
+            assert (found.of, listed.keys() | lost, found.count) == (of, sources.keys() | lost, len(listed))
+            assert listed == {one: (bits, has_moved) for one, bits, _, has_moved in copies if one in listed}
+            assert all((copy.metadata and copy.metadata["source"]) in sources[copy.id] for copy in found.copies)
 
     @invariant()
     def queries_find_what_the_model_finds(self):
@@ -238,7 +286,8 @@ class BandedMachine(IndexMachine):
         self.clock.advance(ms=1)
         self.index.vacuum()
         verified = self.index.verify()
-        assert (verified.wrong, verified.stale_members, verified.orphan_rows) == (0, 0, 0)
+        left = (verified.stale_members, verified.orphan_rows, verified.stale_copies)
+        assert (verified.wrong, left) == (0, (0, 0, 0))
 
 
 @pytest.mark.parametrize("kind", [IndexMachine, BandedMachine])

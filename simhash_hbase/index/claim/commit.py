@@ -9,12 +9,13 @@ from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.index.answers import as_decision
 from simhash_hbase.index.changes import Change, drop_members, read_states, removal
 from simhash_hbase.index.claim.cells import renewed
-from simhash_hbase.index.claim.machine import Claim, Run, Step, SwappingStore
+from simhash_hbase.index.claim.machine import Claim, Run, Step
+from simhash_hbase.index.copycells import copy_cells
 from simhash_hbase.index.firstcells import claim_time, put_first
 from simhash_hbase.index.write import refresh_within
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
-from simhash_hbase.rows.layout import STATE_QUALIFIER
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Swap
 
 UNANSWERED = (StoreTimeout, StoreUnavailable)
@@ -31,11 +32,11 @@ def commit(run: Run, wanted: Wanted) -> None:
     _write(run, _compare_and_set, [each for each, is_first in zip(wanted, first, strict=True) if not is_first])
 
 
-def _write(run: Run, write: Callable[[SwappingStore, Wanted], list[bool]], wanted: Wanted) -> None:
+def _write(run: Run, write: Callable[[Run, Wanted], list[bool]], wanted: Wanted) -> None:
     if not wanted:
         return
     try:
-        taken = write(run.store, wanted)
+        taken = write(run, wanted)
     except UNANSWERED:
         taken = [False] * len(wanted)
     _arrive(run, [(claim, new, encode(new)) for (claim, new), done in zip(wanted, taken, strict=True) if done])
@@ -51,18 +52,22 @@ def _may_be_put(run: Run, claim: Claim, new: DocumentState) -> bool:
     return new.state == "pending" and claim.value is None and not claim.failed and run.profile.ttl_ms is None
 
 
-def _put_pending(store: SwappingStore, wanted: Wanted) -> list[bool]:
+def _put_pending(run: Run, wanted: Wanted) -> list[bool]:
     """Write pending cells into empty ones and read them back; return whether each one stands.
 
     A later compare-and-set that finds the value there proves that everybody saw it in between.
     """
     return put_first(
-        store, [Cell(claim.row, STATE_QUALIFIER, encode(new), claim_time(new.token)) for claim, new in wanted]
+        run.store, [Cell(claim.row, STATE_QUALIFIER, encode(new), claim_time(new.token)) for claim, new in wanted]
     )
 
 
-def _compare_and_set(store: SwappingStore, wanted: Wanted) -> list[bool]:
-    return store.compare_and_set([Swap(claim.row, STATE_QUALIFIER, claim.value, encode(new)) for claim, new in wanted])
+def _compare_and_set(run: Run, wanted: Wanted) -> list[bool]:
+    """Change cells; before a document is decided a duplicate, its original lists it as a copy."""
+    if copies := copy_cells(run.entries, ((claim.at, new) for claim, new in wanted)):
+        run.store.put(FAMILY_DOCUMENTS, copies)
+    swaps = [Swap(claim.row, STATE_QUALIFIER, claim.value, encode(new)) for claim, new in wanted]
+    return run.store.compare_and_set(swaps)
 
 
 def look_again(run: Run, claims: Sequence[Claim]) -> None:
@@ -95,11 +100,11 @@ def _arrive(run: Run, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> N
 
 
 def _left(claim: Claim) -> DocumentState | None:
-    """Say whose member goes when a claim is decided: that of the original that the document was before.
+    """Say whose member or copy goes when a claim is decided: that of the decision before.
 
     The member of a claim that ends as a duplicate is left to `vacuum`: that saves a call.
     """
-    return claim.state and claim.state.found()
+    return claim.state and claim.state.shown()
 
 
 def renew(run: Run, claims: Iterable[Claim]) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.near import Sketches
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
@@ -22,12 +23,21 @@ from simhash_hbase.rows.keys import (
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, PREFIX_BITS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store, Transactional
 
+# A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
+# which may itself be as far behind the one that vacuum goes by.
+LEAST_GRACE_MS = 2 * MARGIN_MS
 # Of one fingerprint; nearly all have one.
 MEMBERS_AT_ONCE = 100
 
 
+def cutoff_of(store: Store, profile: Profile, now: int) -> int:
+    """Return the latest time that may be deleted."""
+    grace_ms = round(profile.grace_s * 1000)
+    return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
+
+
 def decode_cells(cells: Sequence[Cell], bands: int) -> tuple[list[tuple[Cell, DocumentState]], list[Cell]]:
-    """Decode documents, and try members; return what does not decode apart."""
+    """Decode documents, and try members and copies; return what does not decode apart."""
     documents, damaged = [], []
     for cell in cells:
         try:

@@ -9,6 +9,7 @@ from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.index.upkeep.progress import PAGE, Watch
 from simhash_hbase.index.upkeep.sampling import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.index.upkeep.tally import Tally
+from simhash_hbase.notebook import Shown
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import ALL_PREFIXES
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
@@ -50,7 +51,7 @@ class Day:
 
 
 @dataclass(slots=True)
-class Stats:
+class Stats(Shown):
     """What `stats` prints; an estimate unless `exact`."""
 
     exact: bool

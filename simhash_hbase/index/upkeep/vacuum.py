@@ -4,19 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from simhash_hbase.errors import StoreBusy
+from simhash_hbase.index.copycells import stale_copies
 from simhash_hbase.index.loadmark import read_open_load
-from simhash_hbase.index.servertime import MARGIN_MS, cleaning_time, writing_time
-from simhash_hbase.index.upkeep.leftovers import decode_cells, memberless, stale_members, up_to_date
+from simhash_hbase.index.servertime import cleaning_time, writing_time
+from simhash_hbase.index.upkeep.leftovers import cutoff_of, decode_cells, memberless, stale_members, up_to_date
 from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, member_row, row_digest, row_flag
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
-
-# A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
-# which may itself be as far behind the one that vacuum goes by.
-LEAST_GRACE_MS = 2 * MARGIN_MS
 
 
 @dataclass(slots=True)
@@ -27,6 +24,7 @@ class Vacuumed:
     removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
     abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
     stale_members: int = 0
+    stale_copies: int = 0  # Entries in lists of copies: the original or the copy is gone, or names another one.
     rows: int = 0  # Block rows without members.
 
     def __iadd__(self, other: "Vacuumed") -> "Vacuumed":
@@ -56,15 +54,9 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = No
     return result
 
 
-def _cutoff(store: Store, profile: Profile, now: int) -> int:
-    """Return the latest time that may be deleted."""
-    grace_ms = round(profile.grace_s * 1000)
-    return now - (grace_ms if isinstance(store, Transactional) else max(grace_ms, LEAST_GRACE_MS))
-
-
 def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: int) -> Vacuumed:
     result = Vacuumed()
-    cutoff = _cutoff(store, profile, now)
+    cutoff = cutoff_of(store, profile, now)
     doomed: list[Cell] = []
     # The stamp is that of the member, which a writer's own clock gave, and up to which it was deleted or will be.
     documents = [
@@ -85,9 +77,12 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     stale = [cell for cell in stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
     result.stale_members = len(stale)
-    if doomed or stale:
+    copies = [cell for cell in cells if row_flag(cell.row) == FLAG_COPIES and (cell.timestamp or 0) <= cutoff]
+    idle = stale_copies(store, copies, profile.oldest(now))
+    result.stale_copies = len(idle)
+    if doomed or stale or idle:
         # Up to the timestamp that was read: what another writer put there since is newer and stays.
-        store.delete(FAMILY_DOCUMENTS, doomed + stale)
+        store.delete(FAMILY_DOCUMENTS, doomed + stale + idle)
     return result
 
 
@@ -104,7 +99,7 @@ def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> i
     if not orphans.any():
         return 0
     doomed = rows.where(orphans)
-    cutoff = _cutoff(store, profile, now)
+    cutoff = cutoff_of(store, profile, now)
     store.delete_rows(doomed, timestamp=cutoff)
     if isinstance(store, Transactional):
         return len(doomed.prefixes)

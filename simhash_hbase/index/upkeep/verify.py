@@ -1,6 +1,6 @@
 """Keeping an index whole: whether rows, members and document cells agree."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,21 +9,33 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.entries import Entries
+from simhash_hbase.index.copycells import copy_cells, missing_copies, stale_copies
 from simhash_hbase.index.lookup import stored_rows
 from simhash_hbase.index.membercells import bare_entries, member_cells
 from simhash_hbase.index.servertime import cleaning_time, writing_time
-from simhash_hbase.index.upkeep.leftovers import decode_cells, member_sketch, memberless, stale_members, up_to_date
+from simhash_hbase.index.upkeep.leftovers import (
+    cutoff_of,
+    decode_cells,
+    member_sketch,
+    memberless,
+    stale_members,
+    up_to_date,
+)
 from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, member_row, row_flag
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, atomically
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
 
 @dataclass(slots=True)
 class Verified:
-    """What `verify` counted: the first five what there is, the next two what is left over, the others what is wrong."""
+    """What `verify` counted: the first five what there is, the next two what is left over, the others what is wrong.
+
+    Lists of copies are apart: what they lack, or have too much, makes no answer to a query or a claim wrong.
+    """
 
     documents: int = 0  # Documents that queries find.
     duplicates: int = 0  # Ids with a decision that they duplicate another one.
@@ -43,6 +55,12 @@ class Verified:
     """Block rows whose segment is not that of their fingerprint, and rows of flags that the index does not have."""
     undecodable: int = 0
     """Cells whose bytes do not decode; repairing removes them, and with a document's cell the document."""
+    copies: int = 0  # Entries in the originals' lists of copies.
+    missing_copies: int = 0
+    """Duplicates that their original's list lacks, as those of an earlier release: repairing adds them, without their
+    metadata."""
+    stale_copies: int = 0  # Entries that no answer counts: the original or the copy is gone, or names another one.
+    repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
     repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
     not_repaired: int = 0
     """What ``--repair`` wrote or deleted in vain. Deletes that a clock ahead of the server's made hide what is written
@@ -106,6 +124,39 @@ def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequen
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     result.members += len(members)
     result.stale_members += len(_still_there(store, stale_members(store, members)))
+    _check_copies(store, profile, result, cells, states, times)
+
+
+def _check_copies(
+    store: Store,
+    profile: Profile,
+    result: Verified,
+    cells: Sequence[Cell],
+    states: Sequence[DocumentState],
+    times: Times | None,
+) -> None:
+    """Compare the lists of copies with the document cells."""
+    copies = [cell for cell in cells if row_flag(cell.row) == FLAG_COPIES]
+    stale = _still_there(store, stale_copies(store, copies))
+    missing = missing_copies(store, states)
+    result.copies += len(copies)
+    result.stale_copies += len(stale)
+    result.missing_copies += len(missing)
+    if times and (stale or missing):
+        result.repaired_copies += _repair_copies(store, profile, stale, missing, times)
+
+
+def _repair_copies(
+    store: Store, profile: Profile, stale: Sequence[Cell], missing: Sequence[DocumentState], times: Times
+) -> int:
+    """Delete entries and add others; count those that are gone, and those that are there.
+
+    An entry is there before its decision: where there are no transactions, a new one may be that of a claim under way.
+    """
+    latest = times.cleaning if isinstance(store, Transactional) else cutoff_of(store, profile, times.cleaning)
+    store.delete(FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
+    made = _make_cells(store, missing, times, lambda entries, states: copy_cells(entries, enumerate(states)))
+    return len(stale) - len(_still_there(store, stale)) + made
 
 
 def _delete_damaged(store: Store, damaged: Sequence[Cell], times: Times) -> int:
@@ -136,14 +187,19 @@ def _check_members(
     missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
     result.missing_members += len(missing)
     if times and missing:
-        result.count_repairs(len(missing), _make_members(store, missing, times))
+        result.count_repairs(len(missing), _make_cells(store, missing, times, member_cells))
     return cells
 
 
-def _make_members(store: Store, states: Sequence[DocumentState], times: Times) -> int:
-    """Write members, and the time of those that can be read back into the document cells; count these."""
+def _make_cells(
+    store: Store,
+    states: Sequence[DocumentState],
+    times: Times,
+    make: Callable[[Entries, Sequence[DocumentState]], list[Cell]],
+) -> int:
+    """Write a cell for each document, and its time, where it can be read back, into the document cell; count these."""
     again = [msgspec.structs.replace(state, stamp=max(times.writing, state.stamp + 1)) for state in states]
-    made = member_cells(bare_entries(again), again)
+    made = make(bare_entries(again), again)
     store.put(FAMILY_DOCUMENTS, made)
     held = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
     if not isinstance(store, CompareAndSet):

@@ -1,0 +1,93 @@
+"""The cells of copies: in a row of each original, one for every document that was decided a duplicate of it.
+
+A cell has the form of a member cell without a sketch, so that earlier releases read over it. It only says where to
+look: a copy counts while its own document cell names the original. So a cell that is left over or arrives late changes
+no answer. It is written before the decision, at the stamp of the copy's document cell: above every delete of it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
+from simhash_hbase.rows.keys import copies_row, document_row, id_digest, member_row, row_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.stores.base import Cell, Store
+
+FIRST_COPIES = 100
+MORE_COPIES = 10_000
+
+Key = tuple[bytes, bytes]
+
+
+def copy_cells(entries: Entries, decided: Iterable[tuple[int, DocumentState]]) -> list[Cell]:
+    """Make the cells of those documents, by their places, that become duplicates."""
+    cells = []
+    for at, state in decided:
+        # Of a claim under way the decision before it is in force: that one has its cell.
+        if state.is_duplicate and (key := copy_key(state)):
+            sizes = int(entries.lengths[at]), int(entries.features[at])
+            metadata = entries.metadata[at]
+            kept = Member(
+                state.id, state.order[0], *sizes, entries.digests[at], b"", dict(metadata) if metadata else None
+            )
+            cells.append(Cell(*key, encode(kept), state.stamp))
+    return cells
+
+
+def copy_key(state: DocumentState) -> Key | None:
+    """Say where the cell of a duplicate is, by the decision in force; None for other documents."""
+    decision = state.in_force()
+    if decision is None or not decision.is_duplicate or decision.of is None:
+        return None
+    return copies_row(id_digest(decision.of)), id_digest(decision.id)
+
+
+def kept_key(state: DocumentState) -> Key:
+    """Say where the rest of a decided document is: its member cell, or its cell among the copies of its original."""
+    return copy_key(state) or (member_row(state.simhash), id_digest(state.id))
+
+
+def read_copies(store: Store, rows: Sequence[bytes]) -> Iterator[list[Cell]]:
+    """Read rows of copies whole, some cells at a time."""
+    for row, first in zip(rows, store.get_rows(FAMILY_DOCUMENTS, rows, limit=FIRST_COPIES), strict=True):
+        cells, wanted = first, FIRST_COPIES
+        while cells:
+            yield cells
+            more = len(cells) == wanted
+            wanted = MORE_COPIES
+            after = cells[-1].qualifier
+            cells = store.read_row(FAMILY_DOCUMENTS, row, after=after, limit=wanted) if more else []
+
+
+def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[Cell]:
+    """Select the cells that no answer counts: of copies that name another original, and of originals that are gone."""
+    digests = sorted({digest for cell in cells for digest in (cell.qualifier, row_digest(cell.row))})
+    found = store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in digests])
+    held = dict(zip(digests, found, strict=True))
+    pairs = ((cell, held[cell.qualifier], held[row_digest(cell.row)]) for cell in cells)
+    return [cell for cell, copy, original in pairs if not _may_count(cell, copy, original, oldest)]
+
+
+def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
+    """Select the duplicates that should have a cell, and have none."""
+    keyed = [(key, state) for state in states if (key := copy_key(state))]
+    cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
+    lacking = {key: state for (key, state), cell in zip(keyed, cells, strict=True) if cell is None}
+    idle = {(cell.row, cell.qualifier) for cell in stale_copies(store, [Cell(*key, b"") for key in lacking])}
+    return [state for key, state in lacking.items() if key not in idle]
+
+
+def counts(cell: Cell, copy: DocumentState | None, original: DocumentState | None, oldest: int) -> bool:
+    """Say by both document cells whether a cell stands for a copy, both seen at that time or later."""
+    shown = copy and copy.shown(oldest)
+    is_named = shown is not None and copy_key(shown) == (cell.row, cell.qualifier)
+    return is_named and original is not None and original.found(oldest) is not None
+
+
+def _may_count(cell: Cell, copy: Cell | None, original: Cell | None, oldest: int) -> bool:
+    try:
+        one, other = (held and decode_document(held.value) for held in (copy, original))
+    except CorruptIndex:
+        return True
+    return counts(cell, one, other, oldest)

@@ -1,0 +1,40 @@
+"""Points in time as users write them: a date, a time, or how long ago."""
+
+import re
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from simhash_hbase.clock import MS_A_DAY
+from simhash_hbase.errors import InvalidArgument
+
+Since: TypeAlias = datetime | str
+"""A time; without a zone it is UTC. As text: ISO 8601, or an age such as ``7d``, ``12h`` or ``30m``."""
+
+_MS: Final = {"d": MS_A_DAY, "h": 3_600_000, "m": 60_000}
+_AGE = re.compile(r"([0-9]{1,9})([dhm])")
+
+
+def parse_since(since: Since, now: int) -> datetime:
+    """Read a point in time; an age is counted back from `now`, in ms since 1970.
+
+    Examples
+    --------
+    >>> parse_since("2026-11-22", 0).isoformat(), parse_since("90m", 86_400_000).isoformat()
+    ('2026-11-22T00:00:00+00:00', '1970-01-01T22:30:00+00:00')
+    """
+    if isinstance(since, datetime):
+        return since if since.tzinfo else since.replace(tzinfo=UTC)
+    if age := _AGE.fullmatch(since):
+        return datetime.fromtimestamp(max(0, now - int(age[1]) * _MS[age[2]]) / 1000, UTC)
+    try:
+        return parse_since(datetime.fromisoformat(since), now)
+    except ValueError as error:
+        raise InvalidArgument(
+            f"since {since!r}: wanted a date or a time such as 2026-11-22 or 2026-11-22T09:30:00Z, "
+            "or an age such as 7d, 12h or 30m"
+        ) from error
+
+
+def since_ms(since: Since, now: int) -> int:
+    """Read a point in time as milliseconds since 1970."""
+    return round(parse_since(since, now).timestamp() * 1000)

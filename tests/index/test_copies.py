@@ -1,0 +1,338 @@
+"""The copies of an original: listed with their sources, whatever becomes of them, of it, or of a late request."""
+
+from dataclasses import replace
+
+import pytest
+from bruteforce import ALL_BITS, entries
+from noting import NotingStore
+from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker, Memory
+from swapping import SwappingOnly
+from tombstones import TombstoneStore
+
+from simhash_hbase.index import copycells
+from simhash_hbase.index.index import Index
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.keys import copies_row, id_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
+from simhash_hbase.stores.base import Cell
+
+BASE = 0x9E3779B97F4A7C15
+FAR = ~BASE & ALL_BITS
+
+
+class Tombstones(Memory):
+    """Stores in memory whose deletes hide what is written below them, as on a server."""
+
+    def create(self):
+        return TombstoneStore(self._clock)
+
+
+PLACES = {**CLAIMING_PLACES, "tombstones": Tombstones}
+
+
+@pytest.fixture(params=[*PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
+def make_index(request, tmp_path, clock):
+    maker = IndexMaker({**PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
+    yield maker
+    maker.close()
+
+
+def sourced(documents, source=None):
+    made = entries(documents)
+    return made if source is None else replace(made, metadata=[{"source": source}] * len(made))
+
+
+def claim(index, documents, source=None):
+    return [decision.of for decision in index.claim_entries(sourced(documents, source))]
+
+
+def dedup(index, documents, source=None):
+    return [decision.of for decision in index.dedup_entries(sourced(documents, source), index.deduplicator())]
+
+
+def listed(index, name):
+    """Return the original, and id, distance and source of each copy."""
+    found = index.copies(name)
+    return found and (found.of, [(c.id, c.distance, c.metadata and c.metadata["source"]) for c in found.copies])
+
+
+def cells(index, name):
+    return index.store.get_rows(FAMILY_DOCUMENTS, [copies_row(id_digest(name))], limit=100)[0]
+
+
+@pytest.mark.parametrize("decide", [claim, dedup])
+def test_copies_are_listed_with_their_sources_by_the_id_of_the_original_and_of_a_copy(make_index, decide):
+    index = make_index()
+    decide(index, {"a": BASE})
+    first = make_index.clock()
+    make_index.clock.advance(ms=50)
+    assert decide(index, {"b": BASE ^ 1, "far": FAR}, "wire") == ["a", None]
+    make_index.clock.advance(ms=50)
+    decide(index, {"c": BASE}, "paper")
+
+    expected = ("a", [("b", 1, "wire"), ("c", 0, "paper")])
+    assert [listed(index, name) for name in ("a", "b", "c")] == [expected] * 3
+    assert (listed(index, "far"), listed(index, "nobody")) == (("far", []), None)
+    found = index.copies("b")
+    assert (found.id, found.of_removed, found.count, found.truncated) == ("b", False, 2, False)
+    assert (found.first, found.last) == (found.copies[0].added, found.copies[1].seen)
+    assert found.first < found.last
+    assert index.copies("a").copies[0].added > index.get("a").added
+    assert first < make_index.clock()
+    verified = index.verify()
+    assert (verified.wrong, verified.copies, verified.missing_copies, verified.stale_copies) == (0, 2, 0, 0)
+
+
+def test_what_came_with_a_copy_is_told_of_it_and_exported(make_index):
+    index = make_index()
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+
+    assert index.get("b").metadata == {"source": "wire"}
+    assert {stored.id: stored.metadata for stored in index.export()} == {"a": None, "b": {"source": "wire"}}
+
+
+def test_the_decision_of_a_document_that_is_offered_again_stays_as_it_was(make_index):
+    index = make_index()
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    before = index.copies("a")
+    make_index.clock.advance(ms=50)
+
+    claim(index, {"b": BASE ^ 1}, "paper")
+    dedup(index, {"b": BASE ^ 1}, "paper")
+
+    assert index.copies("a") == before
+
+
+@pytest.mark.parametrize("decide", [claim, dedup])
+def test_a_copy_that_becomes_that_of_another_original_leaves_the_first(make_index, decide):
+    index = make_index()
+    decide(index, {"a": BASE, "far": FAR})
+    decide(index, {"b": BASE ^ 1}, "wire")
+    make_index.clock.advance(ms=50)
+
+    assert decide(index, {"b": FAR ^ 1}, "paper") == ["far"]
+
+    assert (listed(index, "a"), listed(index, "far")) == (("a", []), ("far", [("b", 1, "paper")]))
+    assert cells(index, "a") == []
+
+
+@pytest.mark.parametrize("change", ["add", "claim", "remove"])
+def test_a_copy_that_is_none_any_more_leaves_the_list_and_comes_back_when_it_is_one_again(make_index, change):
+    index = make_index()
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    make_index.clock.advance(ms=50)
+
+    if change == "remove":
+        list(index.remove_many(["b"]))
+    elif change == "add":
+        index.add_entries(entries({"b": BASE ^ 1}))
+    else:
+        assert claim(index, {"b": FAR}) == [None]
+    assert (listed(index, "a"), cells(index, "a")) == (("a", []), [])
+
+    # Above the delete, by the stamp of its document cell.
+    make_index.clock.advance(ms=-50)
+    list(index.remove_many(["b"]))
+    assert claim(index, {"b": BASE ^ 1}, "again") == ["a"]
+    assert listed(index, "a") == ("a", [("b", 1, "again")])
+
+
+def test_the_list_goes_with_its_original_at_once_and_a_copy_says_so(make_index, monkeypatch):
+    monkeypatch.setattr(copycells, "FIRST_COPIES", 2)
+    monkeypatch.setattr(copycells, "MORE_COPIES", 3)
+    index = make_index()
+    claim(index, {"a": BASE, **{f"copy {i}": BASE ^ 1 << i for i in range(12)}})
+    assert len(cells(index, "a")) == 12
+
+    list(index.remove_many(["a", "nobody"]))
+
+    assert (cells(index, "a"), index.copies("a")) == ([], None)
+    found = index.copies("copy 3")
+    assert (found.of, found.of_removed, found.copies) == ("a", True, [])
+
+
+def test_copies_of_an_earlier_text_of_the_original_say_so(make_index):
+    index = make_index()
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    make_index.clock.advance(ms=50)
+
+    index.add_entries(entries({"a": FAR}))
+    claim(index, {"c": FAR ^ 1}, "paper")
+
+    assert [(copy.id, copy.of_removed) for copy in index.copies("a").copies] == [("b", True), ("c", False)]
+    assert (index.copies("b").of_removed, index.copies("c").of_removed) == (True, False)
+
+
+def test_an_original_that_becomes_a_copy_itself_leads_to_its_own_original(make_index):
+    index = make_index(grace_s=0)
+    claim(index, {"a": BASE, "far": FAR})
+    claim(index, {"b": BASE ^ 1})
+    make_index.clock.advance(ms=50)
+
+    assert claim(index, {"a": FAR ^ 1}, "moved") == ["far"]
+
+    assert listed(index, "a") == ("far", [("a", 1, "moved")])
+    assert (listed(index, "b"), index.copies("b").of_removed) == (("a", []), True)
+    assert index.verify().stale_copies == 1
+    make_index.clock.advance(ms=300_000)
+    assert index.vacuum().stale_copies == 1
+    assert (index.verify().stale_copies, cells(index, "a")) == (0, [])
+
+
+def test_what_is_not_read_of_many_copies_is_told(make_index):
+    index = make_index(max_members=5)
+    claim(index, {"a": BASE})
+    claim(index, {f"copy {i}": BASE ^ 1 for i in range(5)})
+    assert (index.copies("a").count, index.copies("a").truncated) == (5, False)
+
+    claim(index, {"copy 5": BASE ^ 1})
+
+    found = index.copies("a")
+    assert (found.count, len(found.copies), found.truncated) == (5, 5, True)
+
+
+def test_a_copy_expires_by_itself_and_all_of_them_with_their_original(make_index, clock):
+    index = make_index(ttl_days=10, grace_s=0)
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    clock.advance(days=6)
+    claim(index, {"c": BASE ^ 2}, "paper")
+    clock.advance(days=5)
+
+    assert listed(index, "a") == ("a", [("c", 1, "paper")])
+    index.vacuum()
+    assert [cell.qualifier for cell in cells(index, "a")] == [id_digest("c")]
+    clock.advance(days=6)
+    assert index.copies("a") is None
+    assert index.vacuum().stale_copies == 1
+    assert cells(index, "a") == []
+
+
+def test_a_copy_that_is_offered_again_is_written_anew_where_documents_expire(make_index, clock):
+    index = make_index(ttl_days=10)
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    [before] = cells(index, "a")
+    clock.advance(days=6)
+
+    claim(index, {"b": BASE ^ 1}, "paper")
+
+    # HBase collects cells by their timestamps.
+    [after] = cells(index, "a")
+    assert (after.timestamp >= before.timestamp + 5 * 86_400_000, after.value) == (True, before.value)
+    assert index.copies("a").copies[0].seen > index.copies("a").copies[0].added
+
+
+def test_a_dry_run_lists_nothing(make_index):
+    index = make_index()
+    claim(index, {"a": BASE})
+    scratch = make_index()
+
+    index.dedup_entries(entries({"b": BASE ^ 1}), index.deduplicator(scratch=scratch.store))
+
+    assert (listed(index, "a"), cells(index, "a")) == (("a", []), [])
+
+
+def test_verify_finds_what_the_list_lacks_or_has_too_much_and_repairs_it(make_index, clock):
+    index = make_index(grace_s=0)
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1, "c": BASE}, "wire")
+    clock.advance(ms=200_000)
+    of_b, of_c = sorted(cells(index, "a"), key=lambda cell: cell.qualifier != id_digest("b"))
+    index.store.delete(FAMILY_DOCUMENTS, [of_b])
+    strangers = [
+        of_c._replace(row=copies_row(id_digest("gone"))),
+        of_c._replace(qualifier=id_digest("nobody")),
+        of_c._replace(row=copies_row(id_digest("b"))),
+    ]
+    index.store.put(FAMILY_DOCUMENTS, strangers)
+    assert listed(index, "a") == ("a", [("c", 0, "wire")])
+
+    found = index.verify()
+    assert (found.copies, found.missing_copies, found.stale_copies, found.wrong) == (4, 1, 3, 0)
+    assert index.verify(repair=True).repaired_copies == 4
+
+    found = index.verify()
+    assert (found.copies, found.missing_copies, found.stale_copies, found.wrong) == (2, 0, 0, 0)
+    # What came with it is in the lost cell alone.
+    assert listed(index, "a") == ("a", [("b", 1, None), ("c", 0, "wire")])
+    # The document knows of its entry's new time, so both go.
+    list(index.remove_many(["b"]))
+    assert [cell.qualifier for cell in cells(index, "a")] == [id_digest("c")]
+
+
+def test_an_original_that_comes_back_lists_what_is_decided_then_and_after_a_repair_all(make_index):
+    index = make_index()
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    list(index.remove_many(["a"]))
+    make_index.clock.advance(ms=50)
+
+    index.add_entries(entries({"a": BASE}))
+    claim(index, {"c": BASE ^ 2}, "paper")
+
+    assert listed(index, "a") == ("a", [("c", 1, "paper")])
+    assert index.verify(repair=True).repaired_copies == 1
+    assert listed(index, "a") == ("a", [("b", 1, None), ("c", 1, "paper")])
+
+
+def test_a_repair_leaves_an_entry_alone_whose_decision_may_be_under_way(make_index):
+    index = make_index()
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    [cell] = cells(index, "a")
+    index.store.put(FAMILY_DOCUMENTS, [cell._replace(qualifier=id_digest("under way"))])
+
+    repaired = index.verify(repair=True).repaired_copies
+
+    assert repaired == (0 if index.verify().stale_copies else 1)
+    assert len(cells(index, "a")) == 2 - repaired
+
+
+def test_an_entry_that_comes_late_changes_no_answer(make_index):
+    index = make_index(grace_s=0)
+    claim(index, {"a": BASE, "far": FAR})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    [late] = cells(index, "a")
+    make_index.clock.advance(ms=50)
+    claim(index, {"b": FAR ^ 1}, "paper")
+
+    index.store.put(FAMILY_DOCUMENTS, [late])
+
+    assert (listed(index, "a"), listed(index, "b")) == (("a", []), ("far", [("b", 1, "paper")]))
+    make_index.clock.advance(ms=300_000)
+    index.vacuum()
+    assert cells(index, "a") == []
+
+
+def test_a_delete_that_comes_late_takes_no_later_entry(make_index):
+    index = make_index()
+    claim(index, {"a": BASE, "far": FAR})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    [early] = cells(index, "a")
+    make_index.clock.advance(ms=50)
+    claim(index, {"b": FAR ^ 1}, "paper")
+    claim(index, {"b": BASE ^ 1}, "wire again")
+
+    index.store.delete(FAMILY_DOCUMENTS, [Cell(early.row, early.qualifier, b"", early.timestamp)])
+
+    assert listed(index, "a") == ("a", [("b", 1, "wire again")])
+
+
+@pytest.mark.parametrize("decide", [claim, dedup])
+def test_an_entry_is_written_before_the_decision_that_it_belongs_to(decide):
+    noting = NotingStore()
+    Index.create(noting, Profile.resolve(analyzer="shingle", match="distance"))
+    index = Index(SwappingOnly(noting))
+    decide(index, {"a": BASE})
+    noting.take()
+
+    decide(index, {"b": BASE ^ 1})
+
+    writes = [(name, arguments) for name, arguments in noting.take() if name in ("put", "compare_and_set")]
+    assert [name for name, _ in writes] == ["put", "compare_and_set"]
+    assert [cell.row for cell in writes[0][1][1]] == [copies_row(id_digest("a"))]

@@ -220,6 +220,18 @@ def test_the_forms_of_a_text_are_cut_alike(text):
 
 
 @given(mixtures | st.text(max_size=30))
+@settings(max_examples=500, deadline=None, derandomize=True)
+def test_a_text_with_few_unusual_characters_is_cut_as_one_with_many(text):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("simhash_hbase.words.unicode._COMMON", sys.maxsize)
+        many = list(stretches(text))
+        patch.setattr("simhash_hbase.words.unicode._COMMON", 0)
+        few = list(stretches(text))
+
+    assert few == many
+
+
+@given(mixtures | st.text(max_size=30))
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_stretches_lose_no_letter(text):
     whole = canonical(text, folded=True)

@@ -28,17 +28,17 @@ from simhash_hbase.words.dictionary import jieba_cut, jieba_tokenizer
 from simhash_hbase.words.exceptions import mixed_words, unlikely_words
 from simhash_hbase.words.long import pieces
 from simhash_hbase.words.model import WordModel
-from simhash_hbase.words.runs import ASCII, HAN, HAN_RUN, ascii_runs
+from simhash_hbase.words.runs import ASCII, HAN, HAN_RUN, ascii_runs, run_of
 
 _RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
 _SURROGATES = "\ud800-\udfff"
 _SEPARATOR = "\x00"
 
-_split_ascii = re.compile(f"([{ASCII}]+)").split
-_split_rare = re.compile(f"([{_RARE_HAN}{_SURROGATES}{_SEPARATOR}]+)").split
+_split_ascii = re.compile(f"({run_of(ASCII)})").split
+_split_rare = re.compile(f"({run_of(_RARE_HAN + _SURROGATES + _SEPARATOR)})").split
 _find_letters = re.compile(f"[^\\W{HAN}{ASCII}]").findall
-_split_han = re.compile(f"([{HAN}]+)").split
-_find_blocks = re.compile(f"[{HAN}{ASCII}]+").finditer
+_split_han = re.compile(f"({run_of(HAN)})").split
+_find_blocks = re.compile(run_of(HAN + ASCII)).finditer
 
 _TIES = ("常在",)
 _MAX_CACHED_RUNS = 1 << 18
@@ -157,12 +157,10 @@ class FastSegmenter:
         for match in _find_blocks(text):
             parts = _split_ascii(match.group())
             if self._mixed(parts[::2], parts[1::2]):
-                if match.start() > start:
-                    tokens.extend(self._cut_plain(text[start : match.start()]))
+                tokens.extend(self._cut_plain(text[start : match.start()]))
                 tokens.extend(jieba_cut(match.group()))
                 start = match.end()
-        if start < len(text):
-            tokens.extend(self._cut_plain(text[start:]))
+        tokens.extend(self._cut_plain(text[start:]))
         return tokens
 
     def _put_back(self, tokens: list[str], runs: list[str]) -> list[str]:
@@ -172,13 +170,11 @@ class FastSegmenter:
         before = ""
         for run in runs:
             stop = tokens.index(_SEPARATOR, start)
-            if stop > start:
-                result.extend(self._repair(tokens[start:stop], before, run))
+            result.extend(self._repair(tokens[start:stop], before, run))
             result.extend(self.cut_run(run))
             start = stop + 1
             before = run
-        if start < len(tokens):
-            result.extend(self._repair(tokens[start:], before, ""))
+        result.extend(self._repair(tokens[start:], before, ""))
         return result
 
     def _repair(self, tokens: list[str], before: str, after: str) -> list[str]:

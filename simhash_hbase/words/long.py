@@ -7,13 +7,13 @@ megabytes. All segmenters cut a text into the same pieces, so they still agree.
 import re
 from collections.abc import Iterator
 
-from simhash_hbase.words.runs import ASCII, HAN
+from simhash_hbase.words.runs import ASCII, HAN, run_of
 
 MAX_BLOCK = 1 << 12  # Characters of a block that jieba sees at once: three times the longest of 33,000 real documents.
 
 _HALF = MAX_BLOCK // 2
 _half_a_block = re.compile(f"[{HAN}{ASCII}]{{{_HALF}}}").match
-_blocks = re.compile(f"[{HAN}{ASCII}]++").finditer
+_blocks = re.compile(run_of(HAN + ASCII)).finditer
 _split_long_runs = re.compile(f"([{ASCII}]{{{MAX_BLOCK + 1},}}+)").split
 
 

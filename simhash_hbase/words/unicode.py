@@ -79,10 +79,13 @@ _STARTS = f"{_ASCII}{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}{UNSPACED}"
 # Usual characters come first: they are found faster than those outside a class. The end of the text always matches.
 _SKIPPED = f"[{_PUNCTUATION}{_USUAL}]++|{_PLAIN_WORD}|[^{_STARTS}]++"
 
+_COMMON = 50  # With an unusual character among so many it is not worth while to find the blanks beside each.
+
 _characters = re.compile(f".[{UNSPACED_MARKS}{VOICED}]*+", re.DOTALL).findall
 
 
 _unusual_ones = re.compile(f"[^\x00-\x7f{_USUAL}]").findall
+_find_unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").finditer
 
 
 @cache
@@ -111,7 +114,8 @@ def canonical(text: str, *, folded: bool) -> str:
     >>> canonical("ＴＨＥ Ver\xadmögen", folded=True)
     'the vermögen'
     """
-    if _find_format(_unusual_characters(text)):
+    # In each unusual character once: most texts have few, and searches in large classes are slow.
+    if _find_format("".join(set(_unusual_ones(text)))):
         text = _drop_formats("", text)
     if folded:
         # Usual characters stay as they are: this changes no word, and NFKC mostly changes full stops and commas.
@@ -123,11 +127,6 @@ def _compatible(match: re.Match[str]) -> str:
     return normal_form("NFKC", match.group())
 
 
-def _unusual_characters(text: str) -> str:
-    """Return each unusual character once: most texts have few, and searches in large classes are slow."""
-    return "".join(set(_unusual_ones(text)))
-
-
 def stretches(text: str) -> Iterator[Stretch]:
     """Find the words of a text that are not jieba's.
 
@@ -136,16 +135,33 @@ def stretches(text: str) -> Iterator[Stretch]:
     >>> [tuple(stretch) for stretch in stretches("用TF-IDF找L'été，かな")]
     [('用TF-IDF找', ["L'été"]), ('，', ['かな'])]
     """
-    if not _foreign().search(_unusual_characters(text)):
+    found = _unusual_ones(text)
+    if not _foreign().search("".join(set(found))):
         if text:
             yield Stretch(text, [])
         return
     end = 0
-    for match in _expression().finditer(text):
-        start, stop = match.span(match.lastgroup) if match.lastgroup else (len(text), len(text))
-        if stop > end:
-            yield Stretch(text[end:start], _words(match))
-        end = stop
+    for first, last in _places(text, len(found)):
+        for match in _expression().finditer(text, first, last):
+            if match.lastgroup:
+                start, stop = match.span(match.lastgroup)
+                yield Stretch(text[end:start], _words(match))
+                end = stop
+    if end < len(text):
+        yield Stretch(text[end:], [])
+
+
+def _places(text: str, unusual_ones: int) -> Iterator[tuple[int, int]]:
+    """Find where words can be: everywhere, or between the blanks beside unusual characters where these are few."""
+    if _COMMON * unusual_ones > len(text):
+        yield 0, len(text)
+        return
+    end = 0
+    for match in _find_unusual(text):
+        if match.start() >= end:
+            start = max(end, text.rfind(" ", end, match.start()))
+            end = text.find(" ", match.start()) % (len(text) + 1)
+            yield start, end
 
 
 def _words(match: re.Match[str]) -> list[str]:

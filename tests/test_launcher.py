@@ -14,6 +14,7 @@ import pytest
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
 from simhash_hbase.launcher import Downloads, container, downloads, home, maven, probe, processes
+from simhash_hbase.launcher.layouts import SINGLE
 from tests.patience import END_S, START
 
 ROOT = Path(__file__).parent.parent
@@ -228,17 +229,17 @@ def test_an_installed_package_keeps_everything_in_the_users_cache(monkeypatch, t
 
 def test_ports_are_kept_while_they_are_free(tmp_path):
     server = home.Home(tmp_path)
-    first = server.choose_ports()
+    first = server.choose_ports(SINGLE.ports)
 
-    assert server.choose_ports() == first
-    assert len(set(first.values())) == len(home.PORT_NAMES)
+    assert server.choose_ports(SINGLE.ports) == first
+    assert len(set(first.values())) == len(SINGLE.ports)
 
 
 def test_a_port_that_another_took_is_replaced(tmp_path):
     server = home.Home(tmp_path)
-    first = server.choose_ports()
+    first = server.choose_ports(SINGLE.ports)
     with socket.create_server(("127.0.0.1", first["thrift2"])):
-        second = server.choose_ports()
+        second = server.choose_ports(SINGLE.ports)
 
     assert [name for name in first if first[name] != second[name]] == ["thrift2"]
 
@@ -258,8 +259,8 @@ def test_added_properties_are_escaped():
 def test_the_container_and_the_launcher_configure_hbase_alike(tmp_path, monkeypatch):
     monkeypatch.setenv("HBASE_SITE", "extra.one a<b & c\nextra.two {data}/x")
     server = home.Home(tmp_path)
-    ports = server.choose_ports()
-    server.write_conf(ports)
+    ports = server.choose_ports(SINGLE.ports)
+    server.write_conf(ports, SINGLE.properties)
     shown = configuration_of_the_container(tmp_path, server.data, ports)
 
     assert shown == (server.conf / "hbase-site.xml").read_text()
@@ -308,7 +309,7 @@ def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
 
 
 def test_nobody_listening_is_not_ready(tmp_path):
-    assert "refused" in (probe.failure(home.Home(tmp_path).choose_ports()) or "")
+    assert "refused" in (probe.failure(home.Home(tmp_path).choose_ports(SINGLE.ports)) or "")
 
 
 # processes

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from simhash_hbase.errors import StoreUnavailable, Unsupported
 from simhash_hbase.launcher.home import CHECKOUT, HOST, Home, exclusive
+from simhash_hbase.launcher.layouts import SINGLE
 from simhash_hbase.launcher.probe import await_answers, failure
 
 DOCKERFILE = CHECKOUT / "docker" / "hbase" / "Dockerfile"
@@ -76,7 +77,7 @@ class ContainerServer:
 
     def _start(self) -> dict[str, int]:
         started = time.monotonic()
-        ports = self.home.choose_ports()
+        ports = self.home.choose_ports(SINGLE.ports)
         publish = [f"--publish={HOST}:{ports['thrift1']}:9090", f"--publish={HOST}:{ports['thrift2']}:9091"]
         settings = [f"--env={name}" for name in SETTINGS if name in os.environ]
         options = [f"--name={self.name}", *publish, "--env=BIND=0.0.0.0", *settings, f"--volume={self.name}:/data"]

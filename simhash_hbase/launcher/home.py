@@ -5,7 +5,7 @@ import json
 import os
 import random
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from simhash_hbase.errors import InvalidArgument, StoreUnavailable
 FILES = Path(__file__).parent / "files"
 CHECKOUT = Path(__file__).parents[2]  # The project's root, where this is not an installed package.
 HOST = "127.0.0.1"
-PORT_NAMES = ("zookeeper", "master", "regionserver", "thrift1", "thrift2")
+FOLDERS = {"local": "server", "docker": "container", "cluster": "cluster"}
 # Below the range from which Linux and macOS take the ports of outgoing connections.
 PORTS = range(10_000, 32_000)
 
@@ -31,9 +31,9 @@ def cache_folder() -> Path:
 
 
 def home_folder(kind: str = "local") -> Path:
-    """Return the folder of the server: ``SIMHASH_HBASE_HOME``, else one beside the downloads."""
+    """Return the folder of the server: ``SIMHASH_HBASE_HOME``, else one a kind beside the downloads."""
     given = os.environ.get("SIMHASH_HBASE_HOME")
-    return Path(given) if given else cache_folder() / ("container" if kind == "docker" else "server")
+    return Path(given) if given else cache_folder() / FOLDERS[kind]
 
 
 @contextmanager
@@ -77,21 +77,22 @@ class Home:
         ports: dict[str, int] = json.loads(file.read_text("utf-8")) if file.exists() else {}
         return ports
 
-    def choose_ports(self) -> dict[str, int]:
+    def choose_ports(self, names: Sequence[str]) -> dict[str, int]:
         """Keep the ports of the last start that are free, choose others for the rest, and write them down."""
-        kept = {name: port for name, port in self.read_ports().items() if _is_free(port)}
-        for name in PORT_NAMES:
+        kept = {name: port for name, port in self.read_ports().items() if name in names and _is_free(port)}
+        for name in names:
             if name not in kept:
                 kept[name] = _free_port(set(kept.values()))
         (self.path / "ports.json").write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
         return kept
 
-    def write_conf(self, ports: Mapping[str, int]) -> None:
+    def write_conf(self, ports: Mapping[str, int], properties: Sequence[str]) -> None:
         """Write ``hbase-site.xml``, with the properties of ``HBASE_SITE``, and the configuration of logging."""
         self.conf.mkdir(parents=True, exist_ok=True)
-        template = (FILES / "site.properties").read_text("utf-8") + os.environ.get("HBASE_SITE", "")
+        template = "".join((FILES / name).read_text("utf-8") for name in properties) + os.environ.get("HBASE_SITE", "")
         site = site_xml(template, {"data": str(self.data), **{name: str(port) for name, port in ports.items()}})
-        (self.conf / "hbase-site.xml").write_text(site, "utf-8")
+        for name in ("hbase-site.xml", "hdfs-site.xml"):
+            (self.conf / name).write_text(site, "utf-8")
         (self.conf / "log4j2.properties").write_bytes((FILES / "log4j2.properties").read_bytes())
 
 

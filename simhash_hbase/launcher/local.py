@@ -1,29 +1,27 @@
-"""The server as plain processes: HMaster (with ZooKeeper and the region server in it) and two gateways."""
+"""The server as plain processes: one HBase with two gateways, or a cluster (`layouts`)."""
 
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from simhash_hbase.errors import InvalidArgument, StoreRefused
 from simhash_hbase.launcher.downloads import Downloads
-from simhash_hbase.launcher.home import FILES, HOST, Home, exclusive
+from simhash_hbase.launcher.home import FILES, Home, exclusive
+from simhash_hbase.launcher.layouts import ABORTED, CLUSTER, SINGLE, Layout, Role
 from simhash_hbase.launcher.probe import await_answers, failure
 from simhash_hbase.launcher.processes import Process, start, stop_all
 
 LOG_LINES = 15
-INITIALIZED = "Master has completed initialization"
-ABORTED = "ABORTING master"
-# In the order of starting; stopped the other way round, so that no gateway misses its server.
-SERVICES = {
-    "master": "org.apache.hadoop.hbase.master.HMaster",
-    "thrift1": "org.apache.hadoop.hbase.thrift.ThriftServer",
-    "thrift2": "org.apache.hadoop.hbase.thrift2.ThriftServer",
-}
+SIGNALS = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}
+FORMAT = ("org.apache.hadoop.hdfs.server.namenode.NameNode", "-format", "-nonInteractive")
 
 
 @dataclass(frozen=True)
@@ -32,23 +30,27 @@ class LocalServer:
 
     home: Home
     downloads: Downloads
+    layout: Layout = SINGLE
 
     @property
     def _processes_file(self) -> Path:
         return self.home.path / "processes.json"
 
-    def processes(self) -> dict[str, Process]:
-        """Find the processes of this server that run, in the order of starting."""
+    def started(self) -> dict[str, Process]:
+        """Read which processes were started, in the order of starting; some may have ended."""
         if not self._processes_file.exists():
             return {}
         written = json.loads(self._processes_file.read_text("utf-8"))
-        found = {name: Process(**fields) for name, fields in written.items()}
-        return {name: process for name, process in found.items() if process.is_running()}
+        return {name: Process(**fields) for name, fields in written.items()}
+
+    def processes(self) -> dict[str, Process]:
+        """Find the processes of this server that run, in the order of starting."""
+        return {name: process for name, process in self.started().items() if process.is_running()}
 
     def ports(self) -> dict[str, int] | None:
-        """Return the ports when all processes run and both gateways answer."""
+        """Return the ports when all processes run and all gateways answer."""
         ports = self.home.read_ports()
-        if set(self.processes()) != set(SERVICES) or not ports:
+        if set(self.processes()) != set(self.layout.roles) or not ports:
             return None
         return ports if failure(ports) is None else None
 
@@ -74,6 +76,39 @@ class LocalServer:
         for folder in (self.home.data, self.home.logs, self.home.conf):
             shutil.rmtree(folder, ignore_errors=True)
 
+    def change(self, verb: str, names: Sequence[str]) -> list[str]:
+        """Kill, pause, resume or start single processes, and return their names.
+
+        Raises
+        ------
+        InvalidArgument
+            A name is unknown, or a process does not run (to `start`: runs already).
+        """
+        with self._alone():
+            running, chosen = self.processes(), self.layout.select(names)
+            for role in chosen:
+                if (role.name in running) == (verb == "start"):
+                    state = "runs already" if role.name in running else "does not run"
+                    raise InvalidArgument(f"{role.name} {state} in {self.home.path}")
+            for role in chosen:
+                if verb == "start":
+                    self._launch(role, self.downloads.java(), self.downloads.jars(), self.home.read_ports())
+                else:
+                    running[role.name].send(SIGNALS[verb])
+        return [role.name for role in chosen]
+
+    def is_ready(self, name: str) -> bool:
+        """Tell whether the log of a process that was started says that it is ready."""
+        return self._log_has(name, self.layout.roles[name].ready)
+
+    def program(self, source: Path) -> list[str]:
+        """Return the command that runs a Java class of this package as a client of this server."""
+        jars = self.downloads.jars()
+        classes = self.downloads.compiled(source, jars, self.downloads.folder / "classes")
+        path = os.pathsep.join([str(self.home.conf), f"{jars}/*", str(classes)])
+        options = [f"@{FILES / 'jvm.options'}", "-XX:+UseSerialGC", "-Xmx128m", "-Dservice=client"]
+        return [str(self.downloads.java()), *options, "-cp", path, source.stem]
+
     def facts(self) -> dict[str, object]:
         """Collect what programs may want to know besides the ports."""
         return {
@@ -90,60 +125,79 @@ class LocalServer:
 
     def _stop(self) -> bool:
         running = self.processes()
-        stop_all([process for name, process in running.items() if name != "master"])
-        stop_all([process for name, process in running.items() if name == "master"])
+        names = [{role.name for role in stage} for stage in (*CLUSTER.stages, *SINGLE.stages)]
+        for stage in reversed(names):
+            stop_all([process for name, process in running.items() if name in stage and name != "master"])
+            stop_all([process for name, process in running.items() if name in stage])
         self._processes_file.unlink(missing_ok=True)
         return bool(running)
 
     def _start(self, java: Path, jars: Path) -> dict[str, int]:
         started = time.monotonic()
-        ports = self.home.choose_ports()
-        self.home.write_conf(ports)
+        ports = self.home.choose_ports(self.layout.ports)
+        self.home.write_conf(ports, self.layout.properties)
         for folder in (self.home.data, self.home.logs):
             folder.mkdir(exist_ok=True)
         print(f"starting HBase in {self.home.path} ...", file=sys.stderr)
         try:
-            for service in SERVICES:
-                self._launch(service, java, jars, ports)
-            await_answers(
-                ports,
-                trouble=self._trouble,
-                log_end=lambda: self._log_end("master"),
+            if self.layout is CLUSTER:
+                self._format(java, jars)
+            for stage in self.layout.stages:
+                for role in stage:
+                    self._launch(role, java, jars, ports)
                 # A gateway asked before the master is there remembers that, and answers late.
-                is_prepared=lambda: self._log_has(INITIALIZED),
-            )
+                asked = {role.name: ports[role.name] for role in stage if role.kind == "gateway"}
+                self._await(stage, asked)
         except BaseException:
             self._stop()
             raise
         print(f"ready after {time.monotonic() - started:.1f} s", file=sys.stderr)
         return ports
 
-    def _launch(self, service: str, java: Path, jars: Path, ports: Mapping[str, int]) -> None:
-        log = self._log(service)
+    def _await(self, stage: Sequence[Role], asked: Mapping[str, int]) -> None:
+        await_answers(
+            asked,
+            trouble=self._trouble,
+            log_end=lambda: "\n".join(self._log_end(role.name) for role in stage if not self.is_ready(role.name)),
+            is_prepared=lambda: all(self.is_ready(role.name) for role in stage),
+        )
+
+    def _format(self, java: Path, jars: Path) -> None:
+        """Make the folders of an HDFS, unless they are there."""
+        for name in ("hdfs", "datanode", "static"):
+            (self.home.conf / "webapps" / name).mkdir(parents=True, exist_ok=True)
+        if (self.home.data / "dfs" / "name" / "current").exists():
+            return
+        command = [str(java), f"@{FILES / 'jvm.options'}", "-cp", self._class_path(jars), *FORMAT]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise StoreRefused(f"HDFS cannot be formatted in {self.home.data}:\n{done.stdout[-2000:]}")
+
+    def _launch(self, role: Role, java: Path, jars: Path, ports: Mapping[str, int]) -> None:
+        log = self._log(role.name)
         if log.exists():
             os.replace(log, log.with_suffix(".log.1"))
-        if service == "master":
-            heap, arguments = os.environ.get("HBASE_HEAP", "1g"), ["start"]
-        else:
-            heap, arguments = os.environ.get("THRIFT_HEAP", "256m"), ["-b", HOST, "-p", str(ports[service])]
         mark = f"-Dprovision.home={self.home.path}"
-        options = [f"@{FILES / 'jvm.options'}", f"-Xmx{heap}", f"-Dservice={service}", mark]
-        class_path = ["-cp", f"{self.home.conf}{os.pathsep}{jars}/*"]
-        process = start([str(java), *options, *class_path, SERVICES[service], *arguments], mark, log)
-        written = {name: asdict(running) for name, running in {**self.processes(), service: process}.items()}
+        options = [f"@{FILES / 'jvm.options'}", *self.layout.jvm, mark, "-cp", self._class_path(jars)]
+        process = start([str(java), *options, *role.command(ports)], mark, log)
+        written = {name: asdict(running) for name, running in {**self.started(), role.name: process}.items()}
         self._processes_file.write_text(json.dumps(written, indent=1) + "\n", "utf-8")
 
+    def _class_path(self, jars: Path) -> str:
+        return f"{self.home.conf}{os.pathsep}{jars}/*"
+
     def _trouble(self) -> str | None:
-        for service in set(SERVICES) - set(self.processes()):
+        for service in set(self.started()) - set(self.processes()):
             return f"{service} ended:\n{self._log_end(service)}"
         # Its process may live on for minutes.
-        return f"it gave up:\n{self._log_end('master')}" if self._log_has(ABORTED) else None
+        return f"it gave up:\n{self._log_end('master')}" if self._log_has("master", ABORTED) else None
 
     def _log(self, service: str) -> Path:
         return self.home.logs / f"{service}.log"
 
-    def _log_has(self, words: str) -> bool:
-        return words in self._log("master").read_text("utf-8", errors="replace")
+    def _log_has(self, service: str, words: str) -> bool:
+        log = self._log(service)
+        return log.exists() and words in log.read_text("utf-8", errors="replace")
 
     def _log_end(self, service: str) -> str:
         """Return the lines from the first error on, or else the last ones."""

@@ -1,0 +1,190 @@
+"""One schedule: writers on a simulated server, what they do, and what is checked in the end."""
+
+import traceback
+from collections import Counter
+from random import Random
+from typing import NamedTuple
+
+from claim_search.plan import Document, as_entries
+
+from claim_simulator.client import SimulatedStore
+from claim_simulator.clocks import simulated
+from claim_simulator.schedule import LEASE_S, Schedule, Task, make_schedule
+from claim_simulator.server import Server
+from claim_simulator.watch import Operation, Watch
+from claim_simulator.world import MINUTES_MS, Actor, World
+from simhash_hbase.errors import Retryable, StoreBusy
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.claim import Timer
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.lookup import entry_rows
+from simhash_hbase.rows.keys import id_digest, member_row
+
+TRIES = 4
+DAY_S = 86_400.0
+LONG_S = 7200.0
+
+
+class Result(NamedTuple):
+    """What came of a schedule."""
+
+    wrong: list[str]
+    trace: list[str]
+    had: Counter[str]
+    """Claims that were answered, and what went wrong on the way."""
+
+
+def simulate(seed: int) -> Result:
+    """Run the schedule of a seed; the same one each time."""
+    chosen = Random(seed)
+    return _Simulation(make_schedule(chosen, seed), chosen).run()
+
+
+class _Simulation:
+    def __init__(self, schedule: Schedule, chosen: Random) -> None:
+        self._schedule = schedule
+        self._chosen = chosen
+        self._world = world = World(chosen, schedule.trouble)
+        self._server = Server(world.server_ms, self._changed, self._hidden)
+        rows = {id(each): entry_rows(schedule.profile, as_entries([each])) for each in schedule.documents}
+        store = self._store(Actor("nobody", lambda actor: None))
+        self._watch = Watch(
+            schedule.profile,
+            schedule.documents,
+            lambda: world.server_ms() + 4 * MINUTES_MS,
+            lambda each: store.holds(rows[id(each)], (member_row(each.simhash), id_digest(each.id))),
+        )
+        world.killed, world.compact = self._return, self._server.compact
+
+    def run(self) -> Result:
+        world = self._world
+        with simulated(world, self._chosen):
+            Index.create(_Direct(self._server), self._schedule.profile, clock=world.server_ms)
+            for number, tasks in enumerate(self._schedule.writers):
+                self._enter(f"writer {number}", tasks, world.chosen.uniform(0, 0.02))
+            world.run()
+            if not world.wrong:
+                self._end()
+        return Result(world.wrong, world.trace, world.had)
+
+    # -- writers
+
+    def _enter(self, name: str, tasks: list[Task], after: float) -> None:
+        actor = Actor(name, self._work)
+        actor.left = list(tasks)
+        actor.ahead_ms = self._chosen.choice((0, 0, self._chosen.randint(-MINUTES_MS, MINUTES_MS)))
+        self._world.enter(actor, after=after)
+
+    def _return(self, actor: Actor) -> None:
+        """Let a writer that was killed come back and do again what it was at."""
+        if actor.left and self._chosen.random() < 0.8:
+            self._enter(f"{actor.name}'", actor.left, self._chosen.uniform(0, 3 * LEASE_S))
+
+    def _work(self, actor: Actor) -> None:
+        try:
+            index = self._index(actor)
+            while actor.left:
+                self._try(actor, index, actor.left[0])
+                actor.left = actor.left[1:]
+        except Exception:
+            self._world.wrong.append(f"{actor.name}: {traceback.format_exc()}")
+
+    def _index(self, actor: Actor) -> Index:
+        world = self._world
+        timer = Timer(lambda: world.now, world.sleep)
+        index = Index(_Direct(self._server), clock=lambda: world.wall_ms(actor), timer=timer)
+        index.store = self._store(actor)
+        return index
+
+    def _store(self, actor: Actor) -> SimulatedStore:
+        return SimulatedStore(self._server, lambda *given, **named: self._world.call(actor, *given, **named))
+
+    def _try(self, actor: Actor, index: Index, task: Task) -> None:
+        documents = task.documents
+        for _ in range(TRIES):
+            actor.operation = Operation(task.kind, actor.name, frozenset(self._watch.acknowledged))
+            try:
+                documents = getattr(self, f"_{task.kind}")(index, documents)
+            except StoreBusy:
+                return
+            except Retryable:
+                self._world.sleep(0.05)
+            else:
+                actor.operation.is_over = True
+                if not documents:
+                    return
+
+    def _claim(self, index: Index, documents: tuple[Document, ...]) -> tuple[Document, ...]:
+        # Behind several crashed writers a claim waits for several leases.
+        deadline = None if self._world.is_quiet else self._chosen.choice((None, None, 2 * LEASE_S))
+        answers = index.claim_entries(as_entries(documents), deadline_s=deadline)
+        self._note(self._watch.wrong_claim(documents, answers))
+        self._world.had["claims"] += len(answers)
+        return tuple(d for d, answer in zip(documents, answers, strict=True) if not isinstance(answer, Decision))
+
+    def _add(self, index: Index, documents: tuple[Document, ...]) -> tuple[()]:
+        index.add_entries(as_entries(documents))
+        self._note(self._watch.acknowledge(documents))
+        return ()
+
+    def _dedup(self, index: Index, documents: tuple[Document, ...]) -> tuple[()]:
+        decisions = index.dedup_entries(as_entries(documents), index.deduplicator())
+        self._note(self._watch.wrong_claim(documents, decisions))
+        return ()
+
+    def _remove(self, index: Index, documents: tuple[Document, ...]) -> tuple[()]:
+        list(index.remove_many([document.id for document in documents]))
+        return ()
+
+    def _vacuum(self, index: Index, _: object) -> tuple[()]:
+        index.vacuum()
+        return ()
+
+    def _repair(self, index: Index, _: object) -> tuple[()]:
+        index.verify(repair=True)
+        return ()
+
+    def _day(self, *_: object) -> tuple[()]:
+        self._world.sleep(self._chosen.uniform(0.2, 1.1) * DAY_S)
+        return ()
+
+    # -- what is checked
+
+    def _changed(self, before, after) -> None:
+        world = self._world
+        self._note(self._watch.changed(world.operation, before, after, is_late=world.is_late))
+        if after is not None:
+            world.hasten(after)
+
+    def _hidden(self) -> None:
+        self._note(self._watch.wrong_state())
+
+    def _note(self, wrong: str | None) -> None:
+        if wrong:
+            self._world.trace.append(f"{self._world.now:9.3f} WRONG {wrong}")
+            self._world.wrong.append(wrong)
+
+    def _end(self) -> None:
+        """Claim everything, with nothing going wrong; then the index is whole, and clean after vacuum."""
+        world, last = self._world, Actor("last", lambda actor: None)
+        world.calm_down()
+        index = self._index(last)
+        for document in self._schedule.documents:
+            last.operation = Operation("claim", "last", frozenset(self._watch.acknowledged))
+            if left := self._claim(index, (document,)):
+                self._note(f"no decision with nothing going wrong: {left}")
+        self._note("".join(f"no decision of {name} is left; " for name in self._watch.undecided()))
+        last.operation = Operation("vacuum", "last")
+        for _ in range(2):
+            world.sleep(LONG_S)
+            index.vacuum()
+        verified = index.verify()
+        if verified.wrong or verified.undecided or verified.stale_members or verified.orphan_rows:
+            self._note(f"not clean after vacuum: {verified}")
+
+
+class _Direct(SimulatedStore):
+    """The server without a world around it."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server, lambda name, parts, **_: [part() for part in parts])

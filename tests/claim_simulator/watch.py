@@ -1,0 +1,215 @@
+"""What must hold of every change of a document cell and of every answer; most is what the model of claims asks."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
+
+from bruteforce import Written, matches, similarity
+from claim_model.cells import FOUND, Place, decisions, originals
+from claim_model.cells import Cell as ModelCell
+from claim_model.checks import lost_decisions, wrong_change, wrong_late_change, wrong_state
+from claim_model.store import GONE
+from claim_search.plan import Document
+
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import DocumentState, decode_document
+from simhash_hbase.stores.base import Cell
+
+CHANGES = ("add", "remove", "dedup")
+UNARBITRATED = ("add", "dedup")
+
+
+@dataclass(eq=False)
+class Operation:
+    """One task of a writer, tried once."""
+
+    kind: str
+    writer: str
+    acknowledged: frozenset[Place] = frozenset()
+    """What was added, and acknowledged, when it began."""
+    is_over: bool = False
+    """It was acknowledged."""
+    is_fast: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.writer}"
+
+    @property
+    def claims(self) -> bool:
+        """Whether it may end no decision but one that has expired."""
+        return self.kind not in CHANGES
+
+    def is_done(self, _: object) -> bool:
+        """Tell whether it was acknowledged."""
+        return self.is_over
+
+
+class _Stood(NamedTuple):
+    """A decision that stood at some time."""
+
+    place: Place
+    is_found: bool
+    of: str | None
+    distance: int | None
+    similarity: float | None
+
+
+@dataclass
+class Watch:
+    """Follows all document cells of one schedule.
+
+    Parameters
+    ----------
+    profile : Profile
+        Its rule says what is near.
+    documents : list of Document
+        All texts, each under its id.
+    latest : callable
+        A time in ms that no clock is ahead of.
+    is_findable : callable
+        Tells whether the server holds all rows of a text.
+    """
+
+    profile: Profile
+    documents: list[Document]
+    latest: Callable[[], int]
+    is_findable: Callable[[Document], bool]
+    acknowledged: set[Place] = field(default_factory=set)
+    _cells: dict[str, DocumentState] = field(default_factory=dict)
+    _gone: set[Place] = field(default_factory=set)
+    _stood: set[_Stood] = field(default_factory=set)
+    _unarbitrated: set[Place] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        names = list(dict.fromkeys(document.id for document in self.documents))
+        self._ids = {name: number for number, name in enumerate(names)}
+        self._texts = {(document.id, document.simhash): number for number, document in enumerate(self.documents)}
+        self._near = frozenset(
+            frozenset((one, other))
+            for one, other in combinations(range(len(self.documents)), 2)
+            if matches(_written(self.documents[one]), _written(self.documents[other]), self.profile.rule)
+        )
+
+    # -- changes
+
+    def changed(self, operation: Operation, before: Cell | None, after: Cell | None, *, is_late: bool) -> str | None:
+        """Take a change of a document cell over; say what is wrong with it, if anything is."""
+        new = None if after is None else decode_document(after.value)
+        name = decode_document(before.value).id if new is None else new.id
+        slots, number = self._slots(), self._ids[name]
+        cell = self._model(new)
+        is_undone = is_late and operation.kind in CHANGES and cell != slots[number]
+        if is_undone and (wrong := wrong_late_change(operation, None)):
+            return f"{wrong}: {name} by {operation}"
+        lost, made = lost_decisions(slots[number], cell), lost_decisions(cell, slots[number])
+        self._mark(operation, number, lost, made)
+        wrong = wrong_change(operation, operation, number, self._model(new), self._near, slots)
+        self._gone |= {Place(number, each.text) for each in lost}
+        self._keep(name, new)
+        return f"{wrong} ({name}, by {operation})" if wrong else self.wrong_state()
+
+    def _mark(self, operation: Operation, number: int, lost: Iterable[ModelCell], made: Iterable[ModelCell]) -> None:
+        self._unarbitrated -= {Place(number, each.text) for each in lost if each.state in FOUND}
+        if operation.kind in UNARBITRATED:
+            self._unarbitrated |= {Place(number, each.text) for each in made if each.state in FOUND}
+
+    def _keep(self, name: str, new: DocumentState | None) -> None:
+        if new is None:
+            self._cells.pop(name, None)
+            return
+        self._cells[name] = new
+        if decision := new.shown():
+            place = Place(self._ids[name], self._texts[name, decision.simhash])
+            self._stood.add(_Stood(place, decision.is_found, decision.of, decision.distance, decision.similarity))
+
+    def wrong_state(self) -> str | None:
+        """Say what is wrong with what the server holds, if anything is."""
+        return wrong_state(self._near, self._slots())
+
+    def _slots(self) -> dict:
+        slots: dict = {number: self._model(self._cells.get(name)) for name, number in self._ids.items()}
+        for number, cell in list(slots.items()):
+            for each in originals(cell):
+                slots[Place(number, each.text)] = _Member(self.is_findable(self.documents[each.text]))
+        slots[GONE] = self._gone
+        return slots
+
+    def _model(self, state: DocumentState | None) -> ModelCell | None:
+        """Write a document cell as the model does: it has not been seen for long once it may have expired."""
+        if state is None:
+            return None
+        place = Place(self._ids[state.id], self._texts[state.id, state.simhash])
+        is_marked = state.state == "original" and place in self._unarbitrated
+        return ModelCell(
+            "added" if is_marked else state.state,
+            place.text,
+            of=self._original(state),
+            seen=self._seen(state),
+            previous=self._model(state.previous),
+        )
+
+    def _seen(self, state: DocumentState) -> int:
+        if self.profile.ttl_ms is None:
+            return 1
+        # What a duplicate names was seen at most a tenth of the time to live before.
+        room = self.profile.ttl_ms // 2 if state.of is not None else 0
+        return int(state.seen >= self.profile.oldest(self.latest()) + room)
+
+    def _original(self, state: DocumentState) -> Place | None:
+        """Say which text of its original a duplicate names; a text of no document where none is like that."""
+        if state.of is None:
+            return None
+        own = self.documents[self._texts[state.id, state.simhash]]
+        number = self._ids[state.of]
+        alike = [
+            self._texts[state.of, other.simhash]
+            for other in self.documents
+            if other.id == state.of and _measured(own, other) == (state.distance, state.similarity)
+        ]
+        standing = [text for text in alike if self._stands(state.of, text)]
+        return Place(number, (*standing, *alike, len(self.documents))[0])
+
+    def _stands(self, name: str, text: int) -> bool:
+        held = self._cells.get(name)
+        found = held and held.found()
+        return bool(found) and self._texts[name, found.simhash] == text
+
+    # -- answers
+
+    def wrong_claim(self, documents: Iterable[Document], answers: Iterable[object]) -> str | None:
+        """Say which answer of a claim never stood in its cell."""
+        for document, answer in zip(documents, answers, strict=True):
+            if isinstance(answer, Decision):
+                place = Place(self._ids[document.id], self._texts[document.id, document.simhash])
+                told = _Stood(place, answer.is_original, answer.of, answer.distance, answer.similarity)
+                if answer.id != document.id or told not in self._stood:
+                    return f"an answer that never stood: {answer}"
+        return None
+
+    def acknowledge(self, documents: Iterable[Document]) -> str | None:
+        """Note an addition that was acknowledged; say what of it has never stood."""
+        for document in documents:
+            place = Place(self._ids[document.id], self._texts[document.id, document.simhash])
+            if not any(stood.place == place and stood.is_found for stood in self._stood):
+                return f"an addition that was acknowledged and never stood: {document.id}"
+            self.acknowledged.add(place)
+        return None
+
+    def undecided(self) -> list[str]:
+        """List the ids without a decision."""
+        cells = {name: self._model(self._cells.get(name)) for name in self._ids}
+        return [name for name, cell in cells.items() if not any(decisions(cell))]
+
+
+class _Member(NamedTuple):
+    is_found: bool
+
+
+def _written(document: Document) -> Written:
+    return Written(document.simhash, document.sketch, document.segments)
+
+
+def _measured(one: Document, other: Document) -> tuple[int, float | None]:
+    return (one.simhash ^ other.simhash).bit_count(), similarity(one.sketch, other.sketch)

@@ -1,0 +1,94 @@
+"""A cluster of plain processes to be hurt: its processes, and its regions."""
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from simhash_hbase.launcher.commands import QUIET, REGION_ADMIN, find_server
+from tests.patience import END_S
+
+GATEWAYS = ("thrift2", "thrift2-b")
+
+
+class Region(NamedTuple):
+    """A region of a table: its first key in hexadecimal digits, and the port of its server."""
+
+    start: str
+    port: int
+
+
+class Cluster:
+    """A running cluster of ``scripts/hbase up --cluster``."""
+
+    def __init__(self, folder: Path | None = None):
+        self.server = find_server(folder, "cluster")
+        self.folder = self.server.home.path
+        self._admin = None
+        self._turn = threading.Lock()
+
+    @classmethod
+    @contextmanager
+    def started(cls, folder: Path | None = None) -> Iterator["Cluster"]:
+        """Start a cluster and remove it in the end; one that runs already, maybe hurt by others, stays."""
+        cluster = cls(folder)
+        was_up = bool(cluster.server.processes())
+        os.environ.setdefault("START_TIMEOUT", f"{END_S:.0f}")
+        if not was_up:
+            cluster.server.up()
+        try:
+            yield cluster
+        finally:
+            cluster.close()
+            if not was_up:
+                cluster.server.clean()
+
+    @property
+    def ports(self):
+        return self.server.home.read_ports()
+
+    def url(self, table, gateways=GATEWAYS):
+        return f"hbase://{','.join(f'127.0.0.1:{self.ports[name]}' for name in gateways)}/{table}"
+
+    def state(self, name):
+        return self.server.started()[name].state()
+
+    def change(self, verb, *names):
+        self.server.change(verb, names)
+
+    def admin(self, *words):
+        """Have HBase's own client do something to regions, and return what it prints; None where HBase refuses."""
+        with self._turn:
+            if self._admin is None:
+                self._admin = subprocess.Popen(
+                    self.server.program(REGION_ADMIN),
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                    text=True, env=QUIET,
+                )  # fmt: skip
+            self._admin.stdin.write(" ".join(map(str, words)) + "\n")
+            self._admin.stdin.flush()
+            answer = self._admin.stdout.readline()
+        assert answer.startswith(("done", "fail")), "the client of HBase has ended"
+        return answer[5:].strip() if answer.startswith("done") else None
+
+    def start_program(self, main, *words):
+        """Start one of the programs of HBase and HDFS, beside the client that `admin` keeps."""
+        command = [*self.server.program(REGION_ADMIN)[:-1], main, *words]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=QUIET)
+
+    def run(self, main, *words):
+        assert self.start_program(main, *words).wait() == 0, (main, *words)
+
+    def regions(self, table) -> list[Region]:
+        lines = [line.split() for line in (self.admin("regions", table) or "").split(";") if line]
+        return [Region("" if start == "-" else start, int(place.rpartition(":")[2])) for _, start, place in lines]
+
+    def close(self):
+        if self._admin is not None:
+            self._admin.stdin.close()
+            self._admin.wait()
+            self._admin.stdout.close()
+            self._admin = None

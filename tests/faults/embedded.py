@@ -1,0 +1,276 @@
+"""Faults of the embedded store: processes killed, a disk that is full, a map that grows, readers that die."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bruteforce import entries, flip, neighbours
+
+from faults.outcome import Outcome
+from faults.traffic import Traffic
+from simhash_hbase.errors import StoreFull
+from simhash_hbase.index.index import Index
+from simhash_hbase.profile import Profile
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+from tests.patience import END_S
+
+# The map starts so small that it has to grow all the time, and few can read at once.
+OPTIONS = EmbeddedOptions(map_bytes=1 << 18, max_readers=16)
+PROFILE = Profile.resolve(analyzer="shingle", match="distance", bands=0)
+WRITERS = 2
+DISK = 8 << 20
+ASKED = 50
+
+
+class Folder:
+    """An index in a folder, and what its writers were acknowledged: a line of JSON for each answer."""
+
+    def __init__(self, above: Path):
+        self.path, self.log = above / "index", above / "log"
+        self.log.touch()
+        Index.create(EmbeddedStore.create(str(self.path), OPTIONS), PROFILE).close()
+
+    def open(self):
+        return Index(EmbeddedStore.open(str(self.path), OPTIONS))
+
+    def told(self):
+        """Read what was acknowledged; a line that its writer did not finish was not."""
+        lines = self.log.read_bytes().split(b"\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def check(self, outcome: Outcome, seed: int):
+        """Compare everything that is stored with everything that was acknowledged."""
+        added, decided = {}, {}
+        for kind, answers in self.told():
+            for name, *rest in answers:
+                known = (added if kind == "add" else decided).setdefault(name, rest)
+                if known != rest:
+                    outcome.wrong.append(f"{name} was told {known}, then {rest}")
+        with self.open() as index:
+            held = {stored.id: stored for stored in index.export()}
+            outcome.lost = sum(name not in held or held[name].simhash != h for name, (h,) in added.items())
+            for name, (simhash, is_original, of) in decided.items():
+                stored = held.get(name)
+                found = stored and (stored.simhash, stored.state == "original", stored.of)
+                if found != (simhash, is_original, of):
+                    outcome.wrong.append(f"{name} was told {(is_original, of)}, stored is {stored}")
+            originals = Counter(n.rpartition(" ")[0] for n, stored in held.items() if stored.state == "original")
+            outcome.wrong += [f"{name} has {count} originals" for name, count in originals.items() if count > 1]
+            if (found := index.verify()).wrong:
+                outcome.wrong.append(f"verify: {found}")
+            _ask(index, held, seed, outcome)
+        outcome.acknowledged = len(added) + len(decided)
+
+
+def _ask(index, held, seed, outcome):
+    """Compare answers with brute force over all that counts."""
+    counted = {name: stored.simhash for name, stored in held.items() if stored.state != "duplicate"}
+    chosen = random.Random(seed)
+    asked = [flip(h, [chosen.randrange(64)]) for h in chosen.sample(sorted(counted.values()), min(ASKED, len(counted)))]
+    for simhash, answer in zip(asked, index.query_entries(entries(list(enumerate_names(asked)))), strict=True):
+        found = [(match.id, match.distance) for match in answer.matches]
+        if sorted(found) != sorted(neighbours(counted, simhash, 3)):
+            outcome.wrong.append(f"query {simhash:016x}: {found}")
+
+
+def enumerate_names(simhashes):
+    return ((f"query {number}", simhash) for number, simhash in enumerate(simhashes))
+
+
+def _write(folder: Folder, seed: str, number: int, batches: int):
+    """Add documents, and claim near copies that the other writers claim at the same time; log each answer."""
+    log = os.open(folder.log, os.O_WRONLY | os.O_APPEND)
+    chosen = random.Random(f"{seed} {number}")
+    with folder.open() as index:
+        for batch in range(batches):
+            new = {f"new {chosen.getrandbits(60)}": chosen.getrandbits(64) for _ in range(20)}
+            index.add_entries(entries(new))
+            _log(log, "add", list(new.items()))
+            centres = {
+                f"family {seed} {batch} {n}": random.Random(f"{seed} {batch} {n}").getrandbits(64) for n in range(4)
+            }
+            copies = {f"{name} {(copy := chosen.randrange(3))}": flip(h, [copy]) for name, h in centres.items()}
+            decisions = index.claim_entries(entries(copies))
+            _log(log, "claim", [(d.id, copies[d.id], d.is_original, d.of) for d in decisions])
+
+
+def _log(log, kind, answers):
+    os.write(log, json.dumps([kind, answers]).encode() + b"\n")
+
+
+def _fork(act, *words):
+    """Run a function in a child process, which ends without what the parent's exit would do."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            act(*words)
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
+def kill_processes(times, seed, say):
+    """Kill writers at a random moment, two at a time; the next two start at once."""
+    outcome, chosen = Outcome("processes killed"), random.Random(seed)
+    with TemporaryDirectory() as above:
+        folder = Folder(Path(above))
+        while outcome.times < times:
+            before = folder.log.stat().st_size
+            children = [_fork(_write, folder, f"{seed} {outcome.times}", n, 10**6) for n in range(WRITERS)]
+            _await(lambda before=before: folder.log.stat().st_size > before)
+            time.sleep(chosen.uniform(0, 1))
+            killed = time.monotonic()
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+            for child in children:
+                os.waitpid(child, 0)
+            with folder.open() as index:
+                index.add_entries(entries({f"after {outcome.times}": chosen.getrandbits(64)}))
+            outcome.recovery.append(time.monotonic() - killed)
+            outcome.times += WRITERS
+        folder.check(outcome, seed)
+    outcome.stall = max(outcome.recovery)
+    return outcome
+
+
+def grow_map(times, seed, say):
+    """Have several processes write while the map has to grow, and let them end."""
+    outcome = Outcome("map grown by four processes")
+    with TemporaryDirectory() as above:
+        folder = Folder(Path(above))
+        for _ in range(times):
+            children = [_fork(_write, folder, f"{seed} {outcome.times}", n, 10) for n in range(2 * WRITERS)]
+            failed = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children)
+            outcome.wrong += [f"{failed} writers failed"] if failed else []
+            outcome.times += 1
+        folder.check(outcome, seed)
+    return outcome
+
+
+def kill_readers(times, seed, say):
+    """Kill readers in the middle of a walk; they must not use up the places of others, nor hold pages for ever."""
+    outcome, chosen = Outcome("readers killed"), random.Random(seed)
+    with TemporaryDirectory() as above:
+        folder = Folder(Path(above))
+        _write(folder, f"{seed} base", 0, 10)
+        for _ in range(times):
+            reading = os.pipe()
+            child = _fork(_read_and_wait, folder, reading[1])
+            os.read(reading[0], 1)
+            os.kill(child, signal.SIGKILL)
+            killed = time.monotonic()
+            os.waitpid(child, 0)
+            for end in reading:
+                os.close(end)
+            _write(folder, f"{seed} {outcome.times}", 0, 1)
+            outcome.recovery.append(time.monotonic() - killed)
+            outcome.times += 1
+        folder.check(outcome, chosen.random())
+    return outcome
+
+
+def _read_and_wait(folder: Folder, ready: int):
+    with folder.open() as index:
+        walk = index.export()
+        next(walk)
+        os.write(ready, b"x")
+        time.sleep(END_S)
+        list(walk)
+
+
+def fill_disk(times, seed, say):
+    """Write until the disk is full, read everything, make room, and go on."""
+    outcome, chosen = Outcome("disk full"), random.Random(seed)
+    with _small_disk() as (above, make_room):
+        folder = Folder(above)
+        log = os.open(folder.log, os.O_WRONLY | os.O_APPEND)
+        for _ in range(times):
+            new, index = {}, folder.open()
+            try:
+                while True:
+                    new = {f"new {chosen.getrandbits(60)}": chosen.getrandbits(64) for _ in range(100)}
+                    index.add_entries(entries(new))
+                    _log(log, "add", list(new.items()))
+            except StoreFull as error:
+                say(f"disk full: {error}")
+            index.close()
+            folder.check(outcome, seed)
+            full = time.monotonic()
+            make_room()
+            with folder.open() as index:
+                index.add_entries(entries(new))
+            outcome.recovery.append(time.monotonic() - full)
+            outcome.times += 1
+        folder.check(outcome, seed)
+        os.close(log)
+    return outcome
+
+
+def step_clocks(times, seed, say):
+    """Put the clocks of threads that write, claim and query minutes apart, again and again."""
+    outcome, chosen = Outcome("clocks stepped, in a folder"), random.Random(seed)
+    with TemporaryDirectory() as above:
+        path = str(Folder(Path(above)).path)
+        with Traffic(lambda clock: Index(EmbeddedStore.open(path, OPTIONS), clock=clock), seed) as traffic:
+            for _ in range(times):
+                traffic.step_clocks(chosen)
+                traffic.await_all(time.monotonic())
+                outcome.times += 1
+    outcome.take(traffic.log)
+    return outcome
+
+
+@contextmanager
+def _small_disk():
+    """Give a folder with little room, and a function that makes more: a file system in memory, or a limit of files."""
+    with TemporaryDirectory() as folder:
+        room = [DISK]
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder]
+        if os.geteuid() == 0 and not subprocess.run(mount, check=False, capture_output=True).returncode:
+
+            def make_room():
+                room[0] += DISK
+                subprocess.run(["mount", "-o", f"remount,size={room[0]}", folder], check=True)
+
+            try:
+                yield Path(folder), make_room
+            finally:
+                subprocess.run(["umount", folder], check=True)
+            return
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+        def make_room():
+            room[0] += DISK
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room[0], hard))
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (DISK, hard))
+        try:
+            yield Path(folder), make_room
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def _await(is_so):
+    end = time.monotonic() + END_S
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+SCENARIOS = {
+    "processes killed": kill_processes,
+    "disk full": fill_disk,
+    "map grown by four processes": grow_map,
+    "readers killed": kill_readers,
+    "clocks stepped, in a folder": step_clocks,
+}

@@ -1,0 +1,220 @@
+"""Faults of a cluster under traffic."""
+
+import random
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from faults.cluster import GATEWAYS, Cluster
+from faults.outcome import ENDING, Outcome
+from faults.traffic import Traffic
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index.index import Index
+from simhash_hbase.launcher.probe import failure
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from tests.patience import END_S
+
+REGION_SERVERS = ("rs1", "rs2", "rs3")
+MASTERS = ("master", "backup")
+SESSION_S = 10
+REGIONS = 6
+FULL_S = 20
+DFS_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
+
+
+class Lab:
+    """A cluster, a table in it, and the traffic on that."""
+
+    def __init__(self, cluster: Cluster, table: str, seed: int):
+        self.cluster = cluster
+        self.table = table
+        self.chosen = random.Random(seed)
+        self.traffic = Traffic(self.open_patiently, seed, use=self.open)
+
+    def open(self, clock):
+        return Index(HBaseStore.open(parse_url(self.cluster.url(self.table))), clock=clock)
+
+    def open_patiently(self, clock):
+        """Open the index for a check, which is not to fail because the machine is slow."""
+        options = replace(parse_url(self.cluster.url(self.table)), timeout_s=END_S / 4, deadline_s=END_S)
+        return Index(HBaseStore.open(options), clock=clock)
+
+    def create(self):
+        store = HBaseStore.create(parse_url(self.cluster.url(self.table)), TableSchema(regions=REGIONS))
+        Index.create(store, Profile.resolve(analyzer="shingle", match="distance", bands=0)).close()
+
+    def revive(self):
+        """Start what ended, and let go on what was paused."""
+        cluster, end = self.cluster, time.monotonic() + END_S
+        states = {name: cluster.state(name) for name in cluster.server.started()}
+        for verb, state in (("resume", "paused"), ("start", "dead")):
+            for name in [name for name in states if states[name] == state]:
+                # Another run of the laboratory may have been faster.
+                with suppress(InvalidArgument):
+                    cluster.change(verb, name)
+        while not self._is_whole():
+            assert time.monotonic() < end, "the cluster did not recover"
+            time.sleep(0.2)
+
+    def is_up(self, name):
+        return self.cluster.state(name) == "alive" and self.cluster.server.is_ready(name)
+
+    def _is_whole(self):
+        cluster = self.cluster
+        ready = [cluster.server.is_ready(name) for name in REGION_SERVERS]
+        gateways = {name: cluster.ports[name] for name in cluster.ports if name.startswith("thrift")}
+        return all(ready) and any(map(cluster.server.is_ready, MASTERS)) and failure(gateways) is None
+
+
+def kill_region_server(lab):
+    lab.cluster.change("kill", lab.chosen.choice([name for name in REGION_SERVERS if lab.is_up(name)]))
+
+
+def pause_region_server(lab):
+    """Pause one for less or for more than its session: then it ends when it goes on."""
+    _pause(lab, lab.chosen.choice(REGION_SERVERS), lab.chosen.choice((SESSION_S / 2, 2 * SESSION_S)))
+
+
+def kill_masters(lab):
+    lab.cluster.change("kill", *(name for name in MASTERS if lab.cluster.state(name) != "dead"))
+
+
+def pause_zookeeper(lab):
+    """Pause it for less or for more than the sessions: then all region servers end, and an operator starts them."""
+    _pause(lab, "zookeeper", lab.chosen.choice((SESSION_S / 2, 2 * SESSION_S)))
+    _start_what_ends(lab)
+
+
+def kill_gateway(lab):
+    lab.cluster.change("kill", lab.chosen.choice([name for name in GATEWAYS if lab.is_up(name)]))
+
+
+def pause_gateway(lab):
+    """Pause one for less or for more than a call's time-out."""
+    _pause(lab, lab.chosen.choice(GATEWAYS), lab.chosen.choice((5, 25)))
+
+
+def split_region(lab):
+    """Split where documents are: at a prefix that the queries read, in the middle of their pages."""
+    key = f"{lab.chosen.randrange(10):x}{lab.chosen.getrandbits(36):09x}"
+    _until_done(lab, lambda: lab.cluster.admin("split", lab.table, key))
+
+
+def move_region(lab):
+    def move():
+        number = lab.chosen.randrange(len(lab.cluster.regions(lab.table)))
+        return lab.cluster.admin("move", lab.table, number, lab.cluster.ports[lab.chosen.choice(REGION_SERVERS)])
+
+    _until_done(lab, move)
+
+
+def merge_regions(lab):
+    """Merge two regions; what was split a moment ago is compacted before."""
+
+    def merge():
+        if len(lab.cluster.regions(lab.table)) < 3:
+            lab.cluster.admin("split", lab.table, f"{lab.chosen.getrandbits(40):010x}")
+        number = lab.chosen.randrange(max(1, len(lab.cluster.regions(lab.table)) - 1))
+        return lab.cluster.admin("merge", lab.table, number)
+
+    _until_done(lab, merge)
+
+
+def fill_hdfs(lab):
+    """Allow HDFS no further block for a while, and have the memory of the region servers flushed meanwhile."""
+    roots = ("/hbase", "/hbase-wal")
+    lab.cluster.run(DFS_ADMIN, "-setSpaceQuota", "1", *roots)
+    flushing = lab.cluster.start_program("RegionAdmin", "flush", lab.table)
+    time.sleep(FULL_S)
+    flushing.kill()
+    flushing.wait()
+    lab.cluster.run(DFS_ADMIN, "-clrSpaceQuota", *roots)
+    _start_what_ends(lab)
+
+
+def step_clocks(lab):
+    lab.traffic.step_clocks(lab.chosen)
+    time.sleep(2)
+
+
+def _pause(lab, name, seconds):
+    lab.cluster.change("pause", name)
+    time.sleep(seconds)
+    lab.cluster.change("resume", name)
+
+
+def _start_what_ends(lab):
+    time.sleep(SESSION_S)
+    lab.revive()
+
+
+def _until_done(lab, act):
+    """Repeat what HBase refuses while a region is in transition or has references to its parent's files."""
+    end = time.monotonic() + END_S
+    while act() is None:
+        assert time.monotonic() < end, "HBase refused it all the time"
+        lab.cluster.admin("compact", lab.table)
+        time.sleep(0.5)
+
+
+def hurt_at_once(lab):
+    """Change regions while a region server and a gateway are dead."""
+    kill_region_server(lab)
+    kill_gateway(lab)
+    for change in (move_region, split_region, merge_regions):
+        change(lab)
+
+
+FAULTS = {
+    "region server killed": kill_region_server,
+    "region server paused": pause_region_server,
+    "gateway killed": kill_gateway,
+    "gateway paused": pause_gateway,
+    "region split": split_region,
+    "region moved": move_region,
+    "regions merged": merge_regions,
+    "masters killed": kill_masters,
+    "ZooKeeper paused": pause_zookeeper,
+    "HDFS full": fill_hdfs,
+    "clocks stepped": step_clocks,
+    "region server and gateway killed; region moved, split, merged": hurt_at_once,
+}
+UNHARMED = {split_region, move_region, merge_regions, step_clocks}
+"""These end no process."""
+
+
+def new_lab(cluster: Cluster, seed: int) -> Lab:
+    """Make an index in a table of its own."""
+    lab = Lab(cluster, f"faults_{time.time_ns() // 1000:x}", seed)
+    lab.create()
+    return lab
+
+
+def run(cluster: Cluster, scenario: str, times: int, seed: int, say) -> Outcome:
+    """Hurt a cluster so many times under traffic, and check everything."""
+    return hurt(new_lab(cluster, seed), scenario, [FAULTS[scenario]] * times, say)
+
+
+def hurt(lab: Lab, scenario: str, faults, say) -> Outcome:
+    """Carry out faults under traffic, waiting for the recovery from each."""
+    outcome = Outcome(scenario)
+    with lab.traffic as traffic:
+        for fault in faults:
+            if ENDING.is_set():
+                break
+            since = time.monotonic()
+            fault(lab)
+            # What a pause hurts may be hurt only at its end: calls that are answered before prove nothing.
+            done = time.monotonic()
+            outcome.recovery.append(traffic.await_all(done) + done - since)
+            outcome.times += 1
+            if fault not in UNHARMED:
+                lab.revive()
+            refused = dict(traffic.log.refused)
+            say(f"{scenario} {outcome.times}: recovered in {outcome.recovery[-1]:.1f} s, refused {refused}")
+            say("".join(f"WRONG: {line}\n" for line in traffic.log.wrong[:3]).strip() or "nothing wrong so far")
+    outcome.take(traffic.log)
+    lab.cluster.admin("drop", lab.table)
+    return outcome

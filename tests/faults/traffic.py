@@ -1,0 +1,224 @@
+"""Threads that use one index all the time, check every answer against brute force, and log what was acknowledged."""
+
+import random
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from bruteforce import entries, flip
+
+from simhash_hbase.errors import Retryable
+from tests.patience import END_S
+
+BASE = 3_000
+CENTRES = 40
+QUERIES = 200
+FAMILIES = 12
+COPIES = 4
+PAUSE_S = 0.2
+MINUTE_MS = 60_000
+
+
+class Clock:
+    """The system's clock, some milliseconds off."""
+
+    def __init__(self):
+        self.off_ms = 0
+
+    def __call__(self):
+        return time.time_ns() // 1_000_000 + self.off_ms
+
+
+def base_documents(seed):
+    """Make documents around few centres, so that prefixes are crowded and a batch takes many pages."""
+    chosen = random.Random(seed)
+    centres = [chosen.getrandbits(64) for _ in range(CENTRES)]
+    near = (flip(chosen.choice(centres), chosen.sample(range(64), chosen.randint(0, 5))) for _ in range(BASE))
+    return {f"base {number}": simhash for number, simhash in enumerate(near)}
+
+
+@dataclass
+class Log:
+    """What was acknowledged, how long calls took, and what was wrong."""
+
+    calls: list = field(default_factory=list)  # (kind, started, ended) of those that were answered.
+    refused: Counter = field(default_factory=Counter)  # Retryable errors, by name.
+    wrong: list = field(default_factory=list)
+    added: dict = field(default_factory=dict)
+    decided: dict = field(default_factory=dict)
+
+    def stall(self):
+        """Return the longest time without an answer to a kind of call, in seconds."""
+        longest = 0.0
+        for kind in {call[0] for call in self.calls} - {"verify"}:
+            ends = sorted(ended for name, _, ended in self.calls if name == kind)
+            longest = max([longest, *(after - before for before, after in pairwise(ends))])
+        return longest
+
+
+class Traffic:
+    """Adds, claims, queries and walks over one index until it is told to stop.
+
+    Parameters
+    ----------
+    open_index : callable
+        Opens the index with a clock; each thread has its own.
+    seed : int
+        Of the documents.
+    kinds : sequence of str
+        A thread each.
+    use : callable, optional
+        Opens what the threads use instead.
+    """
+
+    def __init__(self, open_index, seed, kinds=("add", "claim", "claim 2", "query", "verify"), *, use=None):
+        self.log = Log()
+        self.clocks = {kind: Clock() for kind in kinds}
+        self.base = base_documents(seed)
+        self._open = open_index
+        self._use = use or open_index
+        self._seed = seed
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(kind,)) for kind in kinds]
+        self._families = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self):
+        with self._open(self.clocks[next(iter(self.clocks))]) as index:
+            index.add_entries(entries(self.base))
+        self._expected = self._near(chosen := self._queries())
+        self._asked = chosen
+        for thread in self._threads:
+            thread.start()
+        self.await_all(time.monotonic())
+        return self
+
+    def __exit__(self, *error):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        if error[0] is None:
+            with self._open(Clock()) as index:
+                self._check_all(index)
+
+    def step_clocks(self, chosen):
+        """Put the clocks of all writers minutes ahead or back, each on its own."""
+        for clock in self.clocks.values():
+            clock.off_ms = chosen.randint(-10, 10) * MINUTE_MS
+
+    def await_all(self, since):
+        """Wait until each kind of call that began after a moment was answered; return the seconds that took."""
+        end = time.monotonic() + END_S
+        while missing := self._unanswered(since):
+            assert time.monotonic() < end, f"no answer to {missing}; refused: {self.log.refused}"
+            time.sleep(0.05)
+        firsts = [
+            min(ended for kind, began, ended in list(self.log.calls) if kind == name and began >= since)
+            for name in self.clocks
+            if name != "verify"
+        ]
+        return max(firsts) - since
+
+    def _unanswered(self, since):
+        answered = {kind for kind, began, _ in list(self.log.calls) if began >= since}
+        return set(self.clocks) - answered - {"verify"}
+
+    def _run(self, kind):
+        act = {"add": self._add, "query": self._query, "verify": self._verify}.get(kind, self._claim)
+        chosen = random.Random(f"{self._seed} {kind}")
+        index = None
+        while not self._stop.is_set():
+            began = time.monotonic()
+            try:
+                index = index or self._use(self.clocks[kind])
+                act(index, chosen)
+                self.log.calls.append((kind, began, time.monotonic()))
+            except Retryable as error:
+                self.log.refused[type(error).__name__] += 1
+            except Exception as error:
+                self.log.wrong.append(f"{kind}: {type(error).__name__}: {error}"[:300])
+            self._stop.wait(PAUSE_S)
+        if index is not None:
+            index.close()
+
+    def _add(self, index, chosen):
+        new = {f"new {chosen.getrandbits(60)}": chosen.getrandbits(64) for _ in range(40)}
+        index.add_entries(entries(new))
+        self.log.added.update(new)
+
+    def _claim(self, index, chosen):
+        """Claim near copies of which another thread claims the same at the same time."""
+        batch = {}
+        with self._lock:
+            number = len(self._families)
+            for family in range(max(0, number - FAMILIES), number + 1):
+                centre = self._families.setdefault(family, chosen.getrandbits(64))
+                copy = chosen.randrange(COPIES)
+                batch[f"family {family} {copy}"] = flip(centre, [copy])
+        for decision in index.claim_entries(entries(batch)):
+            told = (batch[decision.id], decision.is_original, decision.of)
+            if self.log.decided.setdefault(decision.id, told) != told:
+                self.log.wrong.append(f"{decision.id} was told {self.log.decided[decision.id]}, then {told}")
+
+    def _queries(self):
+        chosen = random.Random(self._seed + 1)
+        simhashes = list(self.base.values())
+        return [flip(chosen.choice(simhashes), chosen.sample(range(64), chosen.randint(0, 3))) for _ in range(QUERIES)]
+
+    def _near(self, queries):
+        names, stored = list(self.base), np.array(list(self.base.values()), np.uint64)
+        found = []
+        for query in queries:
+            distances = np.bitwise_count(stored ^ np.uint64(query))
+            found.append({names[at]: int(distances[at]) for at in np.flatnonzero(distances <= 3)})
+        return found
+
+    def _query(self, index, chosen):
+        answers = index.query_entries(entries([(f"query {n}", simhash) for n, simhash in enumerate(self._asked)]))
+        for number, (answer, expected) in enumerate(zip(answers, self._expected, strict=True)):
+            found = [(match.id, match.distance) for match in answer.matches if match.id.startswith("base ")]
+            if len(found) != len(set(found)) or dict(found) != expected or answer.truncated:
+                self.log.wrong.append(f"query {number}: {len(found)} found, {len(expected)} expected")
+
+    def _verify(self, index, chosen):
+        before = len(self.base) + len(self.log.added)
+        found = index.verify()
+        if found.malformed_rows or found.undecodable or found.documents < before:
+            self.log.wrong.append(f"verify beside writers: {found}, wanted {before} documents")
+
+    def lost(self, index):
+        """Return the ids that were acknowledged and are not there, or not found."""
+        names = list(self.log.added)
+        missing = []
+        for start in range(0, len(names), 1_000):
+            part = {name: self.log.added[name] for name in names[start : start + 1_000]}
+            for name, stored in zip(part, index.get_many(list(part)), strict=True):
+                if stored is None or stored.simhash != part[name]:
+                    missing.append(name)
+            answers = index.query_entries(entries([(f"is {name}", simhash) for name, simhash in part.items()]))
+            missing += [
+                name for name, answer in zip(part, answers, strict=True) if all(m.id != name for m in answer.matches)
+            ]
+        return missing
+
+    def _check_all(self, index):
+        self.log.wrong += [f"{name} was acknowledged and is lost" for name in self.lost(index)]
+        held = {stored.id: stored for stored in index.export()}
+        originals = {name for name, stored in held.items() if stored.state == "original"}
+        count = Counter(name.rsplit(" ", 1)[0] for name in originals if name.startswith("family "))
+        self.log.wrong += [f"{family} has {number} originals" for family, number in count.items() if number > 1]
+        for name, (simhash, is_original, of) in self.log.decided.items():
+            stored = held.get(name)
+            if stored is None or (stored.simhash, name in originals, stored.of) != (simhash, is_original, of):
+                self.log.wrong.append(f"{name} was told {(is_original, of)}, stored is {stored}")
+            elif not is_original and of not in originals:
+                self.log.wrong.append(f"{name} is a duplicate of {of}, which is no original")
+        for name, stored in held.items():
+            if name in self.base and stored.simhash != self.base[name]:
+                self.log.wrong.append(f"{name} has changed")
+        self.log.wrong += [f"{name} is lost" for name in set(self.base) - set(held)]
+        if (found := index.verify()).wrong:
+            self.log.wrong.append(f"verify in the end: {found}")

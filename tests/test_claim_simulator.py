@@ -1,0 +1,121 @@
+"""Claims under a simulator: no schedule is wrong, what is missing is found, and a seed repeats its schedule."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from claim_simulator.mutations import MUTATIONS
+from claim_simulator.server import Server
+
+from simhash_hbase.stores.base import Cell, Swap
+
+ROOT = Path(__file__).parents[1]
+# Far more than it takes on a slow machine: one that hangs is to fail.
+PATIENCE_S = 1800
+SCHEDULES = 4_000
+
+
+def simulate_claims(*arguments, hash_seed="random"):
+    """Run the simulator in a process of its own: what is taken out of the protocol stays out."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "claim_simulator", "--processes", "1", *arguments],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)]),
+            "PYTHONHASHSEED": hash_seed,
+        },
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [1, 1 + SCHEDULES])
+def test_no_schedule_is_wrong(first):
+    code, said = simulate_claims("--first", str(first), "--schedules", str(SCHEDULES))
+
+    assert code == 0, said
+    had = {name: int(count.replace(",", "")) for count, name in re.findall(r"([\d,]+) ([a-z_]+)(?:,|\n)", said)}
+    for trouble in ("kill", "pause", "step", "server_step", "partition", "compaction", "late", "lost"):
+        assert had[trouble] > SCHEDULES / 20, said
+    assert had["claims"] > SCHEDULES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_what_is_missing_is_found_and_its_seed_shows_it(mutation):
+    code, said = simulate_claims("--schedules", "20000", "--mutation", mutation)
+
+    assert code == 1, said
+    wrong, seed = re.search(r"WRONG: (.*)\nafter .* --seed (\d+)", said).groups()
+    code, shown = simulate_claims("--seed", seed, "--mutation", mutation)
+    assert code == 1
+    assert f"WRONG: {wrong}" in shown
+
+
+def test_a_seed_is_one_schedule_in_every_process():
+    first, again = (simulate_claims("--seed", "12", hash_seed=number) for number in "12")
+
+    assert first == again
+    assert len(first[1].splitlines()) > 100
+
+
+# -- the server, as HBase is
+
+ROW, NAME = b"row", b"s"
+
+
+@pytest.fixture
+def server():
+    made = Server(lambda: made.ms, lambda before, after: None, lambda: None)
+    made.ms = 1_000
+    return made
+
+
+def cell(value, stamp=None):
+    return Cell(ROW, NAME, value, stamp)
+
+
+def test_the_highest_timestamp_is_read_and_of_equal_ones_the_later(server):
+    for written in (cell(b"a", 5), cell(b"b", 5), cell(b"c", 4)):
+        server.put("d", written)
+
+    assert server.get("d", ROW, NAME).value == b"b"
+
+
+def test_a_delete_hides_what_is_written_below_it_until_a_compaction(server):
+    server.put("d", cell(b"a", 5))
+    server.delete("d", cell(b"", 7))
+    server.put("d", cell(b"b", 7))
+    assert server.get("d", ROW, NAME) is None
+
+    server.compact()
+    server.put("d", cell(b"c", 6))
+
+    assert server.get("d", ROW, NAME).value == b"c"
+
+
+def test_a_swap_compares_and_is_never_below_what_it_replaces(server):
+    server.put("d", cell(b"a", 5_000))
+
+    assert not server.swap(Swap(ROW, NAME, None, b"b"))
+    assert server.swap(Swap(ROW, NAME, b"a", b"b"))
+    assert server.get("d", ROW, NAME) == cell(b"b", 5_000)
+
+
+def test_a_row_that_was_deleted_needs_a_later_write(server):
+    server.put_row(7, 8, 10)
+    server.delete_row(7, 8, 10)
+    server.put_row(7, 8, 10)
+    assert not server.has_row(7, 8)
+
+    server.put_row(7, 8, 11)
+
+    assert server.has_row(7, 8)

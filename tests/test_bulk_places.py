@@ -40,8 +40,9 @@ def docker(tmp_path, monkeypatch):
     return make
 
 
-def test_a_local_hbase_needs_no_staging_folder(make_conf):
-    assert staging_folder(make_conf("file:///data/hbase"), None, "token") == "file:///data/hbase-staging/token"
+@pytest.mark.parametrize("root", ["file:///data/hbase", "hdfs://127.0.0.1:9000/hbase"])
+def test_a_local_hbase_needs_no_staging_folder(make_conf, root):
+    assert staging_folder(make_conf(root), None, "token") == f"{root}-staging/token"
 
 
 def test_a_named_staging_folder_is_never_used_itself_since_it_is_removed(make_conf):

@@ -39,23 +39,25 @@ class HFileWriter:
 
     def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
         """Write sorted cells and block rows; see `Writer.write`."""
-        said = self._run(pack_stream(cells, rows, timestamp=timestamp))
+        said = run_loader(self._command, pack_stream(cells, rows, timestamp=timestamp), self._table)
         self.done = msgspec.json.decode(said, type=dict[str, FamilyFiles])
 
-    def _run(self, pieces: Iterable[bytes]) -> bytes:
-        with tempfile.TemporaryFile() as log:
-            process = _start(self._command, log)
-            try:
-                _feed(process.stdin, pieces)
-            finally:
-                # An input that breaks off is refused: the program removes what it wrote, then ends.
-                _end(process)
-            log.seek(0)
-            lines = log.read().splitlines()
-        said = [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
-        if process.returncode or not said:
-            raise StoreRefused(f"HFiles could not be loaded into {self._table}: {_complaint(lines)}")
-        return said[-1]
+
+def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes:
+    """Run the program on an input, and return what it reports."""
+    with tempfile.TemporaryFile() as log:
+        process = _start(command, log)
+        try:
+            _feed(process.stdin, pieces)
+        finally:
+            # An input that breaks off is refused: the program removes what it wrote, then ends.
+            _end(process)
+        log.seek(0)
+        lines = log.read().splitlines()
+    said = [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
+    if process.returncode or not said:
+        raise StoreRefused(f"HFiles could not be loaded into {table}: {_complaint(lines)}")
+    return said[-1]
 
 
 def _start(command: list[str], log: IO[bytes]) -> "subprocess.Popen[bytes]":

@@ -50,7 +50,7 @@ def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over:
     """Open a load, or resume it."""
     manifest = spool.manifest
     if not into_existing and not manifest.writing:
-        _check_empty(index)
+        check_empty(index)
     now = begin_load(index.store, manifest.token, take_over=take_over)
     if manifest.stamp is None:
         manifest.stamp = now - MARGIN_MS
@@ -69,7 +69,7 @@ def load(
     if manifest.stamp is None:
         raise InvalidArgument("the load was not begun")
     if not into_existing and not manifest.writing:
-        _check_empty(index)
+        check_empty(index)
     # From here on cells may be in the index: the input must stay what it is.
     manifest.writing = True
     spool.save()
@@ -161,7 +161,8 @@ def _last_prefix(block: CellBlock) -> tuple[int, int]:
     return len(block.values), row_prefix(block.keys[-1:].tobytes())
 
 
-def _check_empty(index: Index) -> None:
+def check_empty(index: Index) -> None:
+    """Refuse an index that holds documents."""
     pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)
     if next(iter(pages), None) is not None:
         raise InvalidArgument(

@@ -25,7 +25,7 @@ def local_configuration(home: Path, gateways: Iterable[tuple[str, int]]) -> Path
         ports = json.loads((home / "ports.json").read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    own = {ports.get("thrift1"), ports.get("thrift2")}
+    own = {port for name, port in ports.items() if name.startswith("thrift")}
     conf = home / "conf"
     is_own = all(host in LOOPBACK and port in own for host, port in gateways)
     return conf if is_own and (conf / SITE).exists() else None
@@ -37,7 +37,9 @@ def staging_folder(conf: Path, given: str | None, token: str) -> str:
     if given is not None:
         return f"{given.rstrip('/')}/simhash-hbase-load-{token}"
     root = properties.get("hbase.rootdir", "")
-    if urlsplit(root).scheme != "file":
+    where = urlsplit(root)
+    # A cluster of scripts/hbase has an HDFS on the loopback address.
+    if where.scheme != "file" and where.hostname not in LOOPBACK:
         raise InvalidArgument(
             f"{conf}: HBase keeps its data in {root or 'a folder that is not named there'}: add --staging PATH"
         )

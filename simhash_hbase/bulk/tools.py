@@ -2,9 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from simhash_hbase.errors import SimhashError, StoreRefused
 from simhash_hbase.launcher import Downloads, cache_folder
@@ -13,7 +11,6 @@ CLASS = "HFileLoader"
 SOURCE = Path(__file__).parent / "hfile_loader" / f"{CLASS}.java"
 # One thread writes files, so a collector with threads of its own only takes processors from it.
 JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC")
-KEY_BYTES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,22 +34,6 @@ def find_tools(*, jars: Path | None, cache: Path) -> Tools:
     try:
         java = downloads.java()
         found = jars or downloads.jars()
-        return Tools(java=java, jars=found, classes=_classes(downloads, found, cache))
+        return Tools(java=java, jars=found, classes=downloads.compiled(SOURCE, found, cache))
     except (SimhashError, OSError) as error:
         raise StoreRefused(f"cannot prepare the HFile loader: {error}") from error
-
-
-def _classes(downloads: Downloads, jars: Path, cache: Path) -> Path:
-    key = blake2b(SOURCE.read_bytes() + str(jars).encode(), digest_size=KEY_BYTES).hexdigest()
-    classes = cache / f"{CLASS}-{key}"
-    if not classes.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=cache) as made:
-            downloads.compile(SOURCE, Path(made, "whole"), jars)
-            try:
-                Path(made, "whole").rename(classes)
-            except OSError:
-                # Another process was faster: its folder holds the same.
-                if not classes.exists():
-                    raise
-    return classes

@@ -2,7 +2,9 @@ import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -33,7 +35,9 @@ import org.apache.hadoop.hbase.util.CommonFSUtils;
  * Makes HFiles of sorted cells and has the region servers take them over.
  *
  * <pre>
- * HFileLoader TABLE STAGING     reads cells from standard input, writes files below STAGING, loads them
+ * HFileLoader TABLE STAGING         reads cells from standard input, writes files below STAGING, loads them
+ * HFileLoader write TABLE FOLDER    only writes files, below FOLDER: one of many programs that do
+ * HFileLoader load TABLE STAGING    loads the files in those folders of STAGING that standard input names, one a line
  * </pre>
  *
  * <p>It prints one line, "HFileLoader: " and JSON; HBase may log other lines. The input, all integers big-endian: "SHB1",
@@ -56,7 +60,7 @@ public final class HFileLoader {
   private final Path staging;
   private final Map<String, FamilyWriter> families = new LinkedHashMap<>();
 
-  private HFileLoader(Connection connection, TableName name, String folder) throws IOException {
+  private HFileLoader(Connection connection, TableName name, String folder, boolean alone) throws IOException {
     conf = new Configuration(connection.getConfiguration());
     conf.setFloat(HConstants.HFILE_BLOCK_CACHE_SIZE_KEY, 0.0f);
     table = describe(connection, name);
@@ -67,16 +71,21 @@ public final class HFileLoader {
     attempts = files.makeQualified(path);
     // One whose command was killed may still be loading: attempts of one load have a folder each, named by their time.
     staging =
-        new Path(
-            attempts,
-            String.format(Locale.ROOT, "%015d-%d", System.currentTimeMillis(), ProcessHandle.current().pid()));
+        alone
+            ? new Path(
+                attempts,
+                String.format(Locale.ROOT, "%015d-%d", System.currentTimeMillis(), ProcessHandle.current().pid()))
+            : attempts;
   }
 
   public static void main(String[] arguments) throws Exception {
     Configuration conf = HBaseConfiguration.create();
-    TableName name = TableName.valueOf(arguments[0]);
+    boolean alone = arguments.length == 2;
+    TableName name = TableName.valueOf(arguments[arguments.length - 2]);
     try (Connection connection = ConnectionFactory.createConnection(conf)) {
-      System.out.println(MARK + new HFileLoader(connection, name, arguments[1]).load());
+      HFileLoader loader = new HFileLoader(connection, name, arguments[arguments.length - 1], alone);
+      System.out.println(
+          MARK + (alone ? loader.load() : arguments[0].equals("write") ? loader.write() : loader.loadFolders()));
     }
   }
 
@@ -100,6 +109,38 @@ public final class HFileLoader {
         files.delete(attempts, false);
       }
     }
+  }
+
+  private String write() throws IOException {
+    boolean done = false;
+    try {
+      read();
+      done = true;
+      return summary();
+    } finally {
+      if (!done) {
+        files.delete(staging, true);
+      }
+    }
+  }
+
+  /** Loads what others wrote, family "d" first; what else is in the folder is of attempts that failed. */
+  private String loadFolders() throws IOException {
+    String[] names = new String(System.in.readAllBytes(), StandardCharsets.UTF_8).split("\n");
+    for (String family : new String[] {"d", "b"}) {
+      List<Path> paths = new ArrayList<>();
+      for (String name : names) {
+        Path folder = new Path(new Path(new Path(staging, name), "family-" + family), family);
+        if (files.exists(folder)) {
+          for (FileStatus file : files.listStatus(folder)) {
+            paths.add(file.getPath());
+          }
+        }
+      }
+      BulkLoadHFiles.create(conf).bulkLoad(table.getTableName(), Map.of(Bytes.toBytes(family), paths));
+    }
+    files.delete(staging, true);
+    return "{}";
   }
 
   /** Removes what earlier attempts left: all of it has been loaded by this one. */

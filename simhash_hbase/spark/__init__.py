@@ -1,0 +1,20 @@
+"""Whole corpora on Spark: the decisions and the cells of one machine, made by many.
+
+Python workers do what this package does elsewhere; Spark reads, shuffles and sorts. The *position* of a document is an
+integer that ascends with the files and their lines, so it says everywhere which document comes first.
+"""
+
+from simhash_hbase.errors import MissingExtra
+
+try:
+    import pandas  # noqa: F401
+    import pyarrow  # noqa: F401
+    import pyspark  # noqa: F401
+except ImportError as error:
+    raise MissingExtra("Spark needs pyspark: pip install 'simhash-hbase[spark]'") from error
+
+from simhash_hbase.spark.dedup import deduplicate
+from simhash_hbase.spark.load import load
+from simhash_hbase.spark.session import SparkOptions, session
+
+__all__ = ["SparkOptions", "deduplicate", "load", "session"]

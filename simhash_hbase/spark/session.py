@@ -1,0 +1,87 @@
+"""A Spark session: one of this process, one on a cluster, or the one that ``spark-submit`` has begun."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.launcher import Downloads, cache_folder
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # What spark-submit sets for the program that it starts.
+LOCAL = "local["
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # A row is a document: a batch of Arrow is to fit into memory.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    # What is repartitioned here is split by size already; bounds that move would only cost.
+    "spark.sql.adaptive.enabled": "false",
+}
+PARTITIONS_A_CORE = 3
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """Where Spark runs."""
+
+    master: str | None = None  # None: what ``spark-submit`` says, else this machine.
+    workers: int | None = None  # Processors of this machine; None are all.
+    partitions: int | None = None  # Of a shuffle; None are three a core.
+    settings: Mapping[str, str] = field(default_factory=dict)  # Spark's own.
+
+
+@contextmanager
+def session(options: SparkOptions) -> Iterator[SparkSession]:
+    """Begin a session, and end it; what Spark itself refuses becomes an error of this package."""
+    try:
+        spark = _begun(options)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+    except (PySparkException, Py4JJavaError) as error:
+        raise StoreUnavailable(f"Spark: {_sentence(error)}") from error
+
+
+def _begun(options: SparkOptions) -> SparkSession:
+    builder = SparkSession.builder.appName("simhash-hbase")
+    settings = {**DEFAULTS, **options.settings}
+    if SUBMITTED not in os.environ:
+        master = options.master or f"{LOCAL}{options.workers or '*'}]"
+        builder = builder.master(master)
+        if master.startswith("local"):
+            settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
+        os.environ.setdefault("JAVA_HOME", _java_home())
+        # Else the workers run whatever Python is first on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    most = options.partitions or PARTITIONS_A_CORE * spark.sparkContext.defaultParallelism
+    spark.conf.set("spark.sql.shuffle.partitions", str(most))
+    return spark
+
+
+def partitions(spark: SparkSession) -> int:
+    """Return into how many parts a shuffle divides."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions"))
+
+
+def _java_home() -> str:
+    """Find a Java, or fetch the runtime that HBase gets, too."""
+    java = Downloads(cache_folder()).java().resolve()
+    return str(java.parent.parent)
+
+
+def _sentence(error: Exception) -> str:
+    """Take the deepest cause out of a trace of Java or of a Python worker."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith(("Caused by:", "simhash_hbase.errors."))]
+    return (causes or lines or ["no reason was given"])[-1 if causes else 0].rstrip(".")

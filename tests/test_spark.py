@@ -1,0 +1,157 @@
+"""Spark decides as one machine does, whatever is cut where."""
+
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from simhash_hbase.corpus.refusals import Refusals
+from simhash_hbase.entries import Entries
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.lookup import asked_prefixes
+from simhash_hbase.inputs import InputOptions
+from simhash_hbase.near import Sketches
+from simhash_hbase.opening import create_index, open_index, resolve_profile
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.keys import NO_PREFIX
+from simhash_hbase.spark import SparkOptions, deduplicate, rounds
+from simhash_hbase.spark.analysed import Input, report_refused
+from simhash_hbase.spark.columns import batch_of, signed
+from simhash_hbase.spark.groups import Groups
+from tests.spark_sessions import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
+
+pytestmark = [pytest.mark.slow, SOCKETS]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    # Splits of some kilobytes: a small corpus has many.
+    settings = {**QUICK, "spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.openCostInBytes": "1000"}
+    with quiet_session(SparkOptions(master="local[2]", partitions=3, settings=settings)) as begun:
+        yield begun
+
+
+def analysis_of(source):
+    profile, idf = resolve_profile(source.texts())
+    return Analysis(Analysis(profile, idf).probed_profile(), idf)
+
+
+def decided(spark, sources, settings=None, **options):
+    source = Input.of(spark, sources, settings or InputOptions())
+    analysis = options.pop("analysis", None) or analysis_of(source)
+    done = deduplicate(spark, source, analysis, **options)
+    refused = []
+    report_refused(done.refused, source.order, Refusals(lambda _: None, refused.append, 0))
+    return [row.value for row in done.lines.collect()], done, refused
+
+
+def test_lines_in_many_splits_and_a_hot_prefix_in_many_parts(spark, tmp_path):
+    source = write_lines(tmp_path / "corpus.jsonl", corpus())
+    expected, summary = decisions_of_one_machine([source])
+
+    # Every prefix that more than two points share is divided.
+    lines, done, refused = decided(spark, [source], hot=2)
+
+    assert len(Input.of(spark, [source], InputOptions()).counted) > 3
+    assert lines == expected
+    assert (done.documents, done.originals, len(refused)) == (summary.documents, summary.originals, summary.refused)
+    assert 100 < done.originals < done.documents - 50
+
+
+def test_rows_of_parquet_and_packed_text_in_the_order_of_their_files(spark, tmp_path):
+    records = [record for record in corpus() if len(record.get("text", "")) > 9 and "id" in record][:150]
+    half = len(records) // 2
+    for name, some in (("b.parquet", records[:half]), ("a.parquet", records[half:])):
+        pq.write_table(pa.Table.from_pylist(some), tmp_path / name, row_group_size=20)
+    rows = [str(tmp_path / "b.parquet"), str(tmp_path / "a.parquet")]
+    packed = tmp_path / "lines.txt.gz"
+    packed.write_bytes(gzip.compress("\n".join(record["text"] for record in records).encode()))
+
+    for sources in (rows, [str(packed)]):
+        assert decided(spark, sources)[0] == decisions_of_one_machine(sources)[0]
+
+
+def test_an_index_with_recorded_moved_and_removed_documents(spark, tmp_path):
+    records = [record for record in corpus() if "text" in record and "id" in record and record["text"].strip()]
+    url = f"file:{tmp_path / 'index'}"
+    known, new = records[::2], records[1::2]
+    # Half of what the index knows comes again, some of it with the text of another family.
+    again = [{**record, "text": known[at]["text"]} if at % 5 == 0 else record for at, record in enumerate(known[-40:])]
+    source = write_lines(tmp_path / "corpus.jsonl", [*new[:60], *again, *new[60:]])
+    with create_index(url, analyzer="shingle") as made:
+        decided_before = dict(made.dedup_many((record["id"], record["text"]) for record in known))
+        named = {decided_before[record["id"]].of for record in known[-40:]} - {record["id"] for record in again}
+        made.remove_many(sorted(named - {None})[:5])
+    with open_index(url, readonly=True) as index:
+        expected, _ = decisions_of_one_machine([source], index=index)
+        analysis = index.analysis
+
+    lines, _, _ = decided(spark, [source], analysis=analysis, url=url)
+
+    assert lines == expected
+    assert any('"of_removed":true' in line for line in lines)
+
+
+def points(count, seed):
+    """Make points of which most have neighbours, the rows of one made prefix each, in their order."""
+    chance = np.random.default_rng(seed)
+    simhashes = np.repeat(chance.integers(0, 2**64, count // 8, dtype=np.uint64), 8)
+    for _ in range(2):
+        simhashes ^= np.uint64(1) << chance.integers(0, 64, len(simhashes)).astype(np.uint64)
+    return chance.permutation(simhashes)
+
+
+def rows_of(simhashes, profile):
+    entries = Entries.of_fingerprints([""] * len(simhashes), simhashes)
+    prefixes = asked_prefixes(profile, entries, profile.rule)
+    owners, columns = np.nonzero(prefixes != NO_PREFIX)
+    rows = prefixes[owners, columns]
+    order = np.lexsort((owners, rows))
+    owners, rows = owners[order], rows[order]
+    empty = Sketches.of_entries(entries).packed()
+    return batch_of(
+        prefix=signed(rows),
+        cell=np.zeros(len(rows), np.int32),
+        slot=np.full(len(rows), -1, np.int32),
+        point=owners,
+        last=owners,
+        simhash=signed(simhashes[owners]),
+        sketch=pa.array([empty[at] for at in owners], pa.binary()),
+    )
+
+
+@pytest.mark.parametrize("witnesses", [1, 4])
+def test_rounds_decide_what_going_through_the_points_in_order_decides(witnesses, monkeypatch):
+    monkeypatch.setattr(rounds, "WITNESSES", witnesses)
+    monkeypatch.setattr(rounds, "FIRST_SOURCES", 1)
+    profile = Profile.resolve(analyzer="weighted", match="distance", distance=3)
+    simhashes = points(400, seed=witnesses)
+    kept = []
+    for at, simhash in enumerate(simhashes):
+        if not any(np.bitwise_count(simhash ^ simhashes[other]) <= 3 for other in kept):
+            kept.append(at)
+    batch, state, count, is_open = rows_of(simhashes, profile), rounds.Decided(len(simhashes)), 0, True
+
+    while is_open:
+        original, duplicate = state.packed()
+        known = rounds.looked_up(duplicate, np.asarray(batch["point"]))
+        found = rounds._found(Groups(batch.filter(pa.array(~known)), profile), original)
+        is_open = rounds._resolve(state, np.column_stack([found["target"], found["blocker"]]))
+        count += 1
+
+    assert np.flatnonzero(state.original[: len(simhashes)]).tolist() == kept
+    assert len(kept) < len(simhashes) - 50
+    assert count > 1 or witnesses > 1
+
+
+def test_the_command_without_its_extra_names_what_to_install():
+    hide = "import sys; sys.modules['pyspark'] = None; from simhash_hbase.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hide, "spark", "dedup", "x.jsonl"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install 'simhash-hbase[spark]'" in done.stderr

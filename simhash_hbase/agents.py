@@ -1,0 +1,100 @@
+"""An index as tools for agents, by the Model Context Protocol on standard input and output."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Annotated
+
+from simhash_hbase.errors import DocumentMissing, MissingExtra, SimhashError
+
+try:
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import ToolAnnotations
+    from pydantic import Field
+except ImportError as error:
+    raise MissingExtra("tools for agents need mcp: pip install 'simhash-hbase[mcp]'") from error
+
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.jsonforms import answer_record, copies_record, decision_record, plain
+
+MATCHES = 10
+LEASES = 2  # A claim outwaits a writer that has crashed.
+INSTRUCTIONS = (
+    "A memory of documents that finds near copies. It keeps ids and fingerprints, no texts. Ask have_i_seen before you"
+    " read or store a document again; remember decides and stores at once, safely beside other agents."
+)
+
+Text = Annotated[str, Field(description="The whole text of the document, as plain text.")]
+Id = Annotated[str, Field(description="Id of the document, such as its URL.", min_length=1)]
+Limit = Annotated[int, Field(description="Most matches to return.", ge=1, le=1000)]
+Record = dict[str, object]
+
+
+def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
+    """Make the server of an index; if `readonly`, without the tools that change it."""
+    server: MCPServer[None] = MCPServer(
+        "simhash-hbase", version=version("simhash-hbase"), instructions=INSTRUCTIONS, log_level="WARNING"
+    )
+    tools = _Tools(index)
+    for tool in tools.reading:
+        server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+    for tool in () if readonly else tools.writing:
+        hints = ToolAnnotations(
+            read_only_hint=False, destructive_hint=tool == tools.forget, idempotent_hint=True, open_world_hint=False
+        )
+        server.add_tool(tool, annotations=hints)
+    return server
+
+
+class _Tools:
+    """The tools of an index; their docstrings and annotations are what agents read."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.reading: tuple[Callable[..., Record], ...] = (self.have_i_seen, self.copies)
+        self.writing: tuple[Callable[..., Record], ...] = (self.remember, self.forget)
+
+    def have_i_seen(self, text: Text, limit: Limit = MATCHES) -> Record:
+        """Find the documents whose text is nearly the same, nearest first; changes nothing.
+
+        Each match has its id, the distance (bits of 64 that differ), the estimated similarity (0 to 1), and the time
+        when it was added. `truncated` says that there are more; `short` that the text is too short to find all copies.
+        """
+        with _sentences():
+            return answer_record(None, self._index.query(text, limit=limit))
+
+    def copies(self, id: Id) -> Record:
+        """List what was decided a duplicate of a document, with the time and the similarity; changes nothing.
+
+        The id may be that of the original, which is named as `of`, or of one of its copies.
+        """
+        with _sentences():
+            if (found := self._index.copies(id)) is None:
+                raise DocumentMissing(f"the index does not hold a document with the id {id!r}")
+            return {name: plain(value) for name, value in copies_record(found).items()}
+
+    def remember(self, id: Id, text: Text) -> Record:
+        """Store a document unless a near copy of it is known.
+
+        The status is `original` if it is stored as new, or `duplicate` with the id `of` the known document. The same
+        id with the same text gets the same answer again.
+        """
+        with _sentences():
+            claimed = self._index.claim(id, text, deadline_s=LEASES * self._index.profile.lease_s)
+            return {name: plain(value) for name, value in decision_record(claimed).items()}
+
+    def forget(self, id: Id) -> Record:
+        """Remove a document by its id; `removed` says whether it was there."""
+        with _sentences():
+            [(_, removed)] = self._index.remove_many([id])
+            return {"id": id, "removed": removed}
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Raise the package's errors so that the agent reads them; others are logged only."""
+    try:
+        yield
+    except SimhashError as error:
+        raise ToolError(str(error)) from error

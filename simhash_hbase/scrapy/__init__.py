@@ -1,0 +1,12 @@
+"""Scrapy: an item pipeline that drops or marks near-duplicates while a crawl runs."""
+
+from simhash_hbase.errors import MissingExtra
+
+try:
+    import scrapy  # noqa: F401 - so that its absence is reported here
+except ImportError as error:
+    raise MissingExtra("the Scrapy pipeline needs scrapy: pip install 'simhash-hbase[scrapy]'") from error
+
+from simhash_hbase.scrapy.pipeline import NearDuplicatesPipeline
+
+__all__ = ["NearDuplicatesPipeline"]

@@ -1,0 +1,190 @@
+"""The item pipeline: each item is claimed in an index, duplicates are dropped or marked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import count
+from typing import Self, TypeVar
+from uuid import uuid4
+
+from itemadapter import ItemAdapter
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem
+from scrapy.settings import BaseSettings
+from scrapy.utils.asyncio import run_in_thread
+
+from simhash_hbase.entries import check_id
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, SimhashError, no_words
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.index import Index
+from simhash_hbase.opening import open_index
+from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.scrapy.batches import Batches
+
+ACTIONS = ("drop", "mark")
+PREFIX = "SIMHASH_HBASE_"
+STATS = "simhash_hbase"
+
+T = TypeVar("T")
+_Document = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineOptions:
+    """The settings ``SIMHASH_HBASE_…`` of a crawl."""
+
+    url: str
+    field: str  # Holds the text.
+    html: bool  # Whether it is a page, of which the main text counts.
+    id_field: str | None
+    action: str
+    threads: int
+
+    @classmethod
+    def read(cls, settings: BaseSettings) -> Self:
+        """Read and check the settings."""
+        url, action = settings.get(f"{PREFIX}URL"), settings.get(f"{PREFIX}ACTION", "drop")
+        threads = settings.getint(f"{PREFIX}THREADS", 2)
+        if not url:
+            raise InvalidArgument(f"{PREFIX}URL is not set: name an index, such as file:crawl.index")
+        if action not in ACTIONS or threads < 1:
+            raise InvalidArgument(f"{PREFIX}ACTION is {' or '.join(ACTIONS)}, and {PREFIX}THREADS at least 1")
+        return cls(
+            url=url,
+            field=settings.get(f"{PREFIX}FIELD", "text"),
+            html=settings.getbool(f"{PREFIX}HTML"),
+            id_field=settings.get(f"{PREFIX}ID_FIELD"),
+            action=action,
+            threads=threads,
+        )
+
+
+class NearDuplicatesPipeline:
+    """Drops or marks items whose text the index has seen, in this crawl or in another one.
+
+    Notes
+    -----
+    Items are claimed: of near copies that several crawlers find at the same time exactly one is kept. What arrives
+    while a batch is claimed is the next batch. The spider closes after all open claims are answered.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.options = PipelineOptions.read(crawler.settings)
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+        self._batches: Batches[_Document, Decision] = Batches(self._claim, threads=self.options.threads)
+        self._run, self._numbers = uuid4().hex[:8], count(1)
+        self._index: Index
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make the pipeline of a crawl, as Scrapy asks for it."""
+        return cls(crawler)
+
+    async def open_spider(self) -> None:
+        """Open the index; a crawl without one does not start."""
+        if self.options.html:
+            # Its extra is missed now, not at the first page.
+            import simhash_hbase.inputs.page.maintext  # noqa: F401, PLC0415 - an extra
+        self._index = await run_in_thread(open_index, self.options.url)
+
+    async def close_spider(self) -> None:
+        """Close the index; Scrapy has waited for all items."""
+        self._stats.set_value(f"{STATS}/batches", self._batches.asked)
+        await run_in_thread(self._index.close)
+
+    async def process_item(self, item: T) -> T:
+        """Claim an item; raises `DropItem` for a duplicate that is to be dropped."""
+        fields = ItemAdapter(item)
+        if not fields.get(self.options.field):
+            self._count("without_text")
+            return item
+        try:
+            decision = await self._batches.answer((self._name(fields), self._content(fields)))
+        except (EmptyDocument, InvalidInput):
+            self._count("without_text")
+            return item
+        except Exception:
+            self._count("errors")
+            raise
+        self._count("originals" if decision.is_original else "duplicates")
+        return self._acted(item, fields, decision)
+
+    def _acted(self, item: T, fields: ItemAdapter, decision: Decision) -> T:
+        if self.options.action == "mark":
+            fields["duplicate_of"] = decision.of
+            fields["distance"], fields["similarity"] = decision.distance, decision.similarity
+        elif not decision.is_original:
+            reason = f"near-duplicate of {decision.of}: distance {decision.distance}, similarity {decision.similarity}"
+            # As loud as what Scrapy says of items that are kept: the whole item is in the line.
+            raise DropItem(reason, log_level="DEBUG")
+        return item
+
+    def _name(self, fields: ItemAdapter) -> str:
+        """Name the document: by a field, else by the address and a number, so that no two items have one id."""
+        if self.options.id_field is None:
+            address, number = str(fields.get("url", "item")), f"{self._run}/{next(self._numbers)}"
+            try:
+                return _checked(f"{address} {number}")
+            except InvalidArgument:
+                # Nobody chose it, so the item is not lost for it.
+                return f"blake2b:{blake2b(address.encode(errors='surrogatepass'), digest_size=16).hexdigest()} {number}"
+        if not (name := fields.get(self.options.id_field)):
+            raise InvalidArgument(f"the item has no field {self.options.id_field!r}, which {PREFIX}ID_FIELD names")
+        return _checked(str(name))
+
+    def _content(self, fields: ItemAdapter) -> str:
+        if isinstance(content := fields[self.options.field], str):
+            return content
+        kind = type(content).__name__
+        raise InvalidArgument(
+            f"the field {self.options.field!r}, which {PREFIX}FIELD names, is of type {kind}: wanted str"
+        )
+
+    def _claim(self, documents: Sequence[_Document]) -> list[Decision | Exception]:
+        """Claim a batch, in a thread; where one document makes it fail, the others are claimed without that."""
+        try:
+            return self._claimed(documents)
+        except Exception as error:
+            if _of_the_store(error):
+                raise
+        answers: list[Decision | Exception] = []
+        for document in documents:
+            try:
+                answers += self._claimed([document])
+            except Exception as error:
+                # A store that fails is not asked for each of the others.
+                answers += [error] * (len(documents) - len(answers) if _of_the_store(error) else 1)
+                if len(answers) == len(documents):
+                    break
+        return answers
+
+    def _claimed(self, documents: Sequence[_Document]) -> list[Decision | Exception]:
+        texts = [self._text(*document) for document in documents]
+        readable = [(name, text) for (name, _), text in zip(documents, texts, strict=True) if isinstance(text, str)]
+        claimed = (outcome or EmptyDocument(no_words(name)) for name, outcome in self._index.claim_many(readable))
+        return [next(claimed) if isinstance(text, str) else text for text in texts]
+
+    def _text(self, name: str, content: str) -> str | InvalidInput:
+        if not self.options.html:
+            return content
+        from simhash_hbase.inputs.page.maintext import main_text  # noqa: PLC0415 - an extra
+
+        try:
+            return main_text(content).text
+        except InvalidInput as error:
+            return error
+
+    def _count(self, name: str) -> None:
+        self._stats.inc_value(f"{STATS}/{name}")
+
+
+def _checked(name: str) -> str:
+    check_id(name)
+    id_digest(name)  # Refuses what is not Unicode.
+    return name
+
+
+def _of_the_store(error: Exception) -> bool:
+    """Return whether any document would have failed; else it is one document's text or id."""
+    return isinstance(error, SimhashError) and not isinstance(error, InvalidArgument | InvalidInput | EmptyDocument)

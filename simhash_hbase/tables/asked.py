@@ -1,0 +1,159 @@
+"""What a caller asks of a table, and the decisions on its rows."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+
+from simhash_hbase.corpus.longest import decide_longest
+from simhash_hbase.corpus.once import Once
+from simhash_hbase.corpus.options import Watch
+from simhash_hbase.corpus.sample import Sample
+from simhash_hbase.entries import Entries
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.index import Index
+from simhash_hbase.inputs import Document, InputOptions, Place, Record, Reject
+from simhash_hbase.inputs.fields import Builder, listed
+from simhash_hbase.inputs.parquet.parquetfile import record_of, values_of
+from simhash_hbase.opening import open_index
+from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.tables.types import check_type
+from simhash_hbase.temporary import temporary_index
+
+Batch = Any  # A pyarrow RecordBatch or Table.
+Read = Callable[[], Iterable[Batch]]
+
+
+class RefusedRows(UserWarning):
+    """Rows have no decision: a text is missing or empty, or an id came before."""
+
+
+class _Refused:
+    """Counts refused rows."""
+
+    def __init__(self) -> None:
+        self._count, self._first = 0, ""
+
+    def add(self, reject: Reject) -> None:
+        self._count += 1
+        self._first = self._first or f"row {reject.place.line}: {reject.reason}"
+
+    def warn(self) -> None:
+        if self._count:
+            rows = "row has" if self._count == 1 else "rows have"
+            warnings.warn(f"{self._count:,} {rows} no decision; {self._first}", RefusedRows, stacklevel=2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The columns and the choices of one call."""
+
+    text: str
+    id: str | None
+    keep: Literal["first", "longest"]
+    index: Index | str | None
+    workers: int
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        id: str | None,
+        keep: Literal["first", "longest"],
+        index: Index | str | None,
+        options: Mapping[str, Any],
+    ) -> Self:
+        """Check what does not depend on the table."""
+        profile = dict(options)
+        workers = profile.pop("workers", 1)
+        if keep not in ("first", "longest"):
+            raise InvalidArgument(f"keep is {keep!r}: wanted 'first' or 'longest'")
+        if index is not None and id is None:
+            raise InvalidArgument("index needs id=COLUMN: the row numbers of two tables are the same")
+        if index is not None and profile:
+            raise InvalidArgument(f"the index has its own profile: leave out {', '.join(profile)}")
+        return cls(text=text, id=id, keep=keep, index=index, workers=workers, options=profile)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        return [self.text] if self.id is None else [self.text, self.id]
+
+    @property
+    def rereads(self) -> bool:
+        """Whether all rows are read before the first decision."""
+        return self.index is None or self.keep == "longest"
+
+    def check(self, schema: pa.Schema) -> None:
+        """Refuse a table without the columns, or with other types."""
+        for name in self.columns:
+            if name not in schema.names:
+                raise InvalidArgument(f"the table has no column {name!r}; it has {listed(schema.names)}")
+            if schema.names.count(name) > 1:
+                raise InvalidArgument(f"the table has the column {name!r} twice: rename one")
+            check_type(name, schema.field(name).type, integers=name != self.text)
+
+    def decide(self, read: Read) -> Iterator[tuple[int, Decision]]:
+        """Yield row numbers with decisions, upwards; refused rows are left out, and counted in a warning."""
+        refused = _Refused()
+        with self._opened(read) as index:
+            once, deduplicator = Once(refused.add), index.deduplicator()
+
+            def parts() -> Iterator[tuple[Entries, list[Document]]]:
+                for chunk in analyse(self._records(read()), index.analysis, workers=self.workers):
+                    for reject in chunk.rejects:
+                        refused.add(reject)
+                    yield once(chunk)
+
+            def decided(entries: Entries) -> list[Decision]:
+                return index.dedup_entries(entries, deduplicator)
+
+            if self.keep == "longest":
+                for _, place, decision in decide_longest(parts(), decided, Watch()):
+                    yield place.line, decision
+            else:
+                for entries, documents in parts():
+                    for document, decision in zip(documents, decided(entries), strict=True):
+                        yield document.place.line, decision
+        refused.warn()
+
+    @contextmanager
+    def _opened(self, read: Read) -> Iterator[Index]:
+        if isinstance(self.index, Index):
+            yield self.index
+        elif self.index is not None:
+            with open_index(self.index) as index:
+                yield index
+        else:
+            with temporary_index(None, **self._learned(read)) as index:
+                yield index
+
+    def _learned(self, read: Read) -> dict[str, Any]:
+        """Complete the options of an index by texts to learn the idf from, as `dedup --create` does."""
+        if self.options.get("analyzer", "learned") != "learned" or "learn_from" in self.options:
+            return dict(self.options)
+        sample = Sample()
+        for record in self._records(read()):
+            sample.add(record)
+        return {**self.options, "learn_from": sample.texts} if sample.texts else dict(self.options)
+
+    def _records(self, batches: Iterable[Batch]) -> Iterator[Record]:
+        row_number = f"number of {self.text}"
+        options = InputOptions(id_field=self.id or row_number, text_field=self.text)
+        build, row = Builder(options).build, 0
+        for batch in batches:
+            # The types of a data frame are known from here only.
+            self.check(batch.schema)
+            for values in values_of(batch):
+                place = Place("row", row)
+                if isinstance(values, str):
+                    yield Reject(place, values, b"")
+                else:
+                    values[row_number] = row
+                    yield record_of(values, place, options, build)
+                row += 1

@@ -1,0 +1,142 @@
+"""The types of tables, each read as Arrow batches and given back as its own; no library of theirs is imported."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index.answers import Decision
+from simhash_hbase.tables.asked import Asked, Batch
+from simhash_hbase.tables.streams import ArrowRows, batches_of, stream
+from simhash_hbase.tables.work import Work
+
+BATCH_ROWS = 1_000
+
+
+class _Whole(NamedTuple):
+    """A table whose rows are all there, with what reads, takes and adds columns in its own type."""
+
+    schema: pa.Schema
+    rows: int
+    read: Callable[[list[str]], Iterable[Batch]]
+    taken: Callable[[NDArray[np.int64]], Any]
+    beside: Callable[[pa.Table], Any]
+
+
+def apply(table: Any, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
+    """Decide the rows of a table, and give back what becomes of them."""
+    library, kind = type(table).__module__.partition(".")[0], type(table).__name__
+    if (library, kind) == ("polars", "LazyFrame"):
+        return apply(table.collect(), asked, work).lazy()
+    if (library, kind) == ("datasets", "IterableDataset"):
+        return _iterable(table, asked, work)
+    if whole := _WHOLE.get((library, kind)):
+        return _in_one(whole(table), asked, work)
+    # Until the stream of a relation is read, its connection answers nothing else.
+    if isinstance(table, pa.RecordBatch) or kind == "DuckDBPyRelation":
+        return apply(pa.table(table), asked, work)
+    # A column speaks Arrow, too, but is no table.
+    if hasattr(table, "__arrow_c_stream__") and not isinstance(table, pa.ChunkedArray) and kind != "Series":
+        return _lazily(pa.RecordBatchReader.from_stream(table), asked, work)
+    raise InvalidArgument(
+        f"a {library}.{kind} is no table: wanted one of pyarrow, Polars, pandas, DuckDB or datasets, "
+        "or what exports an Arrow stream"
+    )
+
+
+def _in_one(whole: _Whole, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
+    asked.check(whole.schema)
+    work.schema(whole.schema)
+    decided: list[Decision | None] = [None] * whole.rows
+    for row, decision in asked.decide(partial(whole.read, asked.columns)):
+        decided[row] = decision
+    return work(whole, decided)
+
+
+def _lazily(reader: pa.RecordBatchReader, asked: Asked, work: Work) -> pa.RecordBatchReader:
+    asked.check(reader.schema)
+    schema = work.schema(reader.schema)
+    return pa.RecordBatchReader.from_batches(schema, batches_of(stream(reader.schema, reader, asked, work)))
+
+
+def _arrow(table: pa.Table) -> _Whole:
+    rows = ArrowRows(table)
+    return _Whole(table.schema, len(table), lambda columns: _sliced(table.select(columns)), rows.taken, rows.beside)
+
+
+def _polars(frame: Any) -> _Whole:  # noqa: ANN401 - polars is not imported
+    return _Whole(
+        pa.schema([(name, pa.null()) for name in frame.columns]),
+        len(frame),
+        lambda columns: _sliced(pa.table(frame.select(columns))),
+        lambda rows: frame[rows],
+        lambda marks: frame.hstack(type(frame)(marks)),
+    )
+
+
+def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
+    def read(columns: list[str]) -> Iterator[Batch]:
+        try:
+            return _sliced(pa.Table.from_pandas(frame[columns], preserve_index=False))
+        except pa.ArrowException as error:
+            reason = ": ".join(map(str, reversed(error.args)))
+            raise InvalidArgument(f"a column has values of several types: {reason}") from error
+
+    def beside(marks: pa.Table) -> Any:  # noqa: ANN401 - pandas is not imported
+        # pandas' integers have no null.
+        made = marks.to_pandas(types_mapper={pa.int64(): sys.modules["pandas"].Int64Dtype()}.get)
+        return frame.assign(**{name: made[name].array for name in made})
+
+    return _Whole(
+        pa.schema([(str(name), pa.null()) for name in frame.columns]),
+        len(frame),
+        read,
+        lambda rows: frame.iloc[rows],
+        beside,
+    )
+
+
+def _dataset(dataset: Any) -> _Whole:  # noqa: ANN401 - datasets is not imported
+    library = sys.modules["datasets"]
+    return _Whole(
+        dataset.features.arrow_schema,
+        len(dataset),
+        lambda columns: dataset.select_columns(columns).with_format("arrow").iter(BATCH_ROWS),
+        dataset.select,
+        lambda marks: library.concatenate_datasets([dataset, library.Dataset(marks)], axis=1),
+    )
+
+
+def _iterable(dataset: Any, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - datasets is not imported
+    """Decide when the result is iterated, each time anew."""
+    library = sys.modules["datasets"]
+    dataset = dataset if dataset.features else dataset._resolve_features()
+    features = dataset.features
+    asked.check(features.arrow_schema)
+    schema = work.schema(features.arrow_schema)
+
+    def examples() -> Iterator[dict[str, Any]]:
+        tables = dataset.with_format("arrow").iter(BATCH_ROWS)
+        batches = (batch for table in tables for batch in table.to_batches())
+        for decided in stream(features.arrow_schema, batches, asked, work):
+            yield from decided.to_pylist()
+
+    more = library.Features.from_arrow_schema(pa.schema([schema.field(n) for n in schema.names if n not in features]))
+    return library.IterableDataset.from_generator(examples, features=library.Features({**features, **more}))
+
+
+def _sliced(table: pa.Table) -> Iterator[Batch]:
+    yield from table.to_reader(max_chunksize=BATCH_ROWS)
+
+
+_WHOLE: dict[tuple[str, str], Callable[[Any], _Whole]] = {
+    ("pyarrow", "Table"): _arrow,
+    ("polars", "DataFrame"): _polars,
+    ("pandas", "DataFrame"): _pandas,
+    ("datasets", "Dataset"): _dataset,
+}

@@ -1,0 +1,348 @@
+"""Tables get the decisions of `dedup` on the same rows as JSON lines, in the caller's own type."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import datasets
+import duckdb
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+from simhash_hbase import InvalidArgument, create_index, open_index
+from simhash_hbase.features.analysis import learn_idf
+from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates
+from simhash_hbase.tables.asked import Asked
+from tests.cli.corpus import near_copies, text
+
+FEATURES = datasets.Features(
+    {"id": datasets.Value("string"), "kind": datasets.ClassLabel(names=["a", "b"]), "text": datasets.Value("string")}
+)
+# What makes a table of rows, and what makes rows of a result, each with the type that is given back.
+KINDS = {
+    "pyarrow": (pa.Table.from_pylist, pa.Table, pa.Table.to_pylist),
+    "batch": (pa.RecordBatch.from_pylist, pa.Table, pa.Table.to_pylist),
+    "reader": (lambda rows: pa.Table.from_pylist(rows).to_reader(7), pa.RecordBatchReader,
+               lambda found: found.read_all().to_pylist()),
+    "polars": (polars.DataFrame, polars.DataFrame, polars.DataFrame.to_dicts),
+    "lazy": (polars.LazyFrame, polars.LazyFrame, lambda found: found.collect().to_dicts()),
+    "polars stream": (lambda rows: pa.RecordBatchReader.from_stream(polars.DataFrame(rows)), pa.RecordBatchReader,
+                      lambda found: found.read_all().to_pylist()),
+    "pandas": (pandas.DataFrame, pandas.DataFrame,
+               lambda found: pa.Table.from_pandas(found, preserve_index=False).to_pylist()),
+    "duckdb": (lambda rows: duckdb.from_arrow(pa.Table.from_pylist(rows)), pa.Table, pa.Table.to_pylist),
+    "dataset": (lambda rows: datasets.Dataset.from_list(rows, features=FEATURES), datasets.Dataset, list),
+    "iterable": (lambda rows: datasets.Dataset.from_list(rows, features=FEATURES).to_iterable_dataset(),
+                 datasets.IterableDataset, list),
+}  # fmt: skip
+MARKS = ("duplicate_of", "distance", "similarity", "cluster")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    made = [{**record, "kind": at % 2} for at, record in enumerate(near_copies(12, 3))]
+    made[4]["text"] += " one more word, so that this one is longer"
+    return [{name: record[name] for name in FEATURES} for record in made]
+
+
+def dedup(folder, rows, *words, index="made.index"):
+    """Decide rows as JSON lines by the command; return its decisions by ids."""
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = [sys.executable, "-m", "simhash_hbase", "dedup", f"file:{folder / index}", str(path), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 3), done.stderr
+    return {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.fixture(scope="module")
+def decided(rows, tmp_path_factory):
+    """Return the decisions of the command with either choice of what is kept."""
+    return {
+        keep: dedup(tmp_path_factory.mktemp("decided"), rows, "--create", "--keep", keep)
+        for keep in ("first", "longest")
+    }
+
+
+def of_command(decision):
+    names = decision["of"], decision["distance"], decision["similarity"]
+    return dict(zip(MARKS, (*names, decision["of"] or decision["id"]), strict=True))
+
+
+def marks(row):
+    return {name: round(row[name], 4) if isinstance(row[name], float) else row[name] for name in MARKS}
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_every_type_get_the_decisions_of_the_command(rows, decided, kind, keep):
+    make, gives, read = KINDS[kind]
+
+    dropped = drop_near_duplicates(make(rows), id="id", keep=keep)
+    marked = mark_near_duplicates(make(rows), id="id", keep=keep)
+
+    assert isinstance(dropped, gives)
+    assert isinstance(marked, gives)
+    wanted = decided[keep]
+    assert read(dropped) == [row for row in rows if wanted[row["id"]]["status"] == "original"]
+    assert 0 < len(read(drop_near_duplicates(make(rows), id="id", keep=keep))) < len(rows)
+    found = read(marked)
+    assert [{name: row[name] for name in FEATURES} for row in found] == rows
+    assert [marks(row) for row in found] == [of_command(wanted[row["id"]]) for row in rows]
+
+
+@pytest.mark.parametrize("kind", ["dataset", "iterable"])
+def test_features_of_data_sets_stay(rows, kind):
+    make = KINDS[kind][0]
+
+    dropped = drop_near_duplicates(make(rows), analyzer="shingle")
+    marked = mark_near_duplicates(make(rows), analyzer="shingle")
+
+    assert dropped.features == FEATURES
+    assert {name: marked.features[name] for name in FEATURES} == FEATURES
+    assert set(marked.features) - set(FEATURES) == set(MARKS)
+
+
+def test_an_iterable_data_set_is_decided_anew_each_time(rows):
+    stream = drop_near_duplicates(KINDS["iterable"][0](rows), id="id", analyzer="shingle")
+
+    assert list(stream) == list(stream) != []
+
+
+def test_the_index_of_a_data_frame_stays(rows):
+    frame = pandas.DataFrame(rows).set_index(pandas.Index(range(100, 100 + len(rows))))
+
+    kept = drop_near_duplicates(frame, analyzer="shingle")
+
+    assert all(frame.loc[name, "id"] == kept.loc[name, "id"] for name in kept.index)
+    assert mark_near_duplicates(frame, analyzer="shingle").index.equals(frame.index)
+
+
+def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
+    rows = [{"id": str(at), "text": text(at, count=5)} for at in range(4_000)]
+    dedup(tmp_path, [*rows, {"id": "empty", "text": " "}], "--create", "--workers", "1")
+    with open_index(f"file:{tmp_path / 'made.index'}", readonly=True) as index:
+        wanted = index.profile
+
+    table = pa.Table.from_pylist(rows)
+    learned = Asked.of("text", "id", "first", None, {})._learned(lambda: table.to_batches(max_chunksize=999))
+
+    assert learn_idf(learned["learn_from"], segmenter=wanted.segmenter, words=wanted.words).digest() == wanted.idf
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("kind", ["polars", "reader"])
+def test_rows_are_compared_with_an_index_and_written_to_it(tmp_path, rows, kind, opened):
+    make, _, read = KINDS[kind]
+    url = f"file:{tmp_path / 'mine.index'}"
+    create_index(url, analyzer="shingle").close()
+    dedup(tmp_path, rows[:10], "--create", "--analyzer", "shingle")
+    wanted = dedup(tmp_path, rows[10:])
+    index = open_index(url) if opened else url
+
+    read(drop_near_duplicates(make(rows[:10]), id="id", index=index))
+    found = read(mark_near_duplicates(make(rows[10:]), id="id", index=index))
+
+    assert [marks(row) for row in found] == [of_command(wanted[row["id"]]) for row in rows[10:]]
+    assert found[0]["duplicate_of"] == rows[9]["id"]
+    if opened:
+        assert index.get(rows[0]["id"]) is not None
+        index.close()
+
+
+def test_an_opened_index_serves_an_iterable_data_set(rows):
+    with create_index("memory:", analyzer="shingle") as index:
+        stream = drop_near_duplicates(KINDS["iterable"][0](rows), id="id", index=index)
+        first = list(stream)
+
+        assert 0 < len(first) < len(rows)
+        assert list(stream) == first
+
+
+def test_rows_that_dedup_refuses_are_left_out_counted_and_named(rows, tmp_path):
+    bad = [rows[0], {**rows[1], "text": None}, {**rows[2], "id": rows[0]["id"]}, {**rows[3], "text": "…!"}, rows[6]]
+    wanted = dedup(tmp_path, bad, "--create", "--analyzer", "shingle")
+    table = pa.Table.from_pylist(bad)
+
+    with pytest.warns(RefusedRows, match="^3 rows have no decision; row 1: .*null$"):
+        kept = drop_near_duplicates(table, id="id", analyzer="shingle")
+    with pytest.warns(RefusedRows):
+        marked = mark_near_duplicates(table, id="id", analyzer="shingle")
+
+    assert kept["id"].to_pylist() == list(wanted) == [rows[0]["id"], rows[6]["id"]]
+    assert marked["cluster"].to_pylist() == [rows[0]["id"], None, None, None, rows[6]["id"]]
+
+
+def test_numbers_of_rows_are_ids_where_none_are_named(rows):
+    found = mark_near_duplicates(pa.Table.from_pylist(rows), analyzer="shingle")
+
+    assert found["duplicate_of"].to_pylist()[:6] == [None, "0", "0", None, "3", "3"]
+
+
+def test_integers_are_ids(rows):
+    numbered = pa.Table.from_pylist([{"number": 70 + at, "text": row["text"]} for at, row in enumerate(rows)])
+
+    assert mark_near_duplicates(numbered, id="number", analyzer="shingle")["duplicate_of"].to_pylist()[1] == "70"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("duckdb", "dataset", "iterable")])
+def test_a_table_without_rows_stays_one(kind):
+    make, gives, read = KINDS[kind]
+    rows = make([{"text": "a text"}])
+    empty = rows[:0] if kind in ("polars", "pandas") else pa.table({"text": pa.array([], pa.string())})
+
+    found = drop_near_duplicates(empty)
+
+    assert isinstance(found, gives if kind in ("polars", "pandas") else pa.Table)
+    assert len(found) == 0
+    assert read is not None
+
+
+class Batches:
+    """Batches of rows, which count how many were read."""
+
+    def __init__(self, documents, batch_rows):
+        self.read = 0
+        self._rows = [{"id": str(at), "text": text(at, count=20)} for at in range(documents)]
+        self._batch_rows = batch_rows
+
+    def reader(self):
+        table = pa.Table.from_pylist(self._rows)
+
+        def batches():
+            for batch in table.to_batches(max_chunksize=self._batch_rows):
+                self.read += 1
+                yield batch
+
+        return pa.RecordBatchReader.from_batches(table.schema, batches())
+
+
+def test_a_stream_is_read_no_further_than_the_next_decisions_need():
+    made = Batches(6_000, 250)
+    with create_index("memory:", analyzer="shingle") as index:
+        found = drop_near_duplicates(made.reader(), id="id", index=index)
+        assert made.read == 0
+
+        found.read_next_batch()
+
+        # A thousand documents are decided at once; the next chunk is read before the first is known to have ended.
+        assert made.read <= 8
+        assert len(found.read_all()) == 5_750
+
+
+@pytest.mark.parametrize("until", ["the end", "the first batch"])
+def test_nothing_temporary_is_left(tmp_path, monkeypatch, until):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = drop_near_duplicates(Batches(3_000, 250).reader(), analyzer="shingle")
+
+    found.read_next_batch()
+    assert len(list(tmp_path.iterdir())) == 2
+    if until == "the end":
+        assert len(found.read_all()) == 2_750
+    del found
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_processes_decide_as_one(rows, decided):
+    found = mark_near_duplicates(pa.Table.from_pylist(rows), id="id", workers=2).to_pylist()
+
+    assert [marks(row) for row in found] == [of_command(decided["first"][row["id"]]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("table", "asked", "message"),
+    [
+        ({"a": ["x"]}, {}, "the table has no column 'text'; it has a"),
+        ({"text": ["x"]}, {"id": "id"}, "the table has no column 'id'; it has text"),
+        ({"text": ["x"]}, {"index": "file:some.index"},
+         "index needs id=COLUMN: the row numbers of two tables are the same"),
+        ({"text": ["x"]}, {"keep": "last"}, "keep is 'last': wanted 'first' or 'longest'"),
+        ({"text": ["x"], "id": ["x"]}, {"id": "id", "index": "memory:", "similarity": 0.9},
+         "the index has its own profile: leave out similarity"),
+        ({"text": ["x"], "cluster": [1]}, {}, "the table has a column 'cluster' already: rename that"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_before_anything_is_read(table, asked, message):
+    for make in (pa.table, polars.DataFrame, pandas.DataFrame, datasets.Dataset.from_dict):
+        with pytest.raises(InvalidArgument) as refused:
+            mark_near_duplicates(make(table), **asked)
+        assert str(refused.value) == message
+
+
+WORDS = ["some words", "other things"]
+
+
+@pytest.mark.parametrize("make", [pandas.Series, polars.Series, lambda words: pa.chunked_array([words]), tuple])
+def test_what_is_no_table_is_refused(make):
+    with pytest.raises(InvalidArgument, match=r"^an? \w+\.\w+ is no table: wanted one of pyarrow, "):
+        drop_near_duplicates(make(WORDS))
+
+
+@pytest.mark.parametrize("index", [None, "memory:"])
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pandas.DataFrame({"text": WORDS, "id": [1, None]}),
+         "the column 'id' is of type double: wanted strings or integers; pandas makes floats of integers with gaps"),
+        (pandas.DataFrame({"text": WORDS, "id": pandas.to_datetime(["2020", "2021"])}), "the column 'id' is of type t"),
+        (polars.DataFrame({"text": WORDS, "id": [True, False]}), "the column 'id' is of type bool: wanted strings or"),
+        (polars.DataFrame({"text": [1, 2], "id": WORDS}), "the column 'text' is of type int64: wanted strings"),
+        (pa.table({"text": [1.5, 2], "id": WORDS}).to_reader(), "the column 'text' is of type double: wanted strings"),
+        (datasets.Dataset.from_dict({"text": [WORDS], "id": ["a"]}), "the column 'text' is of type list"),
+        (pandas.DataFrame({"text": ["words", 5], "id": WORDS}), "a column has values of several types: .* text with"),
+        (pandas.DataFrame([["a", "b", "c"]], columns=["text", "id", "text"]), "the table has the column 'text' twice"),
+        (pa.Table.from_arrays([pa.array(WORDS)] * 3, names=["id", "text", "id"]), "has the column 'id' twice"),
+    ],
+)  # fmt: skip
+def test_columns_of_other_types_are_named(tmp_path, table, message, index):
+    if index is not None:
+        index = create_index(index, analyzer="shingle")
+    with pytest.raises(InvalidArgument, match=message):
+        drop_near_duplicates(table, id="id", index=index)
+    assert index is None or list(index.export()) == []
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int8(), pa.string())], ids=str
+)
+def test_every_type_of_strings_is_read(kind):
+    table = pa.table({"text": pa.array(WORDS).cast(kind), "id": pa.array(["a", "b"]).cast(kind)})
+
+    assert len(drop_near_duplicates(table, id="id", analyzer="shingle")) == len(WORDS)
+
+
+def test_no_warning_comes_with_whole_rows(rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drop_near_duplicates(pa.Table.from_pylist(rows), analyzer="shingle")
+
+
+BLOCKED = """
+import sys
+{before}
+from simhash_hbase.tables import drop_near_duplicates
+import pyarrow as pa
+drop_near_duplicates(pa.table({{"text": ["a text"]}}), analyzer="shingle")
+print(sorted({{"polars", "duckdb", "datasets"}} & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "out", "error"),
+    [
+        ("", "[]\n", ""),
+        ("sys.modules['pyarrow'] = None", "",
+         "simhash_hbase.errors.MissingExtra: tables need pyarrow: pip install 'simhash-hbase[arrow]'\n"),
+    ],
+)  # fmt: skip
+def test_only_pyarrow_is_needed_and_its_absence_names_the_command(before, out, error):
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED.format(before=before)], capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout == out
+    assert done.stderr.endswith(error)

@@ -104,6 +104,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def to_disk(file: BinaryIO, path: str | os.PathLike[str]) -> None:
     """Bring what was written to the disk."""
     file.flush()
+    if not isinstance(file, io.RawIOBase | io.BufferedIOBase):
+        return  # An upload, which is durable at its end.
     try:
         with placed(path):
             os.fsync(file.fileno())

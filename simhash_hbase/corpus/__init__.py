@@ -1,7 +1,21 @@
 """A whole corpus against an index: read, decided in one go, resumed after an interruption, written out."""
 
-from simhash_hbase.corpus.documents import Documents
-from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
-from simhash_hbase.corpus.run import Deduplication, deduplicate
+from typing import TYPE_CHECKING
+
+from simhash_hbase.lazily import handing_on
+
+if TYPE_CHECKING:
+    from simhash_hbase.corpus.documents import Documents
+    from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
+    from simhash_hbase.corpus.run import Deduplication, deduplicate
 
 __all__ = ["DedupOptions", "Deduplication", "Documents", "Lines", "Reading", "Summary", "Watch", "deduplicate"]
+
+__getattr__ = handing_on(
+    __name__,
+    {
+        "documents": ["Documents"],
+        "options": ["DedupOptions", "Lines", "Reading", "Summary", "Watch"],
+        "run": ["Deduplication", "deduplicate"],
+    },
+)

@@ -14,7 +14,7 @@ from simhash_hbase.index.jsonforms import json_line
 from simhash_hbase.inputs import Sources
 from simhash_hbase.placed import open_placed, open_temporary, replacing, to_disk
 
-VERSION = 3
+VERSION = 4
 
 
 class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
@@ -22,6 +22,7 @@ class Checkpoint(msgspec.Struct, forbid_unknown_fields=True):
 
     inputs: str = ""  # Digest of path, size and time of change of every file of the input.
     options: str = ""  # Digest of the options that decide what is written.
+    index: str = ""  # Its identity: another one need not hold what is done.
     records: int = 0  # Records of the input that are done with, refused ones too.
     read: int = 0  # Documents that have a decision.
     originals: int = 0
@@ -149,6 +150,15 @@ class FileDecisions:
 
 
 Decisions = HandedDecisions | FileDecisions  # Takes decisions in input order.
+
+
+def check_same_index(path: str, start: Checkpoint | None, index: str) -> None:
+    """Refuse to continue a run with another index than it was begun with."""
+    if start is not None and start.index != index:
+        raise InvalidArgument(
+            f"{path} is from a run with another index, or with a temporary one, which cannot be continued: "
+            "name the index of that run, or remove the file"
+        )
 
 
 def checkpoint_path(path: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Sources
+from simhash_hbase.remote import is_remote, shown
 
 _Identity = tuple[int, int] | str
 
@@ -22,17 +23,31 @@ def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> N
         if (identity := _identity(path)) is None:
             continue
         if identity in read:
-            raise InvalidArgument(f"{option} {path} is a file of the input: name another one")
+            raise InvalidArgument(f"{option} {shown(path)} is a file of the input: name another one")
         for folder in sources.folders:
             if _is_read_with(folder, path):
-                raise InvalidArgument(f"{option} {path} is in {folder}, which is read: name a place outside of it")
+                raise InvalidArgument(
+                    f"{option} {shown(path)} is in {shown(folder)}, which is read: name a place outside of it"
+                )
         if identity in taken:
-            raise InvalidArgument(f"{taken[identity]} and {option} both name {path}")
+            raise InvalidArgument(f"{taken[identity]} and {option} both name {shown(path)}")
         taken[identity] = option
+    _check_remote(places)
     for option, path in places.items():
         # At the beginning, not after hours. What is no option is beside a file that was named, or makes its folders.
-        if option.startswith("--") and not (parent := Path(path).parent).is_dir():
+        if option.startswith("--") and not is_remote(path) and not (parent := Path(path).parent).is_dir():
             raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{option} {path}")
+
+
+def _check_remote(places: Mapping[str, str]) -> None:
+    remote = {option: path for option, path in places.items() if is_remote(path) and option.startswith("--")}
+    for option, path in remote.items():
+        if option != "--output":
+            raise InvalidArgument(f"{option} {shown(path)}: only --output can be written to an object store")
+        if "--results" in places:
+            raise InvalidArgument(
+                f"--output {shown(path)} cannot be continued: leave out --results, or name a local file"
+            )
 
 
 def _inputs(sources: Sources) -> Iterator[_Identity]:
@@ -54,6 +69,8 @@ def _standard_input() -> Iterator[_Identity]:
 
 
 def _is_read_with(folder: str, path: str) -> bool:
+    if is_remote(folder) or is_remote(path):
+        return path.startswith(folder)
     place, top = Path(path).resolve(), Path(folder).resolve()
     return place.is_relative_to(top) and not any(part.startswith(".") for part in place.relative_to(top).parts)
 

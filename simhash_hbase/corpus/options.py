@@ -40,6 +40,9 @@ class DedupOptions:
         Leave the index as it is.
     output : str, optional
         File, or folder for whole files, that takes the originals in the input's own form.
+    duplicates : {"drop", "revisit"}
+        Whether `output` of a crawl leaves duplicates out, or has records in their place: a ``revisit`` where the same
+        payload was kept in this run, else ``metadata`` with the original's id, distance and similarity.
     clusters : str, optional
         File that takes each original with its duplicates.
     results : str, optional
@@ -59,6 +62,7 @@ class DedupOptions:
     keep: Literal["first", "longest"] = "first"
     dry_run: bool = False
     output: str | None = None
+    duplicates: Literal["drop", "revisit"] = "drop"
     clusters: str | None = None
     results: str | None = None
     resume: bool = False

@@ -14,14 +14,17 @@ from simhash_hbase.corpus.decisions import (
     Decisions,
     FileDecisions,
     HandedDecisions,
+    check_same_index,
     checkpoint_path,
     new_checkpoint,
 )
 from simhash_hbase.corpus.destinations import check_destinations
 from simhash_hbase.corpus.documents import Documents
+from simhash_hbase.corpus.kept.captures import KeptCaptures
 from simhash_hbase.corpus.kept.opening import NOTHING, Kept, kept_form, looks_into, open_kept
 from simhash_hbase.corpus.kept.rows import rows_path
 from simhash_hbase.corpus.longest import decide_longest
+from simhash_hbase.corpus.once import Once
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
 from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.corpus.stdin import spooled
@@ -30,9 +33,8 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.decide.dedup import Deduplicator
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import decision_record
-from simhash_hbase.inputs import Document, Place, Reject, Sources, repeated_id
-from simhash_hbase.pipeline.chunks import Chunk
-from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.index.profilerows import identity
+from simhash_hbase.inputs import Place, Sources
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 
@@ -131,6 +133,8 @@ class Deduplication:
             self._reading = replace(self._reading, settings=replace(settings, stdin=stdin))
             if options.output:
                 self._form = kept_form(self.sources, self._reading.settings)
+            if options.duplicates == "revisit":
+                self._form = self._form.referring()
             self._stack = stack.pop_all()
         if self._form.loss is not None:
             self._watch.note(self._form.loss)
@@ -157,6 +161,9 @@ class Deduplication:
     def run(self, index: Index) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
+        if options.results:
+            self._new.index = identity(index.store)
+            check_same_index(options.results, start, self._new.index)
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
         with (
@@ -189,7 +196,7 @@ class Deduplication:
         """Name what has to be the same for a run to be continued."""
         options, reading = self._options, self._reading
         deciding = (options.keep, options.dry_run, options.output, options.clusters, options.made_with)
-        return [*deciding, asdict(reading.settings), reading.rejects]
+        return [*deciding, options.duplicates, asdict(reading.settings), reading.rejects]
 
     def _opened(self) -> AbstractContextManager[Decisions]:
         options = self._options
@@ -216,11 +223,10 @@ class _Run:
         self._documents = documents
         self._decisions = decisions
         self._kept = kept
-        self._seen: set[bytes] = set()
         if decisions.start is not None:
             done = decisions.start
             documents.skip(done.records, read=done.read, refused=done.refused)
-            self._seen.update(map(id_digest, decisions.ids()))
+        self._once = Once(documents.refuse, decisions.ids())
 
     def first(self) -> None:
         """Decide in the order of the input."""
@@ -252,27 +258,13 @@ class _Run:
     def _decide(self, entries: Entries) -> list[Decision]:
         return self._index.dedup_entries(entries, self._deduplicator)
 
-    def _once(self, chunk: Chunk) -> tuple[Entries, list[Document]]:
-        """Refuse documents whose id came before in this input."""
-        entries, documents = chunk.entries, chunk.kept
-        keep = []
-        for at, document in enumerate(documents):
-            digest = id_digest(document.id)
-            if digest in self._seen:
-                reason = repeated_id(document.id, document.place)
-                self._documents.refuse(Reject(document.place, reason, document.raw or b"", document.id))
-            else:
-                self._seen.add(digest)
-                keep.append(at)
-        if len(keep) == len(documents):
-            return entries, documents
-        return entries.take(keep), [documents[at] for at in keep]
-
     def _write(self, raw: bytes | None, place: Place, decision: Decision) -> None:
         self.progress.originals += decision.is_original
         self._decisions.line(decision_record(decision))
         if decision.is_original:
             self._kept.write(raw or b"", decision.id, place)
+        elif isinstance(self._kept, KeptCaptures):
+            self._kept.refer(raw or b"", decision, place)
 
 
 @contextmanager

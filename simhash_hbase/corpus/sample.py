@@ -7,32 +7,54 @@ from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import LEARN_FROM
 from simhash_hbase.features.idf import Reservoir
-from simhash_hbase.inputs import InputOptions, Progress, Reject, scan, total_bytes
+from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, scan, total_bytes
 from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.inputs.sources import listed
 
+NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
+
 
 def texts_of(named: Sequence[str], settings: InputOptions, watch: Watch) -> Iterator[str]:
-    """Read texts to learn from, as many as are learned from; what cannot be read is counted and reported.
-
-    Pages are extracted as they come into the sample, so of a million some 20,000.
-    """
-    sample: Reservoir[str] = Reservoir(limit=LEARN_FROM)
-    refused, first = 0, ""
+    """Read texts to learn from, as many as are learned from; what cannot be read is counted and reported."""
     sources, consumed = listed(named), Progress()
     with watch.meter("learn the idf", total_bytes(sources)) as meter:
+        sample = Sample()
         for scanned in scan(sources, settings, consumed):
-            record = scanned
-            if not isinstance(scanned, Reject) and (at := sample.add("")) is not None:
-                record = extracted(scanned)
-                sample.items[at] = "" if isinstance(record, Reject) else record.text or ""
-            if isinstance(record, Reject):
-                refused += 1
-                first = first or f"{where(record.place)}: {record.reason}"
+            sample.add(scanned)
             meter.show(sample.seen, consumed.bytes_read)
-    if not any(sample.items):
-        raise InvalidInput("there is no document to learn the idf from" + (first and f": {first}"))
-    if refused:
+    if not sample.texts:
+        raise InvalidInput(NOTHING_TO_LEARN_FROM + (sample.first and f": {sample.first}"))
+    if refused := sample.refused:
         records = "record of the sample was" if refused == 1 else "records of the sample were"
-        watch.note(f"{refused:,} {records} refused, the first: {first}")
-    yield from filter(None, sample.items)
+        watch.note(f"{refused:,} {records} refused, the first: {sample.first}")
+    yield from sample.texts
+
+
+class Sample:
+    """A sample of texts; pages are extracted as they come into it, so of a million some 20,000."""
+
+    def __init__(self) -> None:
+        self._texts: Reservoir[str] = Reservoir(limit=LEARN_FROM)
+        self.refused = 0
+        self.first = ""
+        """Place and reason of the first refused record."""
+
+    @property
+    def seen(self) -> int:
+        """How many texts were offered."""
+        return self._texts.seen
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to learn from."""
+        return [text for text in self._texts.items if text]
+
+    def add(self, scanned: Scanned) -> None:
+        """Offer a record."""
+        record = scanned
+        if not isinstance(scanned, Reject) and (at := self._texts.add("")) is not None:
+            record = extracted(scanned)
+            self._texts.items[at] = "" if isinstance(record, Reject) else record.text or ""
+        if isinstance(record, Reject):
+            self.refused += 1
+            self.first = self.first or f"{where(record.place)}: {record.reason}"

@@ -1,20 +1,22 @@
 """Readers of documents: JSON lines, CSV, plain text, web pages, crawls, Parquet and folders, compressed or not."""
 
-from simhash_hbase.inputs.headers import LINES, Beginning, headers
-from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, InputOptions
-from simhash_hbase.inputs.page.extract import extract
-from simhash_hbase.inputs.reading import read, scan
-from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
-from simhash_hbase.inputs.rejects import repeated_id, write_rejects
-from simhash_hbase.inputs.simhashes import parse_simhash
-from simhash_hbase.inputs.sources import Sources, total_bytes
-from simhash_hbase.inputs.stream.streams import Progress
+from typing import TYPE_CHECKING
+
+from simhash_hbase.lazily import handing_on
+
+if TYPE_CHECKING:
+    from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, InputOptions
+    from simhash_hbase.inputs.page.extract import extract
+    from simhash_hbase.inputs.reading import read, scan
+    from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
+    from simhash_hbase.inputs.rejects import repeated_id, write_rejects
+    from simhash_hbase.inputs.simhashes import parse_simhash
+    from simhash_hbase.inputs.sources import Sources, total_bytes
+    from simhash_hbase.inputs.stream.streams import Progress
 
 __all__ = [
     "DOCUMENT_BYTES",
     "FORMATS",
-    "LINES",
-    "Beginning",
     "Document",
     "Feature",
     "InputOptions",
@@ -26,7 +28,6 @@ __all__ = [
     "Scanned",
     "Sources",
     "extract",
-    "headers",
     "parse_simhash",
     "read",
     "repeated_id",
@@ -34,3 +35,17 @@ __all__ = [
     "total_bytes",
     "write_rejects",
 ]
+
+__getattr__ = handing_on(
+    __name__,
+    {
+        "options": ["DOCUMENT_BYTES", "FORMATS", "InputOptions"],
+        "page.extract": ["extract"],
+        "reading": ["read", "scan"],
+        "records": ["Document", "Feature", "Page", "Place", "Record", "Reject", "Scanned"],
+        "rejects": ["repeated_id", "write_rejects"],
+        "simhashes": ["parse_simhash"],
+        "sources": ["Sources", "total_bytes"],
+        "stream.streams": ["Progress"],
+    },
+)

@@ -4,7 +4,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from simhash_hbase.remote import found, is_folder, is_remote
+
 STDIN = "-"
+UNKNOWN = -1  # The size of a file of which the server does not say it.
 _COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 
 
@@ -47,10 +50,19 @@ def files(path: str) -> Iterator[Source]:
     """Yield the file, or the files below the folder, sorted, hidden ones left out."""
     if path == STDIN:
         yield Source(STDIN, None, STDIN)
+    elif is_remote(path):
+        yield from _remote(path)
     elif os.path.isdir(path):
         yield from _below(path)
     else:
         yield _source(path, path)
+
+
+def _remote(url: str) -> Iterator[Source]:
+    for file in found(url):
+        name = file.url if is_folder(url) else file.name
+        size = UNKNOWN if file.size is None else file.size
+        yield Source(name, file.url, file.name, is_folder(url), None, size, file.version)
 
 
 def _below(folder: str) -> Iterator[Source]:

@@ -30,21 +30,26 @@ def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Ite
     stream = open_stream(source, options, progress)
     if isinstance(stream, str):
         yield Reject(Place(source.name, 0), stream, b"")
-        return
+    else:
+        yield from json_records(stream, source.name, options)
+
+
+def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
+    """Read a file's JSON lines, or those of a part of it that begins with another line than the first."""
     decode = _Decoder(stream)
     build = Builder(options, advise=True).build
     original = stream.original
-    seen = False
-    for batch in batches(stream, options.record_bytes):
+    seen = first > 1
+    for batch in batches(stream, options.record_bytes, first):
         for number, line in enumerate(batch.lines, batch.first):
-            place = Place(source.name, number)
+            place = Place(name, number)
             if batch.fault is not None:
                 yield Reject(place, batch.fault, original(line))
                 continue
             if not line or line.isspace():
                 continue
             if not seen and _ARRAY.fullmatch(line):
-                yield Reject(Place(source.name, 0), _NOT_LINES, b"")
+                yield Reject(Place(name, 0), _NOT_LINES, b"")
                 return
             seen = True
             value = decode(line)

@@ -10,6 +10,7 @@ from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
 from simhash_hbase.inputs.sources import Sources, listed
 from simhash_hbase.inputs.stream.streams import Progress
+from simhash_hbase.remote import without_secrets
 
 _SHOWN = 200  # Most characters of a library's message.
 
@@ -88,5 +89,5 @@ def _guarded(records: Iterator[Scanned], source: Source) -> Iterator[Scanned]:
         raise
     except Exception as error:
         where = f" after record {last}" if last else ""
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:_SHOWN]
+        what = " ".join(without_secrets(f"{type(error).__name__}: {error}").split())[:_SHOWN]
         yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)

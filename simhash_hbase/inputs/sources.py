@@ -10,8 +10,9 @@ from itertools import chain, islice
 from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs.folders import STDIN, Source, files
+from simhash_hbase.inputs.folders import STDIN, UNKNOWN, Source, files
 from simhash_hbase.placed import open_temporary
+from simhash_hbase.remote import is_folder, is_remote
 
 _IN_MEMORY = 1_000
 
@@ -25,7 +26,7 @@ class Sources(tuple[str, ...]):
 
     def __init__(self, named: Sequence[str]) -> None:
         paths = expand(named)
-        self.folders = [path for path in paths if os.path.isdir(path)]
+        self.folders = [path for path in paths if os.path.isdir(path) or is_folder(path)]
         """All below these is read, except what is hidden."""
         found = (source for path in paths for source in files(path))
         self._first = list(islice(found, _IN_MEMORY))
@@ -71,7 +72,7 @@ def expand(named: Sequence[str]) -> list[str]:
 
 
 def _matches(name: str) -> list[str]:
-    if name == STDIN:
+    if name == STDIN or is_remote(name):
         return [name]
     if os.path.exists(name):
         if not os.access(name, os.R_OK):
@@ -91,7 +92,9 @@ def total_bytes(named: Sequence[str]) -> int | None:
     """Return how many bytes the sources have before decompression, for a progress bar."""
     total = 0
     for source in listed(named).files():
-        if source.path is None or (source.mode and not stat.S_ISREG(source.mode) and source.fault is None):
+        if source.path is None or source.size == UNKNOWN:
+            return None
+        if not is_remote(source.path) and (source.mode and not stat.S_ISREG(source.mode) and source.fault is None):
             return None
         total += source.size
     return total

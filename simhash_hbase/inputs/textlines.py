@@ -17,10 +17,15 @@ def read_text_lines(source: Source, options: InputOptions, progress: Progress) -
     stream = open_stream(source, options, progress)
     if isinstance(stream, str):
         yield Reject(Place(source.name, 0), stream, b"")
-        return
-    for batch in batches(stream, options.record_bytes):
+    else:
+        yield from text_records(stream, source.name, options)
+
+
+def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
+    """Read a file's lines, or those of a part of it that begins with another line than the first."""
+    for batch in batches(stream, options.record_bytes, first):
         for number, line in enumerate(batch.lines, batch.first):
-            place = Place(source.name, number)
+            place = Place(name, number)
             if batch.fault is not None:
                 yield Reject(place, batch.fault, stream.original(line))
             elif line and not line.isspace():

@@ -11,6 +11,7 @@ import zstandard
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import Place
 from simhash_hbase.placed import open_placed, open_temporary, to_disk
+from simhash_hbase.remote import created, is_remote
 
 
 class KeptFile:
@@ -43,6 +44,10 @@ def opened(path: str | None, keep: int) -> Iterator[BinaryIO]:
     if path is None:
         with open_temporary() as unnamed:
             yield unnamed
+        return
+    if is_remote(path):
+        with created(path) as remote:
+            yield remote
         return
     if os.path.exists(path) and not os.path.isfile(path):
         with open_placed(path, "wb") as device:

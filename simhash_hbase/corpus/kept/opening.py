@@ -4,16 +4,19 @@ import gzip
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
+from simhash_hbase.corpus.kept.captures import KeptCaptures
 from simhash_hbase.corpus.kept.files import KeptFile, opened, packer
 from simhash_hbase.corpus.kept.folder import KeptFolder, check_id
 from simhash_hbase.corpus.kept.rows import KeptRows, rows_path, same_columns
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs import LINES as LINE_FORMATS
-from simhash_hbase.inputs import Beginning, InputOptions, Place, Sources, headers
+from simhash_hbase.inputs import InputOptions, Page, Place, Sources, scan
+from simhash_hbase.inputs.headers import LINES as LINE_FORMATS
+from simhash_hbase.inputs.headers import Beginning, headers
+from simhash_hbase.remote import is_remote, shown
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
 _KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
@@ -29,19 +32,27 @@ class KeptForm:
     line_end: bytes = b"\n"  # Of lines: in their encoding.
     files: Mapping[str, str] = field(default_factory=dict)
     """Of rows: the files in the order of the input, and where to open them."""
+    refers: bool = False  # Of records: whether those of duplicates are written, which refer to what is kept.
     takes_bytes: bool = True  # Whether what is kept is written from the input's own bytes; rows are read again.
 
     @property
     def loss(self) -> str | None:
         """One sentence on what cannot be kept."""
         if self.kind == RECORDS:
-            return "--output keeps whole records of originals; warcinfo, requests and other records are left out"
+            more = ", and revisit or metadata records of duplicates" if self.refers else ""
+            return f"--output keeps whole records of originals{more}; warcinfo, requests and other records are left out"
         if self.kind == ROWS:
             return (
                 "--output keeps rows, schema, codecs and row groups, written when all is decided; pages, encodings and"
                 " indexes inside the file are made anew"
             )
         return None
+
+    def referring(self) -> "KeptForm":
+        """Return the form in which records of duplicates are written, too."""
+        if self.kind != RECORDS:
+            raise InvalidArgument("--duplicates revisit needs --output FILE, and crawls as the input")
+        return replace(self, refers=True)
 
 
 NOTHING = KeptForm(takes_bytes=False)  # Nothing is kept.
@@ -72,7 +83,7 @@ class NotKept:
         return 0
 
 
-Kept = NotKept | KeptFile | KeptFolder | KeptRows
+Kept = NotKept | KeptFile | KeptCaptures | KeptFolder | KeptRows
 """Takes the kept documents in input order: the input's own bytes where they are wanted, the id, and the place.
 
 `commit` brings them to the disk, and returns how much it is in all.
@@ -118,6 +129,10 @@ def open_kept(path: str | None, form: KeptForm, watch: Watch, *, keep: int | Non
     """Open the place for kept documents."""
     if path is None:
         yield NotKept()
+    elif is_remote(path) and form.kind in (FILES, ROWS):
+        raise InvalidArgument(
+            f"--output {shown(path)}: {form.kind} are written to this machine: name a path, then copy it"
+        )
     elif form.kind == FILES:
         yield KeptFolder(path, resume=resume)
     elif form.kind == ROWS:
@@ -140,8 +155,13 @@ def _in_file(file: BinaryIO, path: str, form: KeptForm, keep: int) -> Iterator[K
         kept = KeptFile(file, b"", _member, bytes)
     else:
         kept = KeptFile(file, b"", _unpacked, pack)
-    yield kept
+    yield KeptCaptures(kept, _records_of(path) if keep else ()) if form.refers else kept
     kept.commit()
+
+
+def _records_of(path: str) -> Iterator[bytes]:
+    pages = scan([path], InputOptions(format="warc", keep_raw=True))
+    return (page.raw for page in pages if isinstance(page, Page) and page.raw is not None)
 
 
 def _member(record: bytes) -> bytes:

@@ -10,7 +10,14 @@ import simhash_hbase.inputs.page.maintext  # noqa: F401
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.crawl.codings import undo
 from simhash_hbase.inputs.crawl.members import pieces
-from simhash_hbase.inputs.crawl.warcrecords import Broken, StatusAndHeaders, WarcRecord, head_of, warc_records
+from simhash_hbase.inputs.crawl.warcrecords import (
+    Broken,
+    StatusAndHeaders,
+    WarcRecord,
+    head_bytes,
+    head_of,
+    warc_records,
+)
 from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.page.extract import PAGE_BYTES
@@ -21,7 +28,6 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"text/plain"})
 _HOLDS_CONTENT = frozenset({"response", "resource", "conversion"})
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
 _LOOKS_LIKE_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 _HTTP_HEAD_BYTES = 64 << 10
 
@@ -87,8 +93,7 @@ def _answer(block: bytes) -> _Body | str | None:
         return None
     if not status[1].startswith(b"2"):
         return f"status {status[1].decode()}"
-    end = _HEAD_END.search(block)
-    start = end.end() if end else len(block)
+    start = head_bytes(block)
     http = head_of(block[:start])
     codings = ",".join(http.get_header(name) or "" for name in ("Content-Encoding", "Transfer-Encoding"))
     names = tuple(name.strip().lower() for name in codings.split(",") if name.strip())

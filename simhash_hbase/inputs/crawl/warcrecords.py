@@ -16,7 +16,7 @@ try:
 except ImportError as error:
     raise MissingExtra("WARC files need warcio: pip install 'simhash-hbase[warc]'") from error
 
-__all__ = ["Broken", "StatusAndHeaders", "WarcRecord", "head_of", "warc_records"]
+__all__ = ["Broken", "StatusAndHeaders", "WarcRecord", "head_bytes", "head_of", "warc_records"]
 
 _WARC = b"WARC/"
 _BLANK_LINES = b"\r\n\r\n"
@@ -56,6 +56,12 @@ class Broken(NamedTuple):
 def head_of(head: bytes) -> StatusAndHeaders:
     """Read the first line and the headers of a record, or of an answer by HTTP."""
     return _PARSER.parse(BytesIO(head))
+
+
+def head_bytes(block: bytes) -> int:
+    """Return how long the head of an answer by HTTP is."""
+    end = _HEAD_END.search(block)
+    return end.end() if end else len(block)
 
 
 def warc_records(pieces: Iterable[Piece], max_bytes: int) -> Iterator[WarcRecord | Broken]:

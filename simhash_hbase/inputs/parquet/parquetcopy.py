@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.parquet.parquetfile import batches, described, open_parquet, pa, pq
+from simhash_hbase.remote import shown
 
 _GROUP_BYTES = 64 << 20
 _OTHER_NAMES = {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}
@@ -40,7 +41,7 @@ def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show:
                         done += table.num_rows
                         show(done)
             except (pa.ArrowException, OSError) as error:
-                raise InvalidInput(f"{path}: rows to be kept cannot be copied: {described(error)}") from error
+                raise InvalidInput(f"{shown(path)}: rows to be kept cannot be copied: {described(error)}") from error
 
 
 def _writer(file: pq.ParquetFile, target: str) -> pq.ParquetWriter:

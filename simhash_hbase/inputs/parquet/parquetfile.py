@@ -11,6 +11,7 @@ from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
 from simhash_hbase.inputs.stream.streams import Progress
+from simhash_hbase.remote import is_remote, open_remote, without_secrets
 
 try:
     import pyarrow as pa
@@ -18,7 +19,7 @@ try:
 except ImportError as error:
     raise MissingExtra("Parquet files need pyarrow: pip install 'simhash-hbase[parquet]'") from error
 
-__all__ = ["batches", "described", "open_parquet", "pa", "pq", "read_parquet"]
+__all__ = ["Build", "Row", "batches", "described", "open_parquet", "pa", "pq", "read_parquet", "record_of", "values_of"]
 
 _BATCH_BYTES = 4 << 20
 _MAX_BATCH_ROWS = 1_000
@@ -41,7 +42,12 @@ Build = Callable[[Row, Place, bytes], Record]
 def open_parquet(path: str) -> pq.ParquetFile:
     """Open a file so that a row group of any size is read piece by piece."""
     # With read-ahead, or without a buffer, it holds whole columns of a row group: of 520 MB 540 MB, not 80 MB.
-    return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+    return pq.ParquetFile(open_remote(path) if is_remote(path) else path, pre_buffer=False, buffer_size=1 << 20)
+
+
+def _size(path: str) -> int:
+    with open_remote(path) if is_remote(path) else open(path, "rb") as stream:
+        return stream.seek(0, 2)
 
 
 def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> Iterator[pa.RecordBatch]:
@@ -57,8 +63,7 @@ def read_parquet(source: Source, options: InputOptions, progress: Progress) -> I
     progress.file = source.name
     before, size, done = progress.bytes_read, 0, 0
     try:
-        with open(source.path or "", "rb") as stream:
-            size = stream.seek(0, 2)
+        size = _size(source.path or "")
         with open_parquet(source.path or "") as file:
             columns = _columns(file.schema_arrow.names, options)
             if isinstance(columns, str):
@@ -93,20 +98,21 @@ def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOpt
         row, stop = start, start + file.metadata.row_group(group).num_rows
         try:
             for batch in batches(file, columns, group):
-                for values in _values(batch):
+                for values in values_of(batch):
                     row += 1
                     place = Place(name, row)
                     if isinstance(values, str):
                         yield Reject(place, values, b""), 1
                     else:
-                        yield _record(values, place, options, build), 1
+                        yield record_of(values, place, options, build), 1
         except (pa.ArrowException, OSError) as error:
             reason = f"rows {row + 1} to {stop} cannot be read: {described(error)}"
             yield Reject(Place(name, row + 1), reason, b""), stop - row
         start = stop
 
 
-def _values(batch: pa.RecordBatch) -> Iterator[Row | str]:
+def values_of(batch: pa.RecordBatch) -> Iterator[Row | str]:
+    """Yield each row of a batch, or why a row has no values."""
     try:
         yield from batch.to_pylist()
     except _NO_VALUE:
@@ -126,7 +132,8 @@ def _value(batch: pa.RecordBatch, at: int) -> Row | str:
     return row
 
 
-def _record(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
+def record_of(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
+    """Make the document of a row."""
     raw = _encoded(values)
     try:
         return build(_decoded(_plain(values, options), options), place, raw)
@@ -161,4 +168,4 @@ def _encoded(row: Row) -> bytes:
 
 def described(error: BaseException) -> str:
     """Write pyarrow's message in one line without a full stop."""
-    return " ".join(str(error).split()).rstrip(".")
+    return " ".join(without_secrets(str(error)).split()).rstrip(".")

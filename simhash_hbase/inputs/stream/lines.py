@@ -16,9 +16,9 @@ class Batch:
     fault: str | None = None  # Why ``lines`` is one incomplete line.
 
 
-def batches(stream: Stream, max_bytes: int) -> Iterator[Batch]:
-    r"""Split a stream at ``\n`` and ``\r\n``, not at U+2028, U+0085 or a lone ``\r``."""
-    splitter = _Splitter(max_bytes)
+def batches(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[Batch]:
+    r"""Split a stream at ``\n`` and ``\r\n``, not at U+2028, U+0085 or a lone ``\r``; number lines from `first` on."""
+    splitter = _Splitter(max_bytes, first)
     for block in stream.blocks:
         yield from splitter.feed(block)
     yield from splitter.finish(stream.fault)
@@ -27,9 +27,9 @@ def batches(stream: Stream, max_bytes: int) -> Iterator[Batch]:
 class _Splitter:
     """Keeps the beginning of a line whose end has not come yet."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, first: int) -> None:
         self._max_bytes = max_bytes
-        self._number = 1
+        self._number = first
         self._pieces: list[bytes] = []
         self._held = 0
         self._skipping = False

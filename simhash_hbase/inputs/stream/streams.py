@@ -15,6 +15,7 @@ from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.stream.decompress import gunzip, unzstd
 from simhash_hbase.inputs.stream.detect import detect
 from simhash_hbase.inputs.stream.wide import from_utf8, to_utf8
+from simhash_hbase.remote import chunks, is_remote
 
 SAMPLE_BYTES = 64 << 10
 _BINARY_BYTES = 512
@@ -152,6 +153,11 @@ def _chunks(source: Source, options: InputOptions, progress: Progress) -> Iterat
     progress.file = source.name
     if source.path is None:
         yield from _read(sys.stdin.buffer, options.block_bytes, progress)
+        return
+    if is_remote(source.path):
+        for chunk in chunks(source.path, options.block_bytes):
+            progress.bytes_read += len(chunk)
+            yield chunk
         return
     with open(source.path, "rb", buffering=0) as file:
         yield from _read(file, options.block_bytes, progress)

@@ -1,0 +1,218 @@
+"""Files of object stores and web servers, by fsspec: listed, read on after a failure, written whole."""
+
+import glob
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any, BinaryIO, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from simhash_hbase.errors import InvalidArgument, InvalidInput, MissingExtra
+
+PARTIAL, NOT_FOUND = 206, 404
+ATTEMPTS = 5  # In a row without a byte.
+PAUSE_S = 0.5  # Before the second attempt; then twice as long each time.
+_PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "http": "aiohttp", "https": "aiohttp"}
+_REMOTE = re.compile(rf"({'|'.join(_PACKAGES)})://")
+# What a store says of the content: it is another one after a change.
+_VERSIONS = ("ETag", "etag", "LastModified", "Last-Modified", "mtime", "updated", "blob_id")
+# To the next space, but for what closes around it: a query may have any of these signs within.
+_ADDRESS = re.compile(r"""\b[a-z0-9]+://\S+?(?=[])>"',.;:]*(?:\s|$))""", re.IGNORECASE)
+
+
+class Found(NamedTuple):
+    """A file that is there."""
+
+    url: str
+    name: str  # Below the folder that was named, else the address without what follows its path.
+    size: int | None
+    version: int  # Another number after a change, where the store says so.
+
+
+def is_remote(name: str) -> bool:
+    """Tell addresses from paths.
+
+    Examples
+    --------
+    >>> is_remote("s3://corpora/news.jsonl"), is_remote("news.jsonl")
+    (True, False)
+    """
+    return _REMOTE.match(name) is not None
+
+
+def is_folder(url: str) -> bool:
+    """Tell whether an address names all files that begin with it."""
+    return is_remote(url) and url.endswith("/")
+
+
+def found(url: str) -> Iterator[Found]:
+    """List the file, the files that fit the pattern, or those of the folder, sorted, hidden ones left out."""
+    with _sentences(url):
+        system, path = _system(url)
+        if is_web(url):
+            yield _found(url, shown(url), system.info(path))
+            return
+        if is_folder(url):
+            listed = system.find(path, detail=True)
+        else:
+            listed = system.glob(path, detail=True) if glob.has_magic(path) else {path: system.info(path)}
+        kept = {name: info for name, info in sorted(listed.items()) if info.get("type") == "file"}
+    if not kept:
+        raise InvalidInput(f"{shown(url)}: there is no such file")
+    for name, info in kept.items():
+        below = name.removeprefix(path).lstrip("/") if is_folder(url) else str(system.unstrip_protocol(name))
+        if not (is_folder(url) and any(part.startswith(".") for part in below.split("/"))):
+            yield _found(system.unstrip_protocol(name), below, info)
+
+
+def is_web(url: str) -> bool:
+    """Tell a web server from an object store: it lists nothing, and is not written to."""
+    return url.startswith("http")
+
+
+def shown(name: str) -> str:
+    """Return an address without query, user and password, which may be secrets; a path as it is.
+
+    Examples
+    --------
+    >>> shown("https://me:word@example.org/a.jsonl?key=secret"), shown("s3://news/day-?.jsonl"), shown("what?.jsonl")
+    ('https://example.org/a.jsonl', 's3://news/day-?.jsonl', 'what?.jsonl')
+    """
+    return _cut(name) if is_remote(name) else name
+
+
+def without_secrets(text: str) -> str:
+    """Return a message of a library with its addresses as `shown` writes them."""
+    return _ADDRESS.sub(lambda found: _cut(found[0]), text)
+
+
+def _cut(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    host, rest = re.fullmatch(r"([^/?#]*)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr] # fits any text
+    # In an object store these signs are part of a pattern or a name.
+    path = rest if scheme in _PACKAGES and not is_web(url) else re.split("[?#]", rest, maxsplit=1)[0]
+    return f"{scheme}://{host.rpartition('@')[2]}{path}"
+
+
+def _found(url: str, name: str, info: dict[str, Any]) -> Found:
+    says = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
+    return Found(url, name, info.get("size"), int.from_bytes(blake2b(says.encode(), digest_size=7).digest()))
+
+
+def chunks(url: str, size: int) -> Iterator[bytes]:
+    """Read a file; after a failure from the same byte on, where the server has ranges; raises `OSError`."""
+    at = failures = 0
+    version: dict[str, str] = {}
+    while True:
+        try:
+            with _opened(url, at, size, version) as file:
+                version = _version(file, at, version)
+                while chunk := file.read(size):
+                    at, failures = at + len(chunk), 0
+                    yield chunk
+        except Exception as error:
+            failures += 1
+            if failures == ATTEMPTS or isinstance(error, FileNotFoundError | PermissionError | ValueError):
+                raise OSError(0, f"{_said(error, url)} (after {at:,} bytes)") from error
+            time.sleep(PAUSE_S * 2 ** (failures - 1))
+            system, path = _system(url)
+            system.invalidate_cache(path)  # It may hold the version before.
+        else:
+            return
+
+
+def _opened(url: str, at: int, size: int, version: dict[str, str]) -> Any:  # noqa: ANN401 - fsspec has no types
+    """Open a file at a place, before which that version was read."""
+    if not is_web(url):
+        file = open_remote(url, size)
+        file.seek(at)
+        return file
+    system, path = _system(url)
+    # All after the place at once: many a web server has no ranges, and is asked for one after a failure only.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={at}-"} if at else {})
+    if at and (tag := version.get("ETag", "")).startswith('"'):  # A weak one must not be sent.
+        headers["If-Range"] = tag
+    return system.open(path, "rb", block_size=0, headers=headers)
+
+
+def _version(file: Any, at: int, before: dict[str, str]) -> dict[str, str]:  # noqa: ANN401 - as above
+    """Return what the store says of the content of an open file, which must be what it said of the part before."""
+    answer = file.r if is_web(file.path) else None
+    facts = answer.headers if answer else file.details
+    now = {key: str(facts[key]) for key in _VERSIONS if facts.get(key)}
+    if not at:
+        return now
+    known = next((key for key in _VERSIONS if key in now and key in before), None)
+    if known and now[known] != before[known]:
+        raise ValueError("the file has changed while it was read")
+    if answer and answer.status != PARTIAL:
+        raise ValueError("the server has no ranges, so reading cannot continue")
+    return before
+
+
+def open_remote(url: str, block_bytes: int = 1 << 20) -> BinaryIO:
+    """Open a file for reading at any place, if the server has ranges."""
+    system, path = _system(url)
+    return cast("BinaryIO", system.open(path, "rb", block_size=block_bytes, cache_type="readahead"))
+
+
+@contextmanager
+def created(url: str) -> Iterator[BinaryIO]:
+    """Write a file in parts while it is made; it is there when all is written, and after an error it is not."""
+    if is_web(url):
+        raise InvalidArgument(f"{shown(url)} cannot be written: name a file, s3:// or gs://")
+    system, path = _system(url)
+    file = system.open(path, "wb", autocommit=False)
+    file.name = url
+    try:
+        yield file
+        file.close()
+    except BaseException:
+        file.discard()
+        raise
+    file.commit()
+
+
+def _system(url: str) -> tuple[Any, str]:
+    """Return the file system of an address and the path in it."""
+    scheme = url.partition(":")[0]
+    host = urlsplit(url).netloc if not is_web(url) else ""
+    # A password with a slash ends at it here; the one name with colons is that of an access point.
+    if "@" in host or (":" in host and not host.startswith("arn:")):
+        raise InvalidArgument(
+            f"a {scheme}:// address has no user and password: give them in the environment or the store's own settings"
+        )
+    try:
+        from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
+
+        system, path = url_to_fs(url)
+    except ImportError as error:
+        needed = "" if _PACKAGES[scheme] in ("s3fs", "aiohttp") else f" {_PACKAGES[scheme]}"
+        raise MissingExtra(f"{scheme}:// needs packages more: pip install 'simhash-hbase[remote]'{needed}") from error
+    return system, path
+
+
+@contextmanager
+def _sentences(url: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        cause = error.__cause__
+        # fsspec calls any failure of a web server so.
+        if is_web(url) and isinstance(cause, Exception) and getattr(cause, "status", None) != NOT_FOUND:
+            raise InvalidInput(f"{shown(url)} cannot be reached: {_said(cause, url)}") from error
+        raise InvalidInput(f"{shown(url)} does not exist") from error
+    except PermissionError as error:
+        raise InvalidInput(f"{shown(url)} cannot be read: permission denied") from error
+    except (InvalidArgument, InvalidInput, MissingExtra):
+        raise
+    except Exception as error:
+        # Each store's client has errors of its own, without a common base.
+        raise InvalidInput(f"{shown(url)} cannot be reached: {_said(error, url)}") from error
+
+
+def _said(error: Exception, url: str) -> str:
+    """Return what a client says, without the secrets of an address."""
+    return " ".join(without_secrets(str(error).replace(url, shown(url))).split()) or type(error).__name__

@@ -10,10 +10,6 @@ Examples
 ['a']
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
-
 from simhash_hbase.errors import (
     ClaimContended,
     CorruptIndex,
@@ -38,7 +34,10 @@ from simhash_hbase.errors import (
     Unsupported,
     WorkerLost,
 )
+from simhash_hbase.lazily import handing_on
 
+# As of typing, which takes longer to import than all of this.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from simhash_hbase.entries import Entries
     from simhash_hbase.features.analyzers import (
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from simhash_hbase.features.idf import IdfTable
     from simhash_hbase.features.weights import cosine
     from simhash_hbase.index.answers import Answer, Decision, Match, Stored
+    from simhash_hbase.index.copies import Copies, Copy
     from simhash_hbase.index.decide.dedup import Deduplicator
     from simhash_hbase.index.index import Index
     from simhash_hbase.near import MatchRule, hamming
@@ -65,6 +65,8 @@ __all__ = [
     "Analyzer",
     "Answer",
     "ClaimContended",
+    "Copies",
+    "Copy",
     "CorruptIndex",
     "Decision",
     "Deduplicator",
@@ -112,39 +114,23 @@ __all__ = [
 
 _HOMES = {
     "entries": ("Entries",),
-    "features": (
-        "Analyzer",
-        "Fingerprinter",
-        "IdfTable",
-        "JiebaAnalyzer",
-        "LearnedAnalyzer",
-        "ShingleAnalyzer",
-        "WeakHashWarning",
-        "WeightedAnalyzer",
-        "cosine",
-        "fingerprint",
-    ),
-    "index": ("Answer", "Decision", "Deduplicator", "Index", "Match", "Stored"),
+    "features.analyzers": ("Analyzer", "JiebaAnalyzer", "LearnedAnalyzer", "ShingleAnalyzer", "WeightedAnalyzer"),
+    "features.fingerprints": ("Fingerprinter", "fingerprint"),
+    "features.hashes": ("WeakHashWarning",),
+    "features.idf": ("IdfTable",),
+    "features.weights": ("cosine",),
+    "index.answers": ("Answer", "Decision", "Match", "Stored"),
+    "index.copies": ("Copies", "Copy"),
+    "index.decide.dedup": ("Deduplicator",),
+    "index.index": ("Index",),
     "near": ("MatchRule", "hamming"),
     "opening": ("create_index", "open_index"),
     "profile": ("Profile",),
-    "rows": ("Scheme", "row_keys"),
+    "rows.blocks": ("Scheme",),
+    "rows.keys": ("row_keys",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name or a module when it is first used: interrupts are handled before numpy is there.
-
-    No module has the name of a public function: importing it would put the module in the function's place.
-    """
-    if name in _HOME_OF:
-        found: object = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-        globals()[name] = found
-        return found
-    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+# Interrupts are handled before numpy is there.
+__getattr__ = handing_on(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -33,6 +33,13 @@ def folder_of(url: str) -> str | None:
     return os.path.expanduser(path) or None if scheme == "file" else None
 
 
+def holds_index(path: str) -> bool:
+    """Return whether a folder is that of an index."""
+    from simhash_hbase.stores.embedded.folder import holds_index as holds
+
+    return holds(path)
+
+
 def create_store(
     url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
 ) -> Store:

@@ -11,11 +11,9 @@ from simhash_hbase.cli.help import option
 from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.cli.state import State
 from simhash_hbase.corpus.options import Reading, Watch
-from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.errors import InvalidProfile
+from simhash_hbase.hashnames import HashName
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
-from simhash_hbase.profile import HashName
-from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.table import COMPRESSIONS
 
 T = TypeVar("T")
@@ -71,16 +69,15 @@ silent_option = _quiet(expose_value=False)  # ``--quiet`` of a command that prin
 
 
 def _printer(**given: object) -> object:
-    # rich takes its time to import, and not every command prints with it.
-    from simhash_hbase.cli.screen.output import Output  # noqa: PLC0415
+    from simhash_hbase.cli.screen.output import Output
 
     make: Callable[..., Output] = Output
     return make(**given)
 
 
-def output_in(form: str) -> Decorator:
-    """Add ``--format`` with a default, ``--quiet`` and ``--debug``: the command gets an `Output`."""
-    choice = _output("--format", type=click.Choice(["json", "table"]), default=form, show_default=True,
+def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
+    """Add ``--format``, perhaps with more choices, ``--quiet`` and ``--debug``: the command gets an `Output`."""
+    choice = _output("--format", type=click.Choice(["json", "table", *also]), default=form, show_default=True,
                      help="JSON lines, or a table for people.")  # fmt: skip
     return collected("output", _printer, choice, _quiet(), debug_option)
 
@@ -147,6 +144,8 @@ class Sample:
 
     def texts(self, watch: Watch) -> Iterator[str] | None:
         """Read the texts; None without ``--learn-from``."""
+        from simhash_hbase.corpus.sample import texts_of
+
         return texts_of(self.learn_from, self.settings, watch) if self.learn_from else None
 
 
@@ -253,7 +252,7 @@ index_options = collected(
     _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default="10000",
            help="Most rows one scan reads; a cut answer is marked truncated."),
     _index("--max-members", type=click.IntRange(1), metavar="N", show_default="1000",
-           help="Most documents read of one fingerprint; a cut answer is marked truncated."),
+           help="Most documents read of a fingerprint, and copies of an original; a cut answer is marked truncated."),
     ttl_option,
     _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", show_default="30",
            help="How long an unfinished claim holds."),
@@ -283,6 +282,8 @@ def table_fields(asked: TableChoice) -> dict[str, object]:
 
 def profile_fields(asked: FingerprintChoice) -> dict[str, object]:
     """Turn what was asked for into fields of a profile."""
+    from simhash_hbase.rows.blocks import Scheme
+
     given = {name: value for name, value in asdict(asked).items() if value is not None}
     if given.pop("no_sketch", False):
         given["sketch"] = False

@@ -34,12 +34,13 @@ class Worker:
     """Starts its process for the first job, and again after a job that ended it.
 
     One thread calls at a time; any thread may close. A process that has grown by more than `most_grown` bytes is
-    replaced, so that a single text does not cost memory for ever.
+    replaced, so that a single text does not cost memory for ever. `niceness` is added to that of this process.
     """
 
-    def __init__(self, analysis: Analysis, *, most_grown: int = sys.maxsize) -> None:
+    def __init__(self, analysis: Analysis, *, most_grown: int = sys.maxsize, niceness: int = 0) -> None:
         self._analysis = analysis
         self._most_grown = most_grown
+        self._niceness = niceness
         self._lock = Lock()
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
@@ -78,7 +79,7 @@ class Worker:
                 if self._is_closed:
                     return None
                 if self._pipe is None or self._process is None or not self._process.is_alive():
-                    self._process, self._pipe = _start(self._analysis, self._most_grown)
+                    self._process, self._pipe = _start(self._analysis, self._most_grown, self._niceness)
                 pipe = self._pipe
             pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -101,13 +102,13 @@ class Worker:
         return process.exitcode
 
 
-def _start(analysis: Analysis, most_grown: int) -> tuple[BaseProcess, Connection]:
+def _start(analysis: Analysis, most_grown: int, niceness: int) -> tuple[BaseProcess, Connection]:
     # Spawned, not forked: a fork would copy this process's connections and locks.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked.
     resource_tracker.ensure_running()
-    process = context.Process(target=_serve, args=(theirs, analysis, most_grown), daemon=True)
+    process = context.Process(target=_serve, args=(theirs, analysis, most_grown, niceness), daemon=True)
     with theirs, _without_ctrl_c():
         process.start()
     return process, ours
@@ -123,7 +124,8 @@ def _without_ctrl_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(pipe: Connection, analysis: Analysis, most_grown: int) -> None:
+def _serve(pipe: Connection, analysis: Analysis, most_grown: int, niceness: int) -> None:
+    os.nice(niceness)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
     first = _most_memory()

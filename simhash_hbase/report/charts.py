@@ -20,7 +20,9 @@ class Bound(NamedTuple):
     label: str
 
 
-def histogram(name: str, title: str, unit: str, bars: Sequence[Bar], *, bound: Bound | None) -> str:
+def histogram(
+    name: str, title: str, unit: str, bars: Sequence[Bar], *, bound: Bound | None, counted: str = "duplicates"
+) -> str:
     """Draw bars."""
     most = max(bar.height for bar in bars) or 1
     step = (WIDTH - _LEFT - _RIGHT) / len(bars)
@@ -40,7 +42,7 @@ def histogram(name: str, title: str, unit: str, bars: Sequence[Bar], *, bound: B
         f"{drawn}</svg>"
         f'<p class="unit">{escape(unit)}</p>'
         "<details><summary>as a table</summary><table>"
-        f"<thead><tr><th>{escape(unit)}</th><th>duplicates</th></tr></thead><tbody>{rows}</tbody></table></details></figure>"
+        f"<thead><tr><th>{escape(unit)}</th><th>{escape(counted)}</th></tr></thead><tbody>{rows}</tbody></table></details></figure>"
     )
 
 

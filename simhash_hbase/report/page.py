@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
+_SKIP = '<a class="skip" href="#search">Skip to the search box</a>\n'
+
 
 class Section(NamedTuple):
     """A part of a page."""
@@ -28,6 +30,7 @@ def make_page(*, heading: str, lead: str, sections: Sequence[Section], data: obj
     links = [link for section in sections if section.html for link in section.links]
     page = resource("page.html").substitute(
         policy=policy,
+        skip="" if data is None else _SKIP,
         title=escape(heading),
         style=style,
         heading=escape(heading),

@@ -20,13 +20,13 @@ def figures(reading: Reading, clusters: int, *, has_texts: bool) -> str:
     kind = "texts and pages" if reading.has_pages else "text"
     of_all = f"of {reading.bytes:,} bytes of {kind}: {_percent(reading.duplicate_bytes, reading.bytes)}"
     tiles = [
-        _tile("read", "records read", f"{records:,}",
+        tile("read", "records read", f"{records:,}",
               "documents and refused records" if reading.refused else "documents"),
-        _tile("kept", "kept", f"{reading.kept:,}", f"{_percent(reading.kept, records)} of the records"),
-        _tile("duplicates", "duplicates", f"{reading.duplicates:,}",
+        tile("kept", "kept", f"{reading.kept:,}", f"{_percent(reading.kept, records)} of the records"),
+        tile("duplicates", "duplicates", f"{reading.duplicates:,}",
               f"{_percent(reading.duplicates, records)}, in {clusters:,} cluster{'s' * (clusters != 1)}"),
-        _tile("refused", "refused", f"{reading.refused:,}", "listed below" if reading.refused else "nothing"),
-        _tile("bytes", "in duplicates", _bytes(reading.duplicate_bytes) if has_texts else "unknown",
+        tile("refused", "refused", f"{reading.refused:,}", "listed below" if reading.refused else "nothing"),
+        tile("bytes", "in duplicates", _bytes(reading.duplicate_bytes) if has_texts else "unknown",
               f"{reading.duplicate_bytes:,} {of_all}" if has_texts else "the input has no texts"),
     ]  # fmt: skip
     shares = (("kept", reading.kept), ("copies", reading.duplicates), ("refused", reading.refused))
@@ -35,7 +35,8 @@ def figures(reading: Reading, clusters: int, *, has_texts: bool) -> str:
     )
 
 
-def _tile(name: str, term: str, number: str, more: str) -> str:
+def tile(name: str, term: str, number: str, more: str) -> str:
+    """Show one number."""
     content = f'<dt>{term}</dt><dd class="number">{escape(number)}</dd><dd class="rest">{escape(more)}</dd>'
     return f'<div id="{name}">{content}</div>'
 

@@ -11,6 +11,7 @@ from simhash_hbase.index.decide.decided import duplicate_table
 from simhash_hbase.inputs import total_bytes
 from simhash_hbase.pipeline.meter import Metering, silent
 from simhash_hbase.profile import Profile
+from simhash_hbase.remote import shown
 from simhash_hbase.report.figures import distance_bars, similarity_bars
 from simhash_hbase.report.page import Section, make_page
 from simhash_hbase.report.pairs import Lists, make_lists
@@ -75,7 +76,7 @@ def _lead(corpus: Corpus, run: Run) -> str:
 
 
 def _named(sources: Sequence[str]) -> str:
-    named = ["standard input" if source == "-" else source for source in sources]
+    named = ["standard input" if source == "-" else shown(source) for source in sources]
     rest = len(named) - _NAMED_SOURCES
     return ", ".join(named[:_NAMED_SOURCES]) + (f" and {rest:,} more" if rest > 0 else "")
 

@@ -16,6 +16,7 @@ from simhash_hbase.opening import open_store
 from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell
+from tests.imported import IMPORT_ALL
 
 OTHER_THINGS = ["a file", "a folder with other files", "another LMDB file", "an empty folder"]
 
@@ -186,13 +187,11 @@ def of_another_user(filled, tmp_path, corpus_file):
 @pytest.mark.parametrize("command", ["add", "vacuum", "remove"])
 def test_an_index_that_may_not_be_written_is_a_failure_not_wrong_usage(cli, of_another_user, command):
     words = {"add": [str(of_another_user / "corpus.jsonl")], "remove": ["group 0 copy 0"]}.get(command, [])
-    program = f"""
+    program = f"""{IMPORT_ALL}
 import os
-import simhash_hbase.cli.commands.{command}, simhash_hbase.inputs.jsonl, simhash_hbase.stores.embedded
 from simhash_hbase import create_index
 from simhash_hbase.cli.app import main
 create_index("memory:", analyzer="shingle").add("a", "some text")
-# Not before all is imported: the packages may be in a folder of somebody else.
 os.chdir("/"), os.setgroups([]), os.setgid(65534), os.setuid(65534)
 main(["{command}", "file:{of_another_user / "index"}", *{words!r}])
 """

@@ -82,6 +82,8 @@ def bash(tmp_path_factory):
         ("simhash-hbase create file:a --analyzer lea\t", "simhash-hbase create file:a --analyzer learned "),
         ("simhash-hbase completion zs\t", "simhash-hbase completion zsh "),
         ("simhash-hbase add file:a cor\t", "simhash-hbase add file:a corpus.jsonl "),
+        ("simhash-hbase dedup cor\t", "simhash-hbase dedup corpus.jsonl "),
+        ("simhash-hbase dedup file:ne\t", "simhash-hbase dedup file:news.index/"),
         ("simhash-hbase stats file:ne\t", "simhash-hbase stats file:news.index/"),
         ("simhash-hbase stats file:news.index --exa\t", "simhash-hbase stats file:news.index --exact "),
     ],

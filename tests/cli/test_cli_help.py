@@ -31,7 +31,9 @@ IN_HBASE = [example for example in EXAMPLES if TABLE in example and " schema " n
 LAUNCHED = [example for example in EXAMPLES if " hbase " in example]
 # For the shell that one types in: tested there.
 TYPED = [example for example in EXAMPLES if example.startswith("source ")]
-RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *LAUNCHED, *TYPED)]
+# It prints what a client on its standard input asks for: tested with one.
+ASKED = [example for example in EXAMPLES if " mcp " in example]
+RUN = [example for example in EXAMPLES if example not in (*SERVED, *IN_HBASE, *LAUNCHED, *TYPED, *ASKED)]
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -293,3 +293,21 @@ def test_times33_is_warned_of_in_one_line(cli, tmp_path, corpus_file, command):
         "warning: hash times33 leaves about 30 of 64 bits constant on ordinary words: unrelated documents come near "
         "each other, and searches read many rows; murmur3 does not"
     ]
+
+
+def test_stats_are_one_page_that_loads_nothing(cli, filled):
+    done = cli("stats", filled, "--format", "html")
+
+    page = done.out.decode()
+    assert (done.code, done.err) == (0, "")
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.endswith("</html>\n")
+    assert filled in page
+    assert '<dt>documents</dt><dd class="number">60</dd>' in page
+    assert {name for name in ("days", "crowding", "hottest") if f'id="{name}"' in page} == {
+        "days",
+        "crowding",
+        "hottest",
+    }
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")

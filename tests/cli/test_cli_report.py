@@ -15,7 +15,7 @@ from reports import marked, read_report, texts_of
 from results import command, run
 from sites import Site
 
-from simhash_hbase.cli.commands import dedup
+from simhash_hbase import opening
 from simhash_hbase.report import reading
 
 SHINGLES = ("--create", "--analyzer", "shingle")
@@ -318,7 +318,7 @@ def test_a_long_id_is_cut(cli, url, page, tmp_path):
 
 
 def test_a_secret_in_the_address_stays_out(cli, page, corpus_file, monkeypatch):
-    monkeypatch.setattr(dedup, "open_index", lambda *_, **__: dedup.create_index("memory:", analyzer="shingle"))
+    monkeypatch.setattr(opening, "open_index", lambda *_, **__: opening.create_index("memory:", analyzer="shingle"))
 
     done = cli("dedup", "redis://user:hunter2@127.0.0.1:6379/0", corpus_file, "--report", page)
 

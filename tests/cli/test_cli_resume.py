@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -211,6 +212,38 @@ def test_a_run_that_ended_within_its_first_batch_is_gone_on_with(cli, empty, tmp
     assert cli(*words, "--resume").code == 0
 
     assert len((tmp_path / "results").read_bytes().splitlines()) == 60
+
+
+@pytest.mark.parametrize("begun_with", ["no address", "another index", "one that was made anew"])
+def test_a_run_is_continued_with_the_index_that_it_was_begun_with_only(
+    cli, empty, tmp_path, corpus_file, monkeypatch, begun_with
+):
+    other = f"file:{tmp_path / 'other.index'}"
+    begun = {"no address": [], "another index": [other], "one that was made anew": [empty]}[begun_with]
+    words = (corpus_file, "--workers", 1, "--results", tmp_path / "results")
+    assert cli("create", other, "--analyzer", "shingle").code == 0
+    with monkeypatch.context() as patch:
+        _stop_behind(patch, 0)
+        assert cli("dedup", *begun, *words).code == 1
+    if begun == [empty]:
+        shutil.rmtree(empty.removeprefix("file:"))
+        assert cli("create", empty, "--analyzer", "shingle").code == 0
+
+    refused = cli("dedup", empty, *words, "--resume")
+
+    assert refused.code == 2
+    assert "is from a run with another index, or with a temporary one" in refused.sentence
+    assert cli("export", empty).records == []
+
+
+def test_an_index_that_has_moved_is_the_same_one(cli, empty, tmp_path, corpus_file, monkeypatch):
+    words = (corpus_file, "--workers", 1, "--results", tmp_path / "results")
+    with monkeypatch.context() as patch:
+        _stop_behind(patch, 0)
+        assert cli("dedup", empty, *words).code == 1
+    (tmp_path / "some.index").rename(tmp_path / "moved.index")
+
+    assert cli("dedup", f"file:{tmp_path / 'moved.index'}", *words, "--resume").code == 0
 
 
 def test_the_checkpoint_does_not_grow_with_the_number_of_files(cli, empty, tmp_path):

@@ -1,14 +1,18 @@
 """``simhash-hbase add``."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.corpus import Documents, Reading
-from simhash_hbase.index.jsonforms import hex_simhash
-from simhash_hbase.opening import open_index
+from simhash_hbase.corpus import Reading
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
 
 
 @click.command("add", cls=Command, examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"])
@@ -23,6 +27,10 @@ def command(url: str, files: tuple[str, ...], verbose: bool, reading: Reading, o
     FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. Whatever was
     printed, or counted in the summary, is durable.
     """
+    from simhash_hbase.corpus import Documents
+    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.opening import open_index
+
     known = moved = 0
     with output, open_index(url) as index, Documents("add", files, reading, output.watch) as documents:
         for chunk in documents.chunks(index.analysis):

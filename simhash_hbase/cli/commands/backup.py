@@ -1,15 +1,18 @@
 """``simhash-hbase backup``."""
 
+from __future__ import annotations
+
 from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
 
 import click
 
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.options import output_options, url_argument
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.opening import open_index
 from simhash_hbase.stores.abilities import Backup
-from simhash_hbase.stores.embedded.copies import copied_bytes
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
 
 LOOK_S = 0.2
 MEGABYTE = 1 << 20
@@ -21,6 +24,9 @@ MEGABYTE = 1 << 20
 @output_options
 def command(url: str, destination: str, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
+    from simhash_hbase.opening import open_index
+    from simhash_hbase.stores.embedded.copies import copied_bytes
+
     destination = destination.removeprefix("file:")
     with output, open_index(url) as index, ThreadPoolExecutor(1) as pool:
         total = index.store.size().bytes if isinstance(index.store, Backup) else None

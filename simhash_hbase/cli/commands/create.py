@@ -1,9 +1,11 @@
 """``simhash-hbase create``."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
@@ -15,10 +17,11 @@ from simhash_hbase.cli.options import (
     sample_options,
     url_argument,
 )
-from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.cli.screen.shortfalls import warn_of_shortfalls, warnings_as_lines
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.opening import create_index
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
 
 
 @click.command(
@@ -39,6 +42,10 @@ def command(
     url: str, files: tuple[str, ...], if_not_exists: bool, sample: Sample, asked: IndexChoice, output: Output
 ) -> None:
     """Make an index and print its profile, which is frozen from now on."""
+    import msgspec
+
+    from simhash_hbase.opening import create_index
+
     if files and not sample.learn_from:
         raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
     # A pattern that the shell expanded leaves all but the first to the arguments.

@@ -1,34 +1,38 @@
 """``simhash-hbase dedup``."""
 
-from contextlib import nullcontext
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.learning import Fields, learned, say_gone, temporary
+from simhash_hbase.cli.named import Named, named_argument
 from simhash_hbase.cli.options import (
     IndexChoice,
     TableChoice,
     collected,
-    files_argument,
     index_options,
     input_options,
     output_options,
     profile_fields,
     table_fields,
-    url_argument,
 )
 from simhash_hbase.cli.screen.controls import secretless
-from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.cli.screen.shortfalls import warn_of_shortfalls, warnings_as_lines
-from simhash_hbase.corpus import Deduplication, DedupOptions, Reading
+from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import IndexMissing, InvalidArgument
-from simhash_hbase.index.index import Index
-from simhash_hbase.opening import create_index, folder_of, open_index
 from simhash_hbase.placed import partial_of, replacing
-from simhash_hbase.report import Corpus, Run, write_report
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.corpus import Deduplication
+    from simhash_hbase.index.index import Index
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +47,12 @@ class Choice(DedupOptions):
     "dedup",
     cls=Command,
     examples=[
+        "simhash-hbase dedup corpus.jsonl --output clean.jsonl > decisions.jsonl",
         "simhash-hbase dedup file:crawl.index --create crawl-*.jsonl.gz > decisions.jsonl",
         "simhash-hbase dedup file:crawl.index --create crawl.jsonl --output kept.jsonl --results done.jsonl --resume",
     ],
 )
-@url_argument
-@files_argument
+@named_argument
 @collected(
     "chosen",
     Choice,
@@ -58,6 +62,8 @@ class Choice(DedupOptions):
     option("--dry-run", is_flag=True, help="Change no index; files that other options name are written."),
     option("--output", type=click.Path(), metavar="PLACE", help="Write the kept documents to PLACE, as they"
            " came: lines, rows of Parquet, records of a crawl to a file; whole files to a folder."),
+    option("--duplicates", type=click.Choice(["drop", "revisit"]), default="drop", show_default=True, help="Of a crawl:"
+           " leave duplicates out of --output, or write records that refer to what is kept."),
     option("--clusters", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write the clusters, each original with its duplicates, to FILE."),
     option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Write a page for people to"
@@ -69,16 +75,19 @@ class Choice(DedupOptions):
 @index_options
 @input_options
 @output_options
-def command(
-    url: str, files: tuple[str, ...], chosen: Choice, asked: IndexChoice, reading: Reading, output: Output
-) -> int:
+def command(named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, output: Output) -> int:
     """Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
+
+    Without URL the index is a temporary one, made as --create does.
 
     What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
     bytes of memory a document, for the ids.
     """
-    options = _completed(url, chosen, asked)
-    with output, Deduplication(files, options, reading=reading, lines=output, watch=output.watch) as corpus:
+    from simhash_hbase.corpus import Deduplication
+    from simhash_hbase.report import Corpus, Run, write_report
+
+    url, options = named.url, _completed(named.url, chosen, asked)
+    with output, Deduplication(named.files, options, reading=reading, lines=output, watch=output.watch) as corpus:
         opened = replacing(chosen.report) if chosen.report else nullcontext()
         with _open(url, corpus, asked, chosen, output) as index, opened as report:
             done = corpus.run(index)
@@ -90,31 +99,53 @@ def command(
                     analysis=index.analysis,
                     refused=done.refused,
                 )
-                run = Run(index=secretless(url), time=datetime.now(UTC), keep=chosen.keep, dry=chosen.dry_run)
+                run = Run(
+                    index=secretless(url or "a temporary index"),
+                    time=datetime.now(UTC),
+                    keep=chosen.keep,
+                    dry=chosen.dry_run,
+                )
                 write_report(report, decided, run, meter=output.meter)
     output.summary("dedup", done.documents, kept=done.originals, duplicates=done.duplicates, refused=done.refused)
+    say_gone(url, output)
     if chosen.report:
         output.note(f"the report is in {chosen.report}")
     return after(done.refused)
 
 
-def _completed(url: str, chosen: Choice, asked: IndexChoice) -> Choice:
+def _completed(url: str | None, chosen: Choice, asked: IndexChoice) -> Choice:
     """Add what the library has to know of the index and of the report."""
+    from simhash_hbase.opening import folder_of
+
+    if url is None and chosen.create:
+        raise InvalidArgument("--create needs an address, such as file:docs.index")
+    if url is None and chosen.resume:
+        raise InvalidArgument(
+            "--resume needs the index of the earlier run, which is gone if it was temporary: name its address"
+        )
     return replace(
         chosen,
-        learn=chosen.create,
+        learn=chosen.create or url is None,
         remember=chosen.report is not None,
         made_with={"create": chosen.create, **profile_fields(asked), **table_fields(asked)},
         beside={
-            "the index": folder_of(url),
+            "the index": folder_of(url) if url else None,
             "--report": chosen.report,
             "the report's partial file": partial_of(chosen.report) if chosen.report else None,
         },
     )
 
 
-def _open(url: str, corpus: Deduplication, asked: IndexChoice, chosen: Choice, output: Output) -> Index:
+def _open(
+    url: str | None, corpus: Deduplication, asked: IndexChoice, chosen: Choice, output: Output
+) -> AbstractContextManager[Index]:
+    from simhash_hbase.opening import open_index
+
     fields = profile_fields(asked)
+    if url is None:
+        if table_fields(asked):
+            raise InvalidArgument("--regions and --compression are for tables in HBase: name the address of one")
+        return temporary(corpus.sources, lambda: learned(fields, corpus.reading.settings, corpus.texts, output), output)
     if not chosen.create and (fields or table_fields(asked)):
         raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
     try:
@@ -136,16 +167,8 @@ def _open(url: str, corpus: Deduplication, asked: IndexChoice, chosen: Choice, o
     return index
 
 
-def _create(url: str, corpus: Deduplication, fields: dict[str, object], table: TableChoice, output: Output) -> Index:
-    """Make the index; by default its idf is learned from the input."""
-    learn_from = None
-    settings = corpus.reading.settings
-    learns = settings.simhash_field is None and settings.features_field is None
-    if fields.get("analyzer", "learned") == "learned" and learns:
-        output.note("learning the idf from the input …")
-        learn_from = corpus.texts()
-    elif settings.features_field is not None:
-        fields = {"analyzer": "weighted", **fields}
-    return create_index(
-        url, learn_from=learn_from, if_not_exists=False, regions=table.regions, compression=table.compression, **fields
-    )
+def _create(url: str, corpus: Deduplication, fields: Fields, table: TableChoice, output: Output) -> Index:
+    from simhash_hbase.opening import create_index
+
+    options: dict[str, Any] = learned(fields, corpus.reading.settings, corpus.texts, output)
+    return create_index(url, regions=table.regions, compression=table.compression, **options)

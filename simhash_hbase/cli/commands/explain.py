@@ -1,11 +1,13 @@
 """``simhash-hbase explain``."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -23,18 +25,18 @@ from simhash_hbase.cli.options import (
     profile_fields,
     sample_options,
 )
-from simhash_hbase.cli.screen.comparison import comparison
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.cli.screen.tables import print_wide
-from simhash_hbase.compare.explain import Side, compare, word_cosine
+from simhash_hbase.corpus.destinations import check_destinations
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import Document, InputOptions, Reject, read
-from simhash_hbase.inputs.folders import Source
-from simhash_hbase.inputs.formats import format_of
-from simhash_hbase.opening import is_address, open_index
-from simhash_hbase.profile import Profile
+from simhash_hbase.inputs import InputOptions
+from simhash_hbase.placed import replacing
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.compare.explain import Side
+    from simhash_hbase.features.analysis import Analysis
+    from simhash_hbase.index.index import Index
+    from simhash_hbase.inputs import Document
+    from simhash_hbase.profile import Profile
 
 SHOWN_CHARACTERS = 200
 # What a slip in the name of a file looks like: one word with a suffix or a folder.
@@ -47,6 +49,7 @@ class Choice:
 
     text: bool
     scheme: str | None
+    html: str | None
 
 
 class _Asked(NamedTuple):
@@ -78,6 +81,8 @@ class _Sides:
 
     def find(self, word: str) -> _Named:
         """Take a word for a file, else for an id, else for a text."""
+        from simhash_hbase.compare.explain import Side
+
         if self._as_text:
             return self._of_text("text", word)
         if _is_file(Path(word)):
@@ -97,9 +102,14 @@ class _Sides:
         return self._of_text("text", word)
 
     def _of_text(self, name: str, text: str) -> _Named:
+        from simhash_hbase.compare.explain import Side
+
         return _Named(Side.of_text(name, text, self._analysis), text)
 
     def _of_file(self, path: str) -> _Named:
+        from simhash_hbase.inputs.folders import Source
+        from simhash_hbase.inputs.formats import format_of
+
         if any(self._own.values()):
             return _Named(self._of_record(path, _only_document(path, self._record_options(path))), None)
         # Of a page its main text, as where it is added; of anything else all that the file holds.
@@ -108,11 +118,16 @@ class _Sides:
         return self._of_text(path, _only_document(path, options).text or "")
 
     def _record_options(self, path: str) -> InputOptions:
+        from simhash_hbase.inputs.folders import Source
+        from simhash_hbase.inputs.formats import format_of
+
         kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
         is_text = kind in ("text", "folder", "html")
         return replace(self._settings, format="jsonl" if is_text else None, **self._own)
 
     def _of_record(self, path: str, document: Document) -> Side:
+        from simhash_hbase.compare.explain import Side
+
         if document.simhash is not None:
             return Side.of_entries(path, self._analysis.fingerprints([path], [document.simhash]).entries)
         return Side.of_features(path, document.features or [], self._analysis)
@@ -132,6 +147,12 @@ class _Sides:
     Choice,
     option("--text", is_flag=True, help="A and B are texts, even if they look like names of files or ids."),
     option("--scheme", metavar="BxC", show_default=DEFAULT_SCHEME, help="Without URL: the blocks to show."),
+    option(
+        "--html",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Write a page for people to FILE: both texts side by side, and the features that pull them apart.",
+    ),
 )
 @sample_options
 @fingerprint_options
@@ -146,26 +167,40 @@ def command(
     or else a text. With --simhash-field or --features-field a file holds one record with your own. --input-format and
     --text-field are for the documents of --learn-from.
     """
+    from simhash_hbase.inputs import Sources
+    from simhash_hbase.opening import is_address, open_index
+
+    check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"--html": chosen.html})
     asked = _Asked(chosen.text, sample, own)
     if is_address(words[0]):
         if profile_fields(prints) or sample.learn_from or chosen.scheme:
             raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
         a, b = _pair(words[1:])
         with open_index(words[0], readonly=True) as index:
-            _show(_Sides(index.analysis, index, asked, output), (a, b), index.profile, output)
+            _show(_Sides(index.analysis, index, asked, output), (a, b), index.profile, output, html=chosen.html)
         return
     a, b = _pair(words)
     settings = replace(sample.settings, features_field=own.features_field)
     analysis = analysis_for(prints, replace(sample, settings=settings), output)
     profile = analysis.profile.replace(scheme=chosen.scheme or DEFAULT_SCHEME)
-    _show(_Sides(analysis, None, asked, output), (a, b), profile, output)
+    _show(_Sides(analysis, None, asked, output), (a, b), profile, output, html=chosen.html)
 
 
-def _show(sides: _Sides, words: Sequence[str], profile: Profile, output: Output) -> None:
+def _show(sides: _Sides, words: Sequence[str], profile: Profile, output: Output, *, html: str | None) -> None:
+    from simhash_hbase.cli.screen.comparison import comparison
+    from simhash_hbase.cli.screen.tables import print_wide
+    from simhash_hbase.compare.explain import compare, word_cosine
+    from simhash_hbase.report.comparison import comparison_page
+
     a, b = (sides.find(word) for word in words)
     record = compare(a.side, b.side, profile)
     if a.text is not None and b.text is not None and profile.segmenter is not None:
         record["word_cosine"] = word_cosine(a.text, b.text, segmenter=profile.segmenter)
+    if html is not None:
+        if a.text is None or b.text is None:
+            raise InvalidArgument("--html shows texts, which an index does not keep: name two files or texts")
+        with replacing(html) as file:
+            file.write(comparison_page((a.text, b.text), record))
     if output.format == "table":
         print_wide(lambda width: comparison(a.side, b.side, record, profile, width))
     else:
@@ -180,6 +215,8 @@ def _pair(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _only_document(path: str, options: InputOptions) -> Document:
+    from simhash_hbase.inputs import Reject, read
+
     records = list(islice(read([path], options), 2))
     if len(records) != 1:
         raise InvalidInput(f"{path} holds {'more than one document' if records else 'no document'}: wanted one")

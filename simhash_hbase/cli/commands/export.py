@@ -1,12 +1,16 @@
 """``simhash-hbase export``."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.options import output_options, url_argument
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.index.jsonforms import stored_record
-from simhash_hbase.opening import open_index
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
 
 
 @click.command("export", cls=Command, examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])
@@ -14,6 +18,9 @@ from simhash_hbase.opening import open_index
 @output_options
 def command(url: str, output: Output) -> None:
     """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
+    from simhash_hbase.index.jsonforms import stored_record
+    from simhash_hbase.opening import open_index
+
     count = 0
     with output, open_index(url, readonly=True) as index, output.walk("export") as watch:
         for stored in index.export(watch=watch):

@@ -1,6 +1,9 @@
 """``simhash-hbase fingerprint``."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,12 +20,12 @@ from simhash_hbase.cli.options import (
     output_options,
     profile_fields,
 )
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.corpus import Documents, Reading
+from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, no_words
-from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.jsonforms import hex_simhash
-from simhash_hbase.opening import open_index, resolve_profile
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.features.analysis import Analysis
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Choice:
 @output_options
 def command(files: tuple[str, ...], chosen: Choice, prints: FingerprintChoice, reading: Reading, output: Output) -> int:
     """Print ids and fingerprints; no index is needed."""
+    from simhash_hbase.opening import open_index
+
     if not (files or chosen.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
     if chosen.profile_of is None:
@@ -80,6 +85,8 @@ def _of_text(analysis: Analysis, text: str, *, explain: bool) -> dict[str, objec
 
 
 def _of_files(analysis: Analysis, files: tuple[str, ...], reading: Reading, output: Output, *, explain: bool) -> int:
+    from simhash_hbase.corpus import Documents
+
     with Documents("fingerprint", files, reading, output.watch) as documents:
         for chunk in documents.chunks(analysis):
             simhashes = chunk.entries.simhashes.tolist()
@@ -92,6 +99,9 @@ def _of_files(analysis: Analysis, files: tuple[str, ...], reading: Reading, outp
 
 def analysis_for(prints: FingerprintChoice, sample: Sample, output: Output) -> Analysis:
     """Make the analysis that the options ask for."""
+    from simhash_hbase.features.analysis import Analysis
+    from simhash_hbase.opening import resolve_profile
+
     fields = profile_fields(prints)
     if sample.settings.features_field is not None:
         fields.setdefault("analyzer", "weighted")
@@ -99,6 +109,8 @@ def analysis_for(prints: FingerprintChoice, sample: Sample, output: Output) -> A
 
 
 def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:
+    from simhash_hbase.index.jsonforms import hex_simhash
+
     record: dict[str, object] = {"id": name, "simhash": hex_simhash(simhash)}
     if text is None:
         return record

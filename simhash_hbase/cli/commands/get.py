@@ -1,13 +1,17 @@
 """``simhash-hbase get``."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from simhash_hbase.cli.codes import DONE, FAILED
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.options import output_options, url_argument
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.index.jsonforms import stored_record
-from simhash_hbase.opening import open_index
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
 
 
 @click.command("get", cls=Command, examples=["simhash-hbase get file:news.index https://example.org/a"])
@@ -16,6 +20,9 @@ from simhash_hbase.opening import open_index
 @output_options
 def command(url: str, ids: tuple[str, ...], output: Output) -> int:
     """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
+    from simhash_hbase.index.jsonforms import stored_record
+    from simhash_hbase.opening import open_index
+
     with output, open_index(url, readonly=True) as index:
         found = index.get_many(ids)
         for stored in found:

@@ -1,32 +1,32 @@
 """``simhash-hbase load``."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase.bulk import HFileWriter, Spool, StoreWriter, Writer, begin, load
-from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, local_configuration, staging_folder
-from simhash_hbase.bulk.tools import Tools, find_tools
 from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import collected, files_argument, input_options, output_options, url_argument
-from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.corpus import Reading
 from simhash_hbase.corpus.destinations import check_destinations
-from simhash_hbase.corpus.notes import skipped_records
-from simhash_hbase.corpus.refusals import Refusals
 from simhash_hbase.errors import InvalidArgument, SimhashError
-from simhash_hbase.index.index import Index
-from simhash_hbase.inputs import InputOptions, Progress, Scanned, Sources, scan, total_bytes
+from simhash_hbase.inputs import InputOptions
 from simhash_hbase.launcher import home_folder
-from simhash_hbase.opening import open_index
-from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
-from simhash_hbase.pipeline.workers import processors
-from simhash_hbase.stores.hbase.options import HBaseOptions, parse_url
+
+if TYPE_CHECKING:
+    from simhash_hbase.bulk import Spool, Writer
+    from simhash_hbase.bulk.tools import Tools
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.index.index import Index
+    from simhash_hbase.inputs import Scanned, Sources
+    from simhash_hbase.stores.hbase.options import HBaseOptions
 
 KEY_BYTES = 8
 
@@ -78,6 +78,12 @@ def command(url: str, files: tuple[str, ...], chosen: Choice, reading: Reading, 
     if HBase itself can be reached, not only its Thrift gateway: --hbase-conf or --container; else by sorted puts.
     The documents are in the index when the command ends, not before.
     """
+    from simhash_hbase.bulk import Spool, load
+    from simhash_hbase.corpus.refusals import Refusals
+    from simhash_hbase.inputs import Sources
+    from simhash_hbase.opening import open_index
+    from simhash_hbase.pipeline.workers import processors
+
     sources = Sources(files)
     check_destinations(sources, {"--rejects": reading.rejects})
     into_existing = chosen.into_existing
@@ -102,6 +108,8 @@ def command(url: str, files: tuple[str, ...], chosen: Choice, reading: Reading, 
 
 def _begin(index: Index, spool: Spool, **options: bool) -> None:
     """Begin a load; remove its folder if that fails."""
+    from simhash_hbase.bulk import begin
+
     try:
         begin(index, spool, **options)
     except SimhashError:
@@ -112,6 +120,10 @@ def _begin(index: Index, spool: Spool, **options: bool) -> None:
 
 def _records(sources: Sources, settings: InputOptions, output: Output) -> Iterator[Scanned]:
     """Read the input and show how far it is."""
+    from simhash_hbase.corpus.notes import skipped_records
+    from simhash_hbase.inputs import Progress, scan, total_bytes
+    from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
+
     consumed = Progress()
     with output.meter("load: read", total_bytes(sources), noun="records") as meter:
         for count, record in enumerate(scan(sources, settings, consumed), 1):
@@ -142,6 +154,10 @@ def _cache() -> Path:
 
 def _writer(url: str, index: Index, spool: Spool, chosen: Choice, output: Output) -> Writer:
     """Choose the way into the store, before anything is read."""
+    from simhash_hbase.bulk import HFileWriter, StoreWriter
+    from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, staging_folder
+    from simhash_hbase.stores.hbase.options import parse_url
+
     if not url.startswith("hbase:"):
         given = [name for name in ("hbase_conf", "staging", "jars", "container") if getattr(chosen, name)]
         if given:
@@ -165,10 +181,15 @@ def _writer(url: str, index: Index, spool: Spool, chosen: Choice, output: Output
 
 
 def _tools(chosen: Choice) -> Tools:
+    from simhash_hbase.bulk.tools import find_tools
+
     jars = Path(chosen.jars) if chosen.jars else None
     return find_tools(jars=jars, cache=_cache())
 
 
 def _local(where: HBaseOptions) -> Path | None:
     """Find the server that ``scripts/hbase up`` started, if the address is its."""
-    return local_configuration(home_folder(), where.gateways)
+    from simhash_hbase.bulk.places import local_configuration
+
+    found = (local_configuration(home_folder(kind), where.gateways) for kind in ("local", "cluster"))
+    return next(filter(None, found), None)

@@ -1,18 +1,23 @@
 """``simhash-hbase plan``."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import output_in
-from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.bands import DEFAULT_BANDS
-from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.costs import HBASE_BYTES, PlannedScheme, plan_scheme
+from simhash_hbase.rows.costs import HBASE_BYTES, plan_scheme
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.rows.costs import PlannedScheme
 
 MOST_DOCUMENTS = 2**64
 SCHEMES = ("4x1", "5x2", "6x3", "7x4")
@@ -33,6 +38,8 @@ def command(documents: str, schemes: tuple[str, ...], bands: int, compression: s
     A scheme is complete up to distance k. Figures are for uniform fingerprints; templated documents add real
     neighbours. Bytes and times come from measured constants, for ids of 40 bytes with sketches, without metadata.
     """
+    from simhash_hbase.rows.blocks import Scheme
+
     number = _number(documents)
     plans = [
         plan_scheme(Scheme.parse(text), number, bands=bands, compression=compression) for text in schemes or SCHEMES

@@ -1,7 +1,11 @@
 """``simhash-hbase query``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,15 +19,16 @@ from simhash_hbase.cli.options import (
     output_options,
     url_argument,
 )
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.corpus import Documents, Reading
+from simhash_hbase.clock import now_ms
+from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument
-from simhash_hbase.index.answers import Answer
-from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import answer_record, hex_simhash
-from simhash_hbase.inputs import parse_simhash
-from simhash_hbase.near import MatchRule
-from simhash_hbase.opening import open_index
+from simhash_hbase.index.since import parse_since
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.index.answers import Answer
+    from simhash_hbase.index.index import Index
+    from simhash_hbase.near import MatchRule
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Choice:
     distance: int | None
     similarity: float | None
     limit: int | None
+    since: str | None
 
 
 @click.command(
@@ -57,23 +63,29 @@ class Choice:
     option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
            help="A fingerprint to look for: 16 hex digits, 0x… or decimal. Repeatable."),
     *match_options,
+    option("--since", metavar="DATE|AGE", section="Match options", show_default="ever",
+           help="Only what was added or last seen since: 2026-11-22, 2026-11-22T09:30Z, or 7d, 12h, 30m ago."),
 )  # fmt: skip
 @input_options
 @output_options
 def command(url: str, files: tuple[str, ...], wanted: Choice, reading: Reading, output: Output) -> int:
     """Find the near-duplicates of documents, nearest first."""
+    from simhash_hbase.corpus import Documents
+    from simhash_hbase.opening import open_index
+
     if not (files or wanted.texts or wanted.ids or wanted.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
     with output, open_index(url, readonly=True) as index:
         rule = index.rule(match=wanted.match, distance=wanted.distance, similarity=wanted.similarity)
-        for name, answer in _named(index, wanted, rule):
+        since = None if wanted.since is None else parse_since(wanted.since, now_ms())
+        for name, answer in _named(index, wanted, rule, since):
             _print(output, name, answer)
         if not files:
             return DONE
         found = 0
         with Documents("query", files, reading, output.watch) as documents:
             for chunk in documents.chunks(index.analysis):
-                answers = index.query_entries(chunk.entries, rule=rule, limit=wanted.limit)
+                answers = index.query_entries(chunk.entries, rule=rule, limit=wanted.limit, since=since)
                 for name, answer in zip(chunk.entries.ids, answers, strict=True):
                     found += bool(answer.matches)
                     _print(output, name, answer)
@@ -82,21 +94,26 @@ def command(url: str, files: tuple[str, ...], wanted: Choice, reading: Reading, 
     return after(documents.refused)
 
 
-def _named(index: Index, wanted: Choice, rule: MatchRule) -> Iterator[tuple[str, Answer]]:
+def _named(index: Index, wanted: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
+    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.inputs import parse_simhash
+
     limit = wanted.limit
     for text in wanted.texts:
-        yield text, index.query(text, rule=rule, limit=limit)
+        yield text, index.query(text, rule=rule, limit=limit, since=since)
     for name in wanted.ids:
-        found = index.query_id(name, rule=rule, limit=limit)
+        found = index.query_id(name, rule=rule, limit=limit, since=since)
         if found is None:
             raise DocumentMissing(f"the index has no document {name!r} to look for")
         yield name, found
     for value in wanted.simhashes:
         simhash = parse_simhash(value)
-        yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit)
+        yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit, since=since)
 
 
 def _print(output: Output, name: str, answer: Answer) -> None:
+    from simhash_hbase.index.jsonforms import answer_record
+
     for record in _rows(name, answer) if output.format == "table" else [answer_record(name, answer)]:
         output.line(record)
 

@@ -1,18 +1,21 @@
 """``simhash-hbase remove``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import click
 
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import output_options, url_argument
-from simhash_hbase.cli.screen.output import Output
 from simhash_hbase.cli.shell import complete_file
 from simhash_hbase.errors import InvalidArgument, InvalidInput
-from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.inputs import Progress, total_bytes
-from simhash_hbase.opening import open_index
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.inputs import Progress
 
 
 @click.command("remove", cls=Command, examples=["simhash-hbase remove file:news.index --from gone.txt"])
@@ -23,6 +26,10 @@ from simhash_hbase.opening import open_index
 @output_options
 def command(url: str, ids: tuple[str, ...], source: str | None, output: Output) -> None:
     """Remove documents by id."""
+    from simhash_hbase.index.opened import BATCH_DOCUMENTS
+    from simhash_hbase.inputs import Progress, total_bytes
+    from simhash_hbase.opening import open_index
+
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
     asked = removed = 0

@@ -15,7 +15,6 @@ from simhash_hbase.cli.options import (
     url_argument,
 )
 from simhash_hbase.clock import MS_A_DAY
-from simhash_hbase.opening import table_of
 from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
 
 
@@ -36,6 +35,8 @@ def command(url: str, form: str, table: TableChoice, ttl_days: float | None) -> 
 
     An operator can make the table this way; create then takes it over.
     """
+    from simhash_hbase.opening import table_of
+
     schema_of: Callable[..., TableSchema] = TableSchema
     schema = schema_of(**table_fields(table), ttl_ms=None if ttl_days is None else round(ttl_days * MS_A_DAY))
     name = table_of(url)

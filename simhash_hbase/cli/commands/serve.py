@@ -12,8 +12,6 @@ from simhash_hbase.cli.codes import FAILED
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import collected, debug_option, url_argument
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.opening import open_index
-from simhash_hbase.pipeline.workers import processors
 
 if TYPE_CHECKING:
     from simhash_hbase.service import Limits
@@ -79,7 +77,8 @@ def command(url: str, asked: Choice) -> None:
     """
     if (asked.keys is None) != asked.no_auth:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
-    # Not at the top: a settings file makes all commands be imported, for their options.
+    from simhash_hbase.opening import open_index
+    from simhash_hbase.pipeline.workers import processors
     from simhash_hbase.service import Keyring, create_app, listen, serve, set_up_logs
 
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

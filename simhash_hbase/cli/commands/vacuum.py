@@ -1,13 +1,17 @@
 """``simhash-hbase vacuum``."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from simhash_hbase.cli.help import Command
 from simhash_hbase.cli.options import output_options, url_argument
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.opening import open_index
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
 
 
 @click.command("vacuum", cls=Command, examples=["simhash-hbase vacuum file:news.index"])
@@ -15,6 +19,8 @@ from simhash_hbase.opening import open_index
 @output_options
 def command(url: str, output: Output) -> None:
     """Delete data that no answer needs: expired documents, old removals, rows without a document."""
+    from simhash_hbase.opening import open_index
+
     with output, open_index(url) as index, output.walk("vacuum") as watch:
         swept = index.vacuum(watch=watch)
         output.record(asdict(swept))

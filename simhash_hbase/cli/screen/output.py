@@ -55,6 +55,15 @@ class Output:
         if len(self._buffer) >= FLUSH_BYTES:
             self.flush()
 
+    def encoded(self, line: str) -> None:
+        """Print one of many results that is JSON already."""
+        if self.format == "table":
+            self.line(msgspec.json.decode(line))
+            return
+        self._buffer += line.encode() + b"\n"
+        if len(self._buffer) >= FLUSH_BYTES:
+            self.flush()
+
     def record(self, record: Mapping[str, object]) -> None:
         """Print the one result of a command."""
         if self.format == "table":

@@ -1,13 +1,17 @@
 """Warnings about a new index that could not be made as asked."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from simhash_hbase.cli.screen.output import Output
-from simhash_hbase.features.hashes import WeakHashWarning
 from simhash_hbase.stores.abilities import Shortfalls
-from simhash_hbase.stores.base import Store
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.stores.base import Store
 
 
 def warn_of_shortfalls(store: Store, output: Output) -> None:
@@ -23,6 +27,8 @@ def warn_of_shortfalls(store: Store, output: Output) -> None:
 @contextmanager
 def warnings_as_lines(output: Output) -> Iterator[None]:
     """Print the library's warnings as lines, not as Python does."""
+    from simhash_hbase.features.hashes import WeakHashWarning
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WeakHashWarning)
         yield

@@ -1,0 +1,22 @@
+"""``simhash-hbase mcp``."""
+
+import click
+
+from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.options import debug_option, url_argument
+
+
+@click.command("mcp", cls=Command, examples=["simhash-hbase mcp file:news.index --read-only"])
+@url_argument
+@option("--read-only", is_flag=True, help="Offer no tool that changes the index.")
+@debug_option
+def command(url: str, read_only: bool) -> None:
+    """Offer an index to an agent as tools, by the Model Context Protocol on standard input and output.
+
+    The tools are have_i_seen, copies, remember and forget. The command ends when its standard input ends.
+    """
+    from simhash_hbase.agents import make_server
+    from simhash_hbase.opening import open_index
+
+    with open_index(url, readonly=read_only) as index:
+        make_server(index, readonly=read_only).run("stdio")

@@ -1,0 +1,217 @@
+"""``simhash-hbase spark``."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from simhash_hbase.cli.codes import after
+from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.options import (
+    IndexChoice,
+    collected,
+    files_argument,
+    index_options,
+    input_options,
+    output_options,
+    profile_fields,
+    url_argument,
+)
+from simhash_hbase.corpus import Reading
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.launcher import cache_folder, home_folder
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.features.analysis import Analysis
+    from simhash_hbase.spark import SparkOptions
+    from simhash_hbase.spark.analysed import Input
+
+
+class _Group(Command, click.Group):
+    """Two commands."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where Spark runs."""
+
+    master: str | None
+    partitions: int | None
+    conf: tuple[str, ...]
+
+    def options(self, workers: int | None) -> SparkOptions:
+        """Make the library's."""
+        from simhash_hbase.spark import SparkOptions
+
+        if wrong := [word for word in self.conf if "=" not in word]:
+            raise InvalidArgument(f"--conf {wrong[0]} is no setting of Spark: wanted NAME=VALUE")
+        settings = dict(word.split("=", 1) for word in self.conf)
+        return SparkOptions(self.master, workers, self.partitions, settings)
+
+
+spark_options = collected(
+    "cluster",
+    Cluster,
+    option("--master", metavar="URL", show_default="what spark-submit says, else this machine",
+           help="Spark's master, such as spark://HOST:7077 or yarn."),
+    option("--partitions", type=click.IntRange(1), metavar="N", show_default="3 a core",
+           help="Number of parts into which documents are divided."),
+    option("--conf", metavar="NAME=VALUE", multiple=True, help="A setting of Spark. Repeatable."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """What a corpus is compared with, and where the decisions go."""
+
+    index: str | None
+    results: str | None
+
+
+@click.group("spark", cls=_Group, examples=["simhash-hbase spark dedup crawl-*.jsonl.gz > decisions.jsonl"])
+def command() -> None:
+    """Decide or load a corpus on Spark: JSON lines, text or Parquet on any Hadoop file system.
+
+    Results equal those of `dedup` and `load`. Needs the extra spark.
+    """
+
+
+@command.command("dedup", cls=Command, examples=["simhash-hbase spark dedup crawl.jsonl > decisions.jsonl"])
+@files_argument
+@collected(
+    "chosen",
+    Deciding,
+    option("--index", metavar="URL", help="Decide against this index, too; every worker reads it."),
+    option("--results", metavar="PLACE", help="Write the decisions to this folder on a Hadoop file system, in parts."),
+)
+@spark_options
+@index_options
+@input_options
+@output_options
+def dedup(
+    files: tuple[str, ...], chosen: Deciding, cluster: Cluster, asked: IndexChoice, reading: Reading, output: Output
+) -> int:
+    """Decide a corpus at once: each document is an original or a duplicate of one.
+
+    The decisions are those of `dedup --dry-run`; without --index the idf is learned from FILEs. No index is changed.
+    """
+    from simhash_hbase.corpus.refusals import Refusals
+    from simhash_hbase.spark import deduplicate, session
+    from simhash_hbase.spark.analysed import Input, report_refused
+
+    options = cluster.options(reading.workers)
+    with output, Refusals.open(reading.rejects, output.note) as refusals, session(options) as spark:
+        settings = replace(reading.settings, keep_raw=reading.rejects is not None)
+        corpus = Input.of(spark, files, settings)
+        done = deduplicate(spark, corpus, _analysis(corpus, chosen.index, asked, output), url=chosen.index)
+        report_refused(done.refused, corpus.order, refusals)
+        if chosen.results is None:
+            for row in done.lines.toLocalIterator():
+                output.encoded(row.value)
+        else:
+            done.lines.write.text(chosen.results)
+        counts = {"kept": done.originals, "duplicates": done.documents - done.originals, "refused": refusals.count}
+        output.summary("dedup", done.documents, **counts)
+    return after(refusals.count)
+
+
+def _analysis(corpus: Input, url: str | None, asked: IndexChoice, output: Output) -> Analysis:
+    """Take the index's, or learn the idf as `dedup --create` does."""
+    from simhash_hbase.features.analysis import Analysis
+    from simhash_hbase.opening import open_index, resolve_profile
+
+    fields = profile_fields(asked)
+    if url is not None:
+        if fields:
+            raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or --index")
+        with closing(open_index(url, readonly=True)) as index:
+            return index.analysis
+    texts = None
+    own = corpus.options.simhash_field or corpus.options.features_field
+    if fields.get("analyzer", "learned") == "learned" and own is None:
+        output.note("learning the idf from the input …")
+        texts = corpus.texts()
+    elif corpus.options.features_field is not None:
+        fields = {"analyzer": "weighted", **fields}
+    profile, idf = resolve_profile(texts, held=None, **fields)
+    return Analysis(Analysis(profile, idf).probed_profile(), idf)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How documents get into HBase."""
+
+    work: str
+    take_over: bool
+    hbase_conf: str | None
+    staging: str | None
+    jars: str | None
+
+
+@command.command(
+    "load", cls=Command, examples=["simhash-hbase spark load hbase://127.0.0.1:9091/news crawl.jsonl --work work"]
+)
+@url_argument
+@files_argument
+@collected(
+    "chosen",
+    Choice,
+    option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
+           " which an interrupted load continues."),
+    option("--take-over", is_flag=True, help="Go ahead although another load was left open."),
+    option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
+           help="Folder with hbase-site.xml; detected for a server started by scripts/hbase."),
+    option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded."),
+    option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
+           show_default="what scripts/hbase fetches", help="HBase's lib, at the same place on every worker."),
+)  # fmt: skip
+@spark_options
+@input_options
+@output_options
+def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, reading: Reading, output: Output) -> int:
+    """Write a corpus into an empty index in HBase, as files that the workers make.
+
+    Repeat the same command after an interruption: finished analysis is not repeated.
+    """
+    from simhash_hbase.bulk.places import local_configuration, staging_folder
+    from simhash_hbase.bulk.tools import find_tools
+    from simhash_hbase.corpus.refusals import Refusals
+    from simhash_hbase.opening import open_index
+    from simhash_hbase.spark import load as load_documents
+    from simhash_hbase.spark import session
+    from simhash_hbase.spark.hfiles import Loader
+    from simhash_hbase.spark.load import Way
+    from simhash_hbase.spark.progress import WorkPlace
+    from simhash_hbase.stores.hbase.options import parse_url
+
+    where = parse_url(url)
+    conf = Path(chosen.hbase_conf) if chosen.hbase_conf else local_configuration(home_folder(), where.gateways)
+    if conf is None:
+        raise InvalidArgument(f"{url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf")
+    tools = find_tools(jars=Path(chosen.jars) if chosen.jars else None, cache=cache_folder())
+    options = cluster.options(reading.workers)
+    with (
+        output,
+        open_index(url) as index,
+        Refusals.open(reading.rejects, output.note) as refusals,
+        session(options) as spark,
+    ):
+        work = WorkPlace(spark, chosen.work)
+        staging = staging_folder(conf, chosen.staging, "spark")
+        loader = Loader.of(tools, conf, where.table, staging)
+        settings = replace(reading.settings, keep_raw=reading.rejects is not None)
+        way = Way(work, loader, take_over=chosen.take_over)
+        done = load_documents(spark, index, files, settings, way=way, refusals=refusals)
+        counts = {"cells": done.cells, "refused": refusals.count}
+        output.record({"documents": done.documents, **counts, "resumed": done.resumed, "way": "HFiles"})
+        output.summary("load", done.documents, **counts)
+    return after(refusals.count)

@@ -1,0 +1,46 @@
+"""Files, and the address of an index or none, in any order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+from click.shell_completion import CompletionItem
+
+from simhash_hbase.cli.options import collected
+from simhash_hbase.cli.screen.controls import secretless
+from simhash_hbase.cli.shell import complete_address, complete_file
+from simhash_hbase.errors import InvalidArgument
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a command that needs no address was called with; the index of None is a temporary one."""
+
+    url: str | None
+    files: Sequence[str]
+
+
+def _named(*, words: Sequence[str]) -> Named:
+    from simhash_hbase.opening import SCHEMES, holds_index
+
+    urls = [word for word in words if word.partition(":")[0] in SCHEMES and ":" in word]
+    files = [word for word in words if word not in urls]
+    if len(urls) > 1:
+        raise InvalidArgument(f"{secretless(' and '.join(urls))} are two addresses: name one index")
+    if not files:
+        raise click.UsageError("Missing argument 'FILE…'.", click.get_current_context())
+    for path in files:
+        if not urls and holds_index(path):
+            raise InvalidArgument(f"{path} is an index, not documents: wanted file:{path}")
+    return Named(urls[0] if urls else None, files)
+
+
+def _complete_word(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    return complete_address(ctx, parameter, begun) or complete_file(ctx, parameter, begun)
+
+
+named_argument = collected(
+    "named",
+    _named,
+    click.argument("words", nargs=-1, required=True, metavar="[URL] FILE…", shell_complete=_complete_word),
+)

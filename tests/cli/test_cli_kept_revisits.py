@@ -1,0 +1,117 @@
+"""``dedup --output --duplicates revisit``: records in place of the duplicates of a crawl, read by other tools."""
+
+import gzip
+import io
+import json
+from contextlib import redirect_stdout
+
+import pytest
+from cdxj_indexer.main import CDXJIndexer
+from corpus import text
+from crawls import DATE, Crawl, crawl_of_copies, page
+from test_cli_kept_records import _stop_at_the_second_commit
+from warcio.archiveiterator import ArchiveIterator
+from warcio.cli import main as warcio
+
+PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+WORDS = ("--duplicates", "revisit", "--quiet")
+
+
+def kept_of(cli, empty, folder, crawl, name="kept.warc.gz", *words):
+    path = folder / "a.warc.gz"
+    path.write_bytes(crawl.bytes())
+    assert cli("dedup", empty, path, "--output", folder / name, *WORDS, *words).code == 0
+    return folder / name
+
+
+def records_of(path):
+    """Read all records with warcio: type, address, headers, HTTP's headers, and the content."""
+    with path.open("rb") as file:
+        for record in ArchiveIterator(file):
+            headers = dict(record.rec_headers.headers)
+            http = record.http_headers.headers if record.http_headers else None
+            yield record.rec_type, headers["WARC-Target-URI"], headers, http, record.content_stream().read()
+
+
+@pytest.mark.parametrize("name", ["kept.warc", "kept.warc.gz"])
+def test_the_same_payload_becomes_a_revisit_and_a_near_copy_metadata(cli, empty, tmp_path, name):
+    crawl = crawl_of_copies()
+
+    original, revisit, metadata = records_of(kept_of(cli, empty, tmp_path, crawl, name))
+
+    kinds = [(kind, url) for kind, url, *_ in (original, revisit, metadata)]
+    assert kinds == [(k, f"https://{s}.example/0") for k, s in (("response", "a"), ("revisit", "b"), ("metadata", "c"))]
+    headers = revisit[2]
+    assert (headers["WARC-Profile"], headers["WARC-Date"]) == (PROFILE, DATE)
+    assert (headers["WARC-Refers-To-Target-URI"], headers["WARC-Refers-To-Date"]) == ("https://a.example/0", DATE)
+    assert headers["WARC-Payload-Digest"] == original[2]["WARC-Payload-Digest"]
+    assert (revisit[3], revisit[4]) == (original[3], b"")
+    assert metadata[2]["Content-Type"] == "application/warc-fields"
+    fields = dict(line.split(": ") for line in metadata[4].decode().splitlines())
+    assert fields.keys() == {"near-duplicate-of", "distance", "similarity"}
+    assert fields["near-duplicate-of"] == "https://a.example/0"
+    assert 0.7 < float(fields["similarity"]) < 1
+
+
+def test_other_tools_read_what_is_written(cli, empty, tmp_path):
+    path = kept_of(cli, empty, tmp_path, crawl_of_copies(3))
+
+    with redirect_stdout(io.StringIO()), pytest.raises(SystemExit) as checked:
+        warcio(["check", "-v", str(path)])
+    warcio(["recompress", str(path), str(tmp_path / "again.warc.gz")])
+    listed = io.StringIO()
+    CDXJIndexer(listed, [str(path)], sort=True).process_all()
+
+    assert not checked.value.code
+    assert [record[:2] for record in records_of(tmp_path / "again.warc.gz")] == [r[:2] for r in records_of(path)]
+    lines = [json.loads(line.split(" ", 2)[2]) for line in listed.getvalue().splitlines()]
+    assert {line["url"]: line["mime"] for line in lines if line["mime"] == "warc/revisit"} == {
+        f"https://b.example/{group}": "warc/revisit" for group in range(3)
+    }
+    of = {line["url"][8]: {other["digest"] for other in lines if other["url"][8] == line["url"][8]} for line in lines}
+    assert of["a"] == of["b"]
+
+
+def test_what_an_earlier_run_kept_has_no_revisit_since_the_record_is_not_there(cli, empty, tmp_path):
+    crawl = crawl_of_copies()
+    kept_of(cli, empty, tmp_path, crawl)
+    later = Crawl()
+    later.answer("https://d.example/0", page(text(0, changed=0)))
+
+    [record] = records_of(kept_of(cli, empty, tmp_path, later, "later.warc"))
+
+    assert record[0] == "metadata"
+    assert b"near-duplicate-of: https://a.example/0\r\ndistance: 0\r\n" in record[4]
+
+
+def test_a_restart_ends_with_the_same_bytes(cli, tmp_path, monkeypatch):
+    crawl = crawl_of_copies(30)
+    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_DOCUMENTS", 50)
+
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(crawl.bytes())
+
+    def run(name, *more):
+        places = ("--results", tmp_path / f"{name}.jsonl", "--output", tmp_path / f"{name}.warc.gz")
+        words = ("--create", "--analyzer", "shingle", "--workers", 1, *WORDS)
+        return cli("dedup", f"file:{tmp_path / name}", path, *words, *places, *more).code
+
+    assert run("whole") == 0
+    with monkeypatch.context() as patch:
+        _stop_at_the_second_commit(patch)
+        assert run("parts") == 1
+    assert run("parts", "--resume") == 0
+
+    whole = (tmp_path / "whole.warc.gz").read_bytes()
+    assert (tmp_path / "parts.warc.gz").read_bytes() == whole
+    assert gzip.decompress(whole).count(b"WARC-Type: revisit") == 30
+
+
+@pytest.mark.parametrize("words", [[], ["--output", "kept.jsonl"]])
+def test_only_the_records_of_a_crawl_have_revisits(cli, empty, corpus_file, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+
+    done = cli("dedup", empty, corpus_file, *WORDS, *words)
+
+    assert (done.code, done.out) == (2, b"")
+    assert done.sentence.endswith("--duplicates revisit needs --output FILE, and crawls as the input")

@@ -1,0 +1,30 @@
+"""Help waits for no library that only the work of a command needs."""
+
+import json
+import subprocess
+import sys
+
+from simhash_hbase.cli.app import COMMANDS
+
+# One process, as a settings file makes all commands be imported, too.
+SHOWN = """
+import contextlib, io, json, sys
+before = set(sys.modules)
+from simhash_hbase.cli.app import main
+imported = {}
+for name in ("", *sys.argv[1:]):
+    with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+        main([*name.split(), "--help"])
+    assert shown.getvalue().startswith("Usage: simhash-hbase " + name), name
+    imported[name] = sorted({module.partition(".")[0] for module in set(sys.modules) - before} - {"simhash_hbase"})
+    before.update(sys.modules)
+print(json.dumps(imported))
+"""
+
+
+def test_help_imports_click_and_no_other_library() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWN, *COMMANDS], capture_output=True, text=True, timeout=120, check=True
+    )
+    libraries = {name: set(found) - sys.stdlib_module_names for name, found in json.loads(done.stdout).items()}
+    assert libraries == {name: {"click"} if name == "" else set() for name in ("", *COMMANDS)}

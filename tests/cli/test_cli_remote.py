@@ -1,0 +1,229 @@
+"""Inputs and outputs in an object store, and inputs from web servers, all real and on this machine."""
+
+import gzip
+import json
+import secrets
+import ssl
+import subprocess
+import sys
+
+import fsspec
+import pytest
+from certificates import make_certificate
+from corpus import write_jsonl
+from crawls import crawl_of
+from fresh_clone import blocks, split
+from results import python
+
+from simhash_hbase.inputs import Sources, total_bytes
+from simhash_hbase.remote import PAUSE_S, chunks, created
+from tests.object_store import object_store
+from tests.web_server import RECORDS, WEB, web
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("s3")
+    with object_store(folder) as variables:
+        yield folder / "data", variables
+
+
+@pytest.fixture
+def bucket(store, monkeypatch):
+    """Return an empty bucket: its folder on this machine, and its address."""
+    folder, variables = store
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    name = f"test-{secrets.token_hex(6)}"
+    (folder / name).mkdir()
+    fsspec.filesystem("s3").invalidate_cache()
+    return folder / name, f"s3://{name}"
+
+
+def parquet(path, records):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.Table.from_pylist(records), path, row_group_size=7)
+
+
+def test_a_folder_of_all_formats_reads_as_it_does_on_this_machine(cli, bucket, tmp_path):
+    folder, url = bucket
+    for place in (folder / "in", tmp_path / "in"):
+        (place / "more").mkdir(parents=True)
+        write_jsonl(place / "a.jsonl.gz", RECORDS[:9])
+        parquet(place / "more" / "b.parquet", RECORDS[9:30])
+        (place / "c.warc.gz").write_bytes(crawl_of(3).bytes())
+        (place / "d.md").write_text("a text of some words in a file of its own")
+        (place / ".hidden").write_text("not read")
+    words = ("--analyzer", "shingle", "--workers", 1)
+
+    here = cli("fingerprint", tmp_path / "in", *words)
+    there = cli("fingerprint", f"{url}/in/", *words)
+    pattern = cli("fingerprint", f"{url}/in/*.jsonl.gz", f"{url}/in/more/b.parquet", *words)
+
+    assert (here.code, there.code, pattern.code) == (0, 0, 0)
+    assert there.records == here.records
+    assert len(there.records) == 9 + 21 + 3 + 1
+    assert [record["id"] for record in pattern.records] == [record["id"] for record in RECORDS[:30]]
+    read = [path for path in (folder / "in").rglob("*") if path.is_file() and not path.name.startswith(".")]
+    assert total_bytes(Sources([f"{url}/in/"])) == sum(path.stat().st_size for path in read) > 0
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.jsonl.gz"])
+def test_what_is_kept_is_written_to_the_store_as_to_a_file(cli, bucket, tmp_path, name):
+    folder, url = bucket
+    write_jsonl(folder / "in.jsonl", RECORDS)
+    write_jsonl(tmp_path / "in.jsonl", RECORDS)
+    words = ("--create", "--analyzer", "shingle", "--workers", 1)
+
+    there = cli("dedup", f"file:{tmp_path / 'there'}", f"{url}/in.jsonl", "--output", f"{url}/{name}", *words)
+    here = cli("dedup", f"file:{tmp_path / 'here'}", tmp_path / "in.jsonl", "--output", tmp_path / name, *words)
+
+    assert (there.code, here.code) == (0, 0)
+    assert there.records == here.records
+    assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_an_output_that_is_not_finished_is_not_there(bucket):
+    _, url = bucket
+
+    def stop_within():
+        with created(f"{url}/large") as file:
+            file.write(bytes(12 << 20))  # Of which parts are on the server by then.
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        stop_within()
+
+    fsspec.filesystem("s3").invalidate_cache()
+    assert fsspec.filesystem("s3").ls(url) == []
+
+
+def test_an_object_that_changes_between_two_reads_is_not_read_on(bucket, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.remote.PAUSE_S", PAUSE_S / 100)
+    _, url = bucket
+    store = fsspec.filesystem("s3")
+    store.pipe(f"{url}/a", b"1" * (1 << 20))
+
+    reading = chunks(f"{url}/a", 1 << 16)
+    assert next(reading) == b"1" * (1 << 16)
+    store.pipe(f"{url}/a", b"2" * (1 << 20))
+
+    with pytest.raises(OSError, match="the file has changed while it was read"):
+        assert set(b"".join(reading)) == set(b"1")
+
+
+@pytest.mark.parametrize("url", ["s3://k:hunter2@b/x", "s3://k:hunter2/3@b/x", "gs://hunter2@b/", "hf://k:hunter2@b/x"])
+def test_a_password_in_an_address_of_a_store_is_refused_unsaid(cli, url):
+    done = cli("fingerprint", url)
+
+    assert done.code == 2
+    assert "give them in the environment" in done.sentence
+    assert "hunter2" not in done.err
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        (["{url}/none.jsonl"], "{url}/none.jsonl does not exist"),
+        (["{url}/*.csv"], "{url}/*.csv: there is no such file"),
+        (["{url}/in/", "--output", "{url}/in/kept.jsonl"], "is in {url}/in/, which is read"),
+        (["{url}/in/a.jsonl", "--output", "{url}/in/a.jsonl"], "is a file of the input"),
+        (["{url}/in/", "--clusters", "{url}/clusters"], "only --output can be written to an object store"),
+        (["{url}/in/", "--output", "{url}/kept", "--results", "done"], "leave out --results, or name a local file"),
+        (["{url}/in/", "--output", "https://127.0.0.1:1/kept"], "https://127.0.0.1:1/kept cannot be written"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_read(cli, empty, bucket, refused):
+    (folder, url), (words, sentence) = bucket, refused
+    (folder / "in").mkdir()
+    write_jsonl(folder / "in" / "a.jsonl", RECORDS)
+
+    done = cli("dedup", empty, *(word.format(url=url) for word in words))
+
+    assert done.code in (1, 2)
+    assert sentence.format(url=url) in done.sentence
+    assert done.out == b""
+
+
+def test_the_commands_of_the_page_work_in_a_store(bucket, store, tmp_path):
+    folder, _ = bucket
+    target = folder.with_name("corpora") / "news"
+    target.mkdir(parents=True)
+    write_jsonl(target / "monday.jsonl.gz", RECORDS[:60])
+    write_jsonl(target / "tuesday.jsonl.gz", RECORDS[60:])
+    shown = [command for command in split(blocks()["objects"]) if "install" not in command]
+    program = f"{sys.executable} -m simhash_hbase"
+
+    for command in shown:
+        words = command.replace("simhash-hbase", program)
+        subprocess.run(["bash", "-euc", words], cwd=tmp_path, check=True, capture_output=True)
+
+    kept = gzip.decompress((target.parent / "clean.jsonl.gz").read_bytes()).splitlines()
+    assert [json.loads(line) for line in kept] == RECORDS[::3]
+
+
+def test_reading_goes_on_after_a_broken_connection(cli, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.remote.PAUSE_S", PAUSE_S / 100)
+    # What was only in the client's buffers when the connection broke is fetched again: they hold less than a third.
+    data = WEB * 20
+    with web(data=data, cut=len(data) // 3) as (url, handler):
+        read = b"".join(chunks(url, 1 << 16))
+
+    assert read == data
+    assert handler.asked[0] == ""
+    assert [ask for ask in handler.asked if ask.startswith("bytes=")]
+
+
+def test_without_ranges_the_rest_is_refused_and_no_secret_is_shown(cli, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.remote.PAUSE_S", PAUSE_S / 100)
+    data = WEB * 20
+    with web(data=data, cut=len(data) // 3, ranges=False) as (url, _):
+        done = cli("fingerprint", url, "--analyzer", "shingle", "--workers", 1)
+
+    assert done.code == 3
+    assert 0 < len(done.records) < 20 * len(RECORDS)
+    assert "the server has no ranges, so reading cannot continue" in done.err
+    assert "secret" not in done.err
+
+
+def test_a_page_that_is_not_there_is_told_from_a_server_that_is_not(cli):
+    with web() as (url, _):
+        absent = cli("fingerprint", url.replace("news", "none"))
+    gone = cli("fingerprint", url)
+
+    assert absent.sentence.endswith("/none.jsonl does not exist")
+    assert "cannot be reached: Cannot connect" in gone.sentence
+    assert "secret" not in absent.err + gone.err
+
+
+def test_a_server_with_tls_is_read_by_its_certificate(tmp_path):
+    certificate, key = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    with web(context=context) as (url, _):
+        words = f"['fingerprint', '--analyzer', 'shingle', '--workers', '1', {url!r}]"
+        trusted = f"import os; os.environ['SSL_CERT_FILE'] = {str(certificate)!r};"
+        done = python(f"{trusted} from simhash_hbase.cli.app import main; main({words})")
+        unknown = python(f"from simhash_hbase.cli.app import main; main({words})")
+
+    assert [record["id"] for record in done.records] == [record["id"] for record in RECORDS]
+    assert unknown.code == 1
+    assert "CERTIFICATE_VERIFY_FAILED" in unknown.sentence
+
+
+@pytest.mark.parametrize(
+    ("module", "url", "command"),
+    [
+        ("fsspec", "s3://a/b.jsonl", "pip install 'simhash-hbase[remote]'"),
+        ("s3fs", "s3://a/b.jsonl", "pip install 'simhash-hbase[remote]'"),
+        ("gcsfs", "gs://a/b.jsonl", "pip install 'simhash-hbase[remote]' gcsfs"),
+        ("huggingface_hub", "hf://datasets/a/b.jsonl", "pip install 'simhash-hbase[remote]' huggingface_hub"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_its_command(module, url, command):
+    blocked = f"import sys; sys.modules[{module!r}] = None; from simhash_hbase.cli.app import main;"
+
+    failed = python(blocked + f"main(['fingerprint', {url!r}])")
+
+    assert failed.sentence.endswith(command)

@@ -1,0 +1,96 @@
+"""Web servers that change a file while it is read, and secrets of addresses, which no message and no page has."""
+
+import pytest
+
+from simhash_hbase.remote import PAUSE_S, chunks, without_secrets
+from tests.web_server import RECORDS, WEB, web
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch):
+    monkeypatch.setattr("simhash_hbase.remote.PAUSE_S", PAUSE_S / 100)
+
+
+DATA = WEB * 20
+
+
+@pytest.mark.parametrize("compared", [True, False])
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"ETag": '"a"'}, {"ETag": '"b"'}],
+        [{"ETag": 'W/"a"'}, {"ETag": 'W/"b"'}],
+        [{"Last-Modified": "Sun, 22 Nov 2026 10:00:00 GMT"}, {"Last-Modified": "Sun, 22 Nov 2026 10:00:01 GMT"}],
+    ],
+)
+def test_a_file_that_changes_is_not_read_on(cli, said, compared):
+    with web(data=DATA, cut=len(DATA) // 3, said=said, compared=compared) as (url, handler):
+        done = cli("fingerprint", url, "--analyzer", "shingle", "--workers", 1)
+
+    assert done.code == 3
+    assert 0 < len(done.records) < 20 * len(RECORDS)
+    assert "the file has changed while it was read (after" in done.err
+    assert len(handler.asked) == 2
+
+
+@pytest.mark.parametrize(("tag", "condition"), [('"a"', '"a"'), ('W/"a"', "")])
+def test_a_file_that_stays_is_read_on_under_a_strong_tag(tag, condition):
+    with web(data=DATA, cut=len(DATA) // 3, said=[{"ETag": tag}]) as (url, handler):
+        read = b"".join(chunks(url, 1 << 16))
+
+    assert read == DATA
+    assert len(handler.asked) > 1
+    assert set(handler.conditions[1:]) == {condition}
+
+
+@pytest.mark.parametrize(
+    "page", ["/500.jsonl?sig=a%2Fb%2Btopsecret", "/500.jsonl?sig=a'b)topsecret", "/moved?x=topsecret"]
+)
+@pytest.mark.parametrize("user", ["", "me:topsecret@"])
+def test_what_a_server_refuses_is_said_without_secrets(cli, page, user):
+    with web() as (url, _):
+        done = cli("fingerprint", url.replace("http://", f"http://{user}").replace("/news.jsonl?key=secret", page))
+
+    assert done.code == 1
+    assert "500" in done.sentence or "403" in done.sentence
+    assert "topsecret" not in done.err
+
+
+def test_a_parquet_file_that_cannot_be_read_is_said_without_secrets(cli, tmp_path):
+    pytest.importorskip("pyarrow")
+    rejects = tmp_path / "rejects"
+    with web(reads=500) as (url, _):
+        address = url.replace("news.jsonl", "a.parquet")
+        done = cli("fingerprint", address, "--analyzer", "shingle", "--workers", 1, "--rejects", rejects)
+
+    assert done.code == 3
+    assert "500" in done.err
+    assert "a.parquet" in rejects.read_text()
+    assert "secret" not in done.err + rejects.read_text()
+
+
+def test_the_report_names_an_address_without_secrets(cli, empty, tmp_path):
+    page = tmp_path / "report.html"
+    with web() as (url, _):
+        done = cli("dedup", empty, url, "--report", page, "--workers", 1)
+
+    assert done.code == 0
+    assert "/news.jsonl against" in page.read_text()
+    assert "secret" not in page.read_text() + done.err
+
+
+@pytest.mark.parametrize("option", ["--output", "--clusters"])
+def test_a_destination_is_refused_without_secrets(cli, empty, tmp_path, option):
+    (tmp_path / "a.jsonl").write_bytes(WEB)
+
+    done = cli("dedup", empty, tmp_path / "a.jsonl", option, "https://me:topsecret@127.0.0.1:1/x?sig=topsecret")
+
+    assert done.code in (1, 2)
+    assert f"{'' if option == '--output' else option + ' '}https://127.0.0.1:1/x" in done.sentence
+    assert "topsecret" not in done.err
+
+
+def test_addresses_in_a_message_lose_what_may_be_secret():
+    said = "see 'HTTP://a:b@c.org/d?e=f', (https://g.org/h#i) and s3://j/k?.gz: no ftp://l:m@n/o."
+
+    assert without_secrets(said) == "see 'HTTP://c.org/d', (https://g.org/h) and s3://j/k?.gz: no ftp://n/o."

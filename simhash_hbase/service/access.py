@@ -40,6 +40,7 @@ def _needs(scope: str) -> Callable[[Request, HTTPAuthorizationCredentials | None
 
     async def allowed(request: Request, given: _Given) -> Service:
         service: Service = request.app.state.service
+        request.state.trail.writes = scope == "write"
         if service.keys is None:
             _vouch(request, is_known=True)
         else:

@@ -126,7 +126,7 @@ class Service:
                 logger.warning("store failed", extra=trail.extra(reason=error.sentence))
             raise problem from error
         except TimeoutError as error:
-            raise busy("timeout", "timed out; the write may still have been applied") from error
+            raise busy("timeout", "timed out" + trail.writes * "; the write may still have been applied") from error
 
     async def _body(self, request: Request) -> bytes:
         most = self.limits.body_bytes

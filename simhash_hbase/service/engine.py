@@ -28,6 +28,8 @@ PROBE_S = 3.0
 # Processes for work that may take long. A client has one of them at most, so that the other one is there for others.
 LONG_WORKERS = 2
 MOST_GROWN = 256 << 20
+# They give way to the event loop and to short requests when the processors are busy.
+LONG_NICENESS = 5
 WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)
 
 
@@ -129,7 +131,7 @@ class Engine:
             self._pool.close()
 
     def _new_worker(self) -> Worker:
-        self._long.append(Worker(self.index.analysis, most_grown=MOST_GROWN))
+        self._long.append(Worker(self.index.analysis, most_grown=MOST_GROWN, niceness=LONG_NICENESS))
         return self._long[-1]
 
     def _begin(self, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:

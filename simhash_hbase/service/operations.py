@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from simhash_hbase.entries import Entries
 from simhash_hbase.errors import ClaimContended, EmptyDocument
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import answer_record, decision_record, hex_simhash, stored_record
+from simhash_hbase.index.jsonforms import answer_record, copies_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.near import MatchRule
 from simhash_hbase.pipeline.workers import payload, work
@@ -89,6 +90,10 @@ def _get(index: Index, ids: Sequence[str]) -> list[Record]:
     return [_missing() if stored is None else stored_record(stored) for stored in index.get_many(ids)]
 
 
+def _copies(index: Index, ids: Sequence[str]) -> list[Record]:
+    return [_missing() if found is None else copies_record(found) for found in map(index.copies, ids)]
+
+
 def _missing() -> Problem:
     return Problem(MISSING, "document_missing", "the index does not hold a document of this id")
 
@@ -97,25 +102,28 @@ ADD = Operation(name="add", on_entries=_add, outcome=lambda record: "added")
 CLAIM = Operation(name="claim", on_entries=_claim, outcome=lambda record: str(record["status"]))
 REMOVE = Operation(name="remove", on_ids=_remove, outcome=lambda record: "removed" if record["removed"] else "absent")
 GET = Operation(name="get", on_ids=_get, outcome=lambda record: "found")
+COPIES = Operation(name="copies", on_ids=_copies, outcome=lambda record: "found")
 
 
-def query(rule: MatchRule, limit: int) -> Operation:
+def query(rule: MatchRule, limit: int, since: datetime | None) -> Operation:
     """Make the operation that finds near-duplicates, of documents or of stored ones."""
     return Operation(
         name="query",
-        on_entries=partial(_query, rule=rule, limit=limit),
-        on_ids=partial(_query_stored, rule=rule, limit=limit),
+        on_entries=partial(_query, rule=rule, limit=limit, since=since),
+        on_ids=partial(_query_stored, rule=rule, limit=limit, since=since),
         needs_id=False,
         batch=QUERIES,
         outcome=lambda record: "matched" if record["matches"] else "unmatched",
     )
 
 
-def _query(index: Index, entries: Entries, *, rule: MatchRule, limit: int) -> list[Record]:
-    answers = index.query_entries(entries, rule=rule, limit=limit)
+def _query(index: Index, entries: Entries, *, rule: MatchRule, limit: int, since: datetime | None) -> list[Record]:
+    answers = index.query_entries(entries, rule=rule, limit=limit, since=since)
     return [answer_record(name or None, answer) for name, answer in zip(entries.ids, answers, strict=True)]
 
 
-def _query_stored(index: Index, ids: Sequence[str], *, rule: MatchRule, limit: int) -> list[Record]:
-    answers = ((name, index.query_id(name, rule=rule, limit=limit)) for name in ids)
+def _query_stored(
+    index: Index, ids: Sequence[str], *, rule: MatchRule, limit: int, since: datetime | None
+) -> list[Record]:
+    answers = ((name, index.query_id(name, rule=rule, limit=limit, since=since)) for name in ids)
     return [_missing() if answer is None else answer_record(name, answer) for name, answer in answers]

@@ -113,6 +113,31 @@ class Stored(Struct):
     similarity: Similarity | UnsetType = UNSET
 
 
+class Copy(Struct):
+    """A document that was decided a duplicate."""
+
+    id: Id
+    added: Annotated[Time, _said("When it was decided.")]
+    seen: Time
+    distance: Distance | None
+    similarity: Similarity
+    metadata: Metadata
+    of_removed: Annotated[bool, _said("The original has another text since.")]
+
+
+class Copies(Struct):
+    """The copies of an original, in the order in which they were decided."""
+
+    id: Annotated[Id, _said("The id that was asked for.")]
+    of: Annotated[str, _said("The original: the id itself, or of a copy the one that it duplicates.")]
+    of_removed: Annotated[bool, _said("The original of the id was removed or has another text since.")]
+    count: int
+    first: Annotated[Time | None, _said("When the first of them was decided.")]
+    last: Annotated[Time | None, _said("When one of them was last seen.")]
+    truncated: Annotated[bool, _said("The original has more copies than are listed.")]
+    copies: list[Copy]
+
+
 class Pair(Struct, forbid_unknown_fields=True):
     """Two texts to be compared."""
 
@@ -196,6 +221,7 @@ _EXAMPLES: dict[type, Schema | None] = {
     Removed: {"id": "a", "removed": True},
     Answer: {"query": "b", "matches": [_MATCH], "truncated": False, "complete": False, "short": False},
     Stored: None,
+    Copies: None,
     Pair: {"a": "如果雨停了，我们就出发。", "b": "倘若雨停了，我们就马上出发。"},
     Comparison: None,
     Problem: {

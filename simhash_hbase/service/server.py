@@ -1,5 +1,6 @@
 """The server process: sockets, time-outs below HTTP, signals."""
 
+import gc
 import signal
 import socket
 import sys
@@ -73,6 +74,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # The dictionaries stay for good. A full collection that visits them takes 60 ms, in which nobody is served.
+        gc.freeze()
         for listener in sockets or []:
             listener.listen(QUEUED)
             host, port = listener.getsockname()[:2]

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from itertools import combinations
 
 import pytest
@@ -11,6 +10,8 @@ from corpus import near_copies
 from prometheus import DOCKER, promtool, watching
 from prometheus_client.parser import text_string_to_metric_families
 from serving import NDJSON
+
+from tests.listening import free_port
 
 RULES = DOCKER / "prometheus" / "rules.yml"
 CONFIG = DOCKER / "prometheus" / "prometheus.yml"
@@ -181,11 +182,6 @@ def test_an_alert_fires_when_it_should_and_only_then(tmp_path, alert, fires):
     path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": [case]}))
 
     promtool("test", "rules", path)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def test_a_prometheus_of_the_shipped_configuration_reads_the_service(server, client, tmp_path):

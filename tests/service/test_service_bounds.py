@@ -90,6 +90,15 @@ def test_work_that_takes_too_long_is_ended_and_the_next_is_done(url, tmp_path):
         assert client.post("/v1/comparisons", json={"a": "some text", "b": "some texts"}).status_code == 200
 
 
+def test_only_a_write_that_timed_out_may_have_been_applied(url, tmp_path):
+    with serving(url, tmp_path, "--timeout", "0.000001") as server, server.client() as client:
+        read = client.get("/v1/documents", params={"id": "a"}).json()
+        written = client.delete("/v1/documents", params={"id": "a"}).json()
+
+    assert (read["code"], read["detail"]) == ("timeout", "timed out")
+    assert (written["code"], written["detail"]) == ("timeout", "timed out; the write may still have been applied")
+
+
 def test_whether_it_is_alive_is_told_while_long_texts_are_worked_on(patient):
     body = json.dumps({"text": LONGEST}).encode()
 

@@ -6,7 +6,7 @@ from corpus import near_copies
 from serving import JSON, NDJSON, lines, ndjson
 
 from simhash_hbase import open_index
-from simhash_hbase.index.jsonforms import answer_record, hex_simhash, stored_record
+from simhash_hbase.index.jsonforms import answer_record, copies_record, hex_simhash, stored_record
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -97,3 +97,38 @@ def test_of_a_store_that_contradicts_itself_the_log_tells_the_route_and_no_id(cl
     logged = [(line["event"], line["route"], line["reason"]) for line in server.log() if "reason" in line]
     assert logged == [("store failed", "/v1/documents", reason), ("stream failed", "/v1/lookups", reason)]
     assert "example.org" not in server.log_text()
+
+
+def test_copies_are_listed_by_the_id_of_the_original_and_of_a_copy(client, url):
+    first, *others = near_copies(1, 3)
+    client.post("/v1/claims", json=first)
+    for at, document in enumerate(others):
+        claimed = client.post("/v1/claims", json={**document, "metadata": {"source": at}})
+        assert claimed.json()["of"] == first["id"]
+
+    told = [client.get("/v1/documents/copies", params={"id": each["id"]}).json() for each in (first, *others)]
+
+    with open_index(url) as index:
+        assert told == [json.loads(json.dumps(copies_record(index.copies(each["id"])))) for each in (first, *others)]
+    assert [(answer["id"], answer["of"], answer["count"]) for answer in told[:2]] == [
+        (first["id"], first["id"], 2),
+        (others[0]["id"], first["id"], 2),
+    ]
+    assert [copy["metadata"] for copy in told[0]["copies"]] == [{"source": 0}, {"source": 1}]
+    missing = client.get("/v1/documents/copies", params={"id": "nobody"})
+    assert (missing.status_code, missing.json()["code"]) == (404, "document_missing")
+
+
+def test_queries_may_ask_for_what_was_seen_since(client):
+    document = near_copies(1, 1)[0]
+    client.post("/v1/documents", json=document)
+
+    found = {
+        since: client.post(f"/v1/queries?since={since}", json={"text": document["text"]})
+        for since in ("1h", "2001-02-03", "2999-01-01", "yesterday")
+    }
+
+    assert [len(found[since].json()["matches"]) for since in ("1h", "2001-02-03", "2999-01-01")] == [1, 1, 0]
+    refused = found["yesterday"]
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_argument")
+    assert "since 'yesterday': wanted a date" in refused.json()["detail"]

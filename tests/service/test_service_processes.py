@@ -2,12 +2,33 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from corpus import near_copies
 from serving import NDJSON, lines, ndjson, serving
 
 from simhash_hbase import create_index
+from tests.patience import END_S
+
+FREEZES = """
+import gc, os, signal, threading, time
+from simhash_hbase import create_index
+from simhash_hbase.service import create_app
+from simhash_hbase.service.server import listen, serve
+
+def end_when_frozen():
+    while not gc.get_freeze_count():
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+if __name__ == "__main__":
+    app = create_app(create_index("memory:", analyzer="shingle"), keys=None)
+    assert not gc.get_freeze_count()
+    threading.Thread(target=end_when_frozen, daemon=True).start()
+    serve(app, listen("127.0.0.1", 0, has_keys=False), grace_s=5)
+"""
 
 
 def workers_of(server):
@@ -34,3 +55,7 @@ def test_answers_do_not_depend_on_the_number_of_processes_and_one_that_is_killed
             assert again == answers[workers]
     assert answers["1"] == answers["2"]
     assert answers["1"][-1]["summary"]["complete"]
+
+
+def test_no_collection_of_a_running_service_visits_its_dictionaries():
+    subprocess.run([sys.executable, "-c", FREEZES], check=True, timeout=END_S)

@@ -2,15 +2,13 @@
 
 import json
 import os
-import socket
 import subprocess
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.patience import END_S
+from tests.listening import free_port, wait_for_port
 from tests.stores.hbase_server import ENVIRONMENT, STATUS, address
 
 __all__ = ["gateway_of", "own_gateway"]
@@ -34,8 +32,7 @@ def own_gateway(version, log, *options):
 def gateway_of(status, version, log, *options, user=None):
     """Start one more gateway of the server with this status, if need be as another user of HBase."""
     running = Path(f"/proc/{status['pids'][f'thrift{version}']}/cmdline").read_text().split("\0")[:-1]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     words = [word for word in running[: running.index("-p")] if not word.startswith("-Dprovision")]
     with log.open("wb") as output:
         started = subprocess.Popen(
@@ -45,20 +42,8 @@ def gateway_of(status, version, log, *options, user=None):
             env={**os.environ, **({"HADOOP_USER_NAME": user} if user else {})},
         )
     try:
-        _await(port, started, log)
+        wait_for_port(port, started, log)
         yield port, started
     finally:
         started.terminate()
         started.wait()
-
-
-def _await(port, started, log):
-    end = time.monotonic() + END_S
-    while started.poll() is None and time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(log.read_text()[-2000:])

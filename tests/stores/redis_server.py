@@ -14,6 +14,7 @@ import redis
 
 from simhash_hbase.stores.redis import RedisOptions
 from tests.gates import absent
+from tests.listening import free_port
 from tests.patience import END_S
 
 HOW = "redis-server is not installed: apt-get install redis-server"
@@ -82,9 +83,3 @@ def shared_server():
     server = RedisServer()
     atexit.register(server.stop)
     return server
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -21,7 +21,7 @@ from simhash_hbase.errors import (
 )
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
 from simhash_hbase.stores.embedded import rows as rows_module
 from simhash_hbase.stores.embedded.folder import holds_index
 from tests.patience import END_S
@@ -413,4 +413,17 @@ def test_a_transaction_in_a_map_that_was_full_before_starts_afresh(folder):
 
     assert grown > 1 << 18
     assert store._environment().map_bytes == grown
+    store.close()
+
+
+def test_a_transaction_after_one_that_the_map_could_not_grow_for_is_not_refused(folder, monkeypatch):
+    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, map_bytes=1 << 18))
+    monkeypatch.setattr(environment, "_has_address_space", lambda size: False)
+    with pytest.raises(StoreFull, match="grants no more"), store.transaction():
+        store.put("m", [Cell(b"%04d" % n, b"v", bytes(1_000)) for n in range(400)])
+
+    with store.transaction():
+        store.put("m", [Cell(b"row", b"v", b"1")])
+
+    assert [cell.value for cell in store.get("m", [(b"row", b"v")])] == [b"1"]
     store.close()

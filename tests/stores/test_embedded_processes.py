@@ -10,6 +10,7 @@ import time
 import lmdb
 import pytest
 
+from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, mapping
 from tests.patience import END_S
@@ -230,6 +231,61 @@ def test_slots_of_killed_readers_are_taken_back(tmp_path):
 
     assert all_pairs(store) == []
     store.close()
+
+
+HOLDS_A_SLOT = """
+    import time
+    store._environment().read(lambda transaction: (print("reads", flush=True), time.sleep(3600)))
+"""
+
+
+@pytest.fixture
+def full(tmp_path):
+    """Return a store whose slots are all taken, and the readers that have them."""
+    folder = str(tmp_path / "few")
+    store = EmbeddedStore.create(folder, EmbeddedOptions(durable=False, max_readers=2))
+    readers = [start(folder, HOLDS_A_SLOT) for _ in range(2)]
+    assert [reader.stdout.readline() for reader in readers] == ["reads\n"] * 2
+    yield store, readers
+    kill(readers)
+    store.close()
+
+
+def kill(readers):
+    for reader in readers:
+        with reader:
+            reader.kill()
+
+
+def test_slots_of_readers_that_are_killed_beside_an_open_folder_are_taken_back(full):
+    store, readers = full
+    kill(readers)
+
+    assert all_pairs(store) == []
+
+
+def test_where_living_readers_have_all_slots_a_read_is_refused(full):
+    store, readers = full
+
+    with pytest.raises(StoreBusy, match="max_readers"):
+        all_pairs(store)
+
+    kill(readers[:1])
+    assert all_pairs(store) == []
+
+
+def test_a_folder_that_is_opened_keeps_no_pages_for_a_reader_that_was_killed(store, folder):
+    # LMDB itself forgets all readers when nobody has the folder open: this process has.
+    reader = start(folder, HOLDS_A_SLOT)
+    reader.stdout.readline()
+    kill([reader])
+
+    finish(start(folder, """
+        for _ in range(50):
+            store.put("m", [Cell(b"row", b"v", bytes(20_000))])
+    """))  # fmt: skip
+
+    assert os.path.getsize(os.path.join(folder, "data.mdb")) < 500_000
 
 
 def test_a_reader_in_the_middle_of_a_range_does_not_stop_the_map_from_growing(store):

@@ -15,6 +15,7 @@ from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, mapping
 from simhash_hbase.stores.embedded.mapping import undisturbed
+from tests.imported import IMPORT_ALL
 from tests.patience import END_S
 
 QUICK = EmbeddedOptions(durable=False)
@@ -52,7 +53,7 @@ def as_nobody(code, *words):
         os.chdir("/")
         os.setgroups([]); os.setgid(65534); os.setuid(65534)
     """
-    whole = textwrap.dedent(prelude) + textwrap.dedent(code)
+    whole = IMPORT_ALL + textwrap.dedent(prelude) + textwrap.dedent(code)
     return subprocess.Popen([sys.executable, "-c", whole, *words], stdout=subprocess.PIPE, text=True)
 
 
@@ -80,6 +81,21 @@ def test_a_reader_who_may_write_nothing_can_query_count_export_and_verify(folder
     told = finish(as_nobody(code, f"file:{folder}", text))
 
     assert told == ["query", "0", "get", "0", "stats", "0", "export", "0", "verify", "0", "1"]
+
+
+@needs_root
+def test_a_reader_who_may_read_nothing_is_told_so(folder):
+    EmbeddedStore.create(folder, QUICK).close()
+    close_to_others(folder)
+    os.chmod(os.path.join(folder, "data.mdb"), 0o600)
+
+    code = """
+        try:
+            open_index("file:" + sys.argv[1], readonly=True)
+        except StoreRefused as error:
+            print(error)
+    """
+    assert "it may not be read" in " ".join(finish(as_nobody(code, folder)))
 
 
 @needs_root

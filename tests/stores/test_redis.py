@@ -29,7 +29,8 @@ from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, scanning
 from simhash_hbase.stores.redis.connection import Connection
 from tests.gates import MUST_RUN
-from tests.stores.redis_server import HOW, RedisServer, free_port, shared_server
+from tests.listening import free_port
+from tests.stores.redis_server import HOW, RedisServer, shared_server
 from tests.stores.rows import found_by, pairs_of, rows_of, uint64s
 
 SECRET = "s3cret/@:"

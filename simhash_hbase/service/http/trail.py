@@ -23,6 +23,7 @@ class Trail:
     client: str | None = None
     key: str | None = None  # Name of the key that was presented.
     is_allowed: Callable[[], bool] = lambda: True  # Tells whether the key still allows what was asked for.
+    writes: bool = False  # Whether it may change the index.
     slot: ExitStack = field(default_factory=ExitStack)  # Returns what the request has taken, at the end of its answer.
     media: str = "none"  # ``json`` or ``ndjson``.
     status: int = 0

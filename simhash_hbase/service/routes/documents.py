@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from simhash_hbase.service.access import Reading, Writing
-from simhash_hbase.service.operations import ADD, GET, REMOVE
+from simhash_hbase.service.operations import ADD, COPIES, GET, REMOVE
 from simhash_hbase.service.schemas import body, found, problems
 
 router = APIRouter(tags=["documents"])
@@ -33,6 +33,16 @@ async def add(request: Request, service: Writing) -> Response:
 async def get(request: Request, service: Reading, name: DocumentId) -> Response:
     """Tell what the index holds of a document; no text is kept, so none is told."""
     return await service.answer(request, GET, name)
+
+
+@router.get(
+    "/v1/documents/copies",
+    summary="List the copies of an original",
+    responses={**found("Copies"), **problems(404, 422, body=False)},
+)
+async def copies(request: Request, service: Reading, name: DocumentId) -> Response:
+    """List what was decided a duplicate of an original; by the id of a copy, those of its original."""
+    return await service.answer(request, COPIES, name)
 
 
 @router.delete(

@@ -1,10 +1,13 @@
 """Queries: the near-duplicates of documents."""
 
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import Annotated, Literal, NamedTuple
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
+from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index.since import parse_since
 from simhash_hbase.service.access import Reading
 from simhash_hbase.service.http.problems import of_error
 from simhash_hbase.service.operations import query
@@ -18,6 +21,27 @@ Match = Annotated[Literal["distance", "verified"] | None, Query(description="Def
 Distance = Annotated[int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")]
 Similarity = Annotated[float | None, Query(ge=0, le=1)]
 Limit = Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")]
+Since = Annotated[
+    str | None,
+    Query(
+        max_length=40, description="Only what was added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m."
+    ),
+]
+
+
+class _Part(NamedTuple):
+    """Which of the matches are wanted."""
+
+    limit: int
+    since: datetime | None
+
+
+def _part(limit: Limit = 100, since: Since = None) -> _Part:
+    try:
+        return _Part(limit, None if since is None else parse_since(since, now_ms()))
+    except InvalidArgument as error:
+        raise of_error(error) from error
+
 
 _QUERIES = '{"text":"…"}\n{"id":"a"}\n'
 _ANSWERS = (
@@ -36,14 +60,14 @@ _ANSWERS = (
 async def find(
     request: Request,
     service: Reading,
+    part: Annotated[_Part, Depends(_part)],
     match: Match = None,
     distance: Distance = None,
     similarity: Similarity = None,
-    limit: Limit = 100,
 ) -> Response:
     """Find the near-duplicates of documents, or of stored ones by their ids, nearest first."""
     try:
         rule = service.engine.index.rule(match=match, distance=distance, similarity=similarity)
     except InvalidArgument as error:
         raise of_error(error) from error
-    return await service.respond(request, query(rule, limit))
+    return await service.respond(request, query(rule, part.limit, part.since))

@@ -60,6 +60,8 @@ class translated:
 
 
 def _of_lmdb(error: lmdb.Error, path: str) -> SimhashError:
+    if isinstance(error, lmdb.ReadonlyError) and not os.access(os.path.join(path, "data.mdb"), os.R_OK):
+        return errors.StoreRefused(f"{path}: it may not be read ({error})")
     for kind, ours, sentence in _SENTENCES:
         if isinstance(error, kind):
             return ours(f"{path}: {sentence} ({error})")

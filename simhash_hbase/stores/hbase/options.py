@@ -13,7 +13,7 @@ PROTOCOLS = ("binary", "compact")
 TRANSPORTS = ("buffered", "framed")
 # HBase's own rules for names (TableName.isLegalFullyQualifiedTableName and isLegalNamespaceName).
 _TABLE = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_FORM = "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&transport=framed|buffered&protocol=binary|compact]"
+_FORM = "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&transport=framed|buffered&protocol=binary|compact&tls=1]"
 
 
 class Gateway(NamedTuple):
@@ -37,6 +37,7 @@ class HBaseOptions:
     transport: str = "buffered"  # ``buffered`` or ``framed``, as the gateway was started.
     protocol: str = "binary"
     """``binary`` or ``compact``, as the gateway was started; compact is about eight times slower here."""
+    tls: bool = False  # Whether TLS is in front of the gateways; certificates must be those of the hosts named here.
     connect_timeout_s: float = 3.0  # Seconds for a connection to a gateway and its first answer.
     timeout_s: float = 20.0
     """Seconds until a call must be answered; then its connection is closed, and pages are halved."""
@@ -100,6 +101,7 @@ def format_url(options: HBaseOptions) -> str:
     named = [f"version={options.version}"] if options.version else []
     named += ["transport=framed"] if options.transport == "framed" else []
     named += ["protocol=compact"] if options.protocol == "compact" else []
+    named += ["tls=1"] if options.tls else []
     query = "?" + "&".join(named) if named else ""
     return f"hbase://{','.join(map(str, options.gateways))}/{options.table}{query}"
 
@@ -123,9 +125,12 @@ def _settings(url: str, query: str) -> Mapping[str, Any]:
     given = parse_qsl(query, keep_blank_values=True)
     settings: dict[str, Any] = {}
     for name, value in given:
-        if name not in ("version", "transport", "protocol"):
+        if name not in ("version", "transport", "protocol", "tls"):
             raise InvalidArgument(f"{url!r}: {name!r} is no setting of an address; {_FORM}")
         if name in settings:
             raise InvalidArgument(f"{url!r}: {name} is given twice")
         settings[name] = int(value) if name == "version" and value in ("1", "2") else value
+        if name == "tls":
+            _check_choice(name, value, ("0", "1"))
+            settings[name] = value == "1"
     return settings

@@ -1,7 +1,24 @@
 """A socket that buffers its output and observes a deadline."""
 
 import socket
+import ssl
 import time
+
+from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
+
+
+def connect(gateway: Gateway, options: HBaseOptions, timeout_s: float) -> socket.socket:
+    """Connect to a gateway, by TLS if the address asks for it; certificates are checked against those of the system."""
+    connected = socket.create_connection(gateway, timeout=timeout_s)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if not options.tls:
+        return connected
+    try:
+        return ssl.create_default_context().wrap_socket(connected, server_hostname=gateway.host)
+    except BaseException:
+        connected.close()
+        raise
 
 
 class Channel:
@@ -10,6 +27,8 @@ class Channel:
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._waiting = bytearray()
+        # What came while nothing was to be read: TLS has no way to look at bytes and leave them.
+        self._ahead = b""
         self._deadline = 0.0
         self._timeout_s: float | None = None
 
@@ -25,7 +44,7 @@ class Channel:
         """Read at least one byte before the deadline."""
         if time.monotonic() >= self._deadline:
             raise TimeoutError
-        found = self._socket.recv(size)
+        found, self._ahead = self._ahead or self._socket.recv(size), b""
         if not found:
             raise ConnectionAbortedError("the connection was closed before the whole answer came")
         return found
@@ -51,7 +70,7 @@ class Channel:
         """Wait for at most some seconds; return whether nothing came."""
         self._socket.settimeout(seconds)
         try:
-            self._socket.recv(1, socket.MSG_PEEK)
+            self._ahead = self._ahead or self._socket.recv(1)
         except TimeoutError:
             return True
         finally:
@@ -62,9 +81,11 @@ class Channel:
         """Return whether nothing came: neither unexpected bytes nor the end of the connection."""
         self._socket.setblocking(False)
         self._timeout_s = None
+        if self._ahead:
+            return False
         try:
-            self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
+            self._ahead = self._socket.recv(1)
+        except (BlockingIOError, ssl.SSLWantReadError):
             return True
         except OSError:
             return False

@@ -1,14 +1,15 @@
 """Detection of what is at an address: a Thrift interface, or something else."""
 
-import socket
 from dataclasses import replace
 from itertools import product
+from ssl import SSLCertVerificationError
 
 from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.errors import SimhashError, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.thrift.channel import connect
 from simhash_hbase.stores.hbase.thrift.idl import Interface, interface
 from simhash_hbase.stores.hbase.thrift.translate import translated
 from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, make_protocol
@@ -44,6 +45,8 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
                 f"?transport={transport}&protocol={protocol}"
             )
         found = found or _describe(first)
+    if not options.tls and _speaks_tls(gateway, options):
+        return "it speaks TLS, so the address needs ?tls=1"
     return found or "it accepts connections but sends nothing"
 
 
@@ -87,6 +90,16 @@ def _describe(first: bytes) -> str:
     return ""
 
 
+def _speaks_tls(gateway: Gateway, options: HBaseOptions) -> bool:
+    try:
+        connect(gateway, replace(options, tls=True), _PROBE_S).close()
+    except SSLCertVerificationError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 def _question(options: HBaseOptions) -> bytes:
     memory: Interface = TMemoryBuffer
     recorder = memory()
@@ -102,7 +115,7 @@ def _first_bytes(gateway: Gateway, options: HBaseOptions) -> bytes:
     """Ask in one way and return how the answer begins; nothing when there is none."""
     found = b""
     try:
-        with socket.create_connection(gateway, timeout=_PROBE_S) as probe:
+        with connect(gateway, options, _PROBE_S) as probe:
             probe.sendall(_question(options))
             while len(found) < _ENOUGH_BYTES and (part := probe.recv(_ENOUGH_BYTES)):
                 found += part

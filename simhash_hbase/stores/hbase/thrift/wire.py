@@ -5,7 +5,6 @@ its connection returned the row of the call before (seen on a real HBase). Here 
 are compared, and a connection on which anything went wrong, or an answer was not read, is never used again.
 """
 
-import socket
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from thriftpy2.transport import TCyBufferedTransport, TCyFramedTransport
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
-from simhash_hbase.stores.hbase.thrift.channel import Channel
+from simhash_hbase.stores.hbase.thrift.channel import Channel, connect
 from simhash_hbase.stores.hbase.thrift.idl import Interface
 
 # An answer of a gateway: one of thriftpy2's generated classes, a list of them, a number, or None.
@@ -56,10 +55,7 @@ class Connection:
         self._closed = False
         self._timeout_s = options.timeout_s
         self._framed = options.transport == "framed"
-        connected = socket.create_connection(gateway, timeout=options.connect_timeout_s)
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self._channel = Channel(connected)
+        self._channel = Channel(connect(gateway, options, options.connect_timeout_s))
         self._protocol, self._transport = make_protocol(self._channel, options)
         self._sequence = 0
         self._awaited: deque[tuple[Call, int]] = deque()

@@ -1,0 +1,102 @@
+"""The unit for systemd and the manifest for Kubernetes: their own linters, and what they start."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import kubernetes_validate
+import pytest
+import yaml
+from prometheus import DOCKER
+from serving import Server
+
+from simhash_hbase import create_index
+from simhash_hbase.service.http.keys import make_key
+from tests.gates import absent
+
+UNIT = DOCKER / "service" / "simhash-hbase.service"
+MANIFEST = DOCKER / "service" / "kubernetes.yaml"
+OBJECTS = {found["kind"]: found for found in yaml.safe_load_all(MANIFEST.read_text())}
+KUBERNETES = ("1.29", "1.34")
+PROGRAM = Path(sys.executable).with_name("simhash-hbase")
+MOST_EXPOSED = 30  # Tenths, as systemd counts: from 0 to 10, where a service without any confinement has 9.6.
+
+
+def container():
+    [found] = OBJECTS["Deployment"]["spec"]["template"]["spec"]["containers"]
+    return found
+
+
+def command_of_unit():
+    [line] = re.findall(r"^ExecStart=(.*)$", UNIT.read_text(), re.MULTILINE)
+    return line.split()
+
+
+def systemd(folder, *words, verb="verify"):
+    """Ask systemd about the unit, with a program that is there."""
+    if not shutil.which("systemd-analyze"):
+        absent("systemd-analyze is missing: apt-get install systemd")
+    unit = folder / UNIT.name
+    unit.write_text(UNIT.read_text().replace(command_of_unit()[0], str(PROGRAM)))
+    return subprocess.run(["systemd-analyze", verb, *words, unit], capture_output=True, text=True, check=False)
+
+
+def test_systemd_accepts_the_unit(tmp_path):
+    done = systemd(tmp_path, "--man=no")
+
+    # Units of this machine may have faults of their own.
+    assert [line for line in done.stderr.splitlines() if UNIT.name in line or "Unknown" in line] == []
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_unit_is_confined(tmp_path):
+    done = systemd(tmp_path, "--offline=true", f"--threshold={MOST_EXPOSED}", "--no-pager", verb="security")
+
+    assert done.returncode == 0, done.stdout[-500:]
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_kubernetes_accepts_the_manifest(kind, version):
+    kubernetes_validate.validate(OBJECTS[kind], version, strict=True)
+
+
+def test_the_objects_fit_each_other():
+    template = OBJECTS["Deployment"]["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    volumes = {volume["name"] for volume in template["spec"]["volumes"]}
+
+    assert OBJECTS["Service"]["spec"]["selector"] == labels
+    assert OBJECTS["Deployment"]["spec"]["selector"]["matchLabels"] == labels
+    assert OBJECTS["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
+    assert {mount["name"] for mount in container()["volumeMounts"]} == volumes
+    assert container()["resources"]["limits"]["memory"] == "1Gi"
+    dockerfile = (DOCKER / "service" / "Dockerfile").read_text()
+    assert f"ARG UID={template['spec']['securityContext']['runAsUser']}\n" in dockerfile
+
+
+@pytest.mark.parametrize("words", [command_of_unit()[1:], container()["args"]], ids=["systemd", "kubernetes"])
+def test_what_they_start_serves_and_answers_the_probes(tmp_path, words):
+    url, keys, log = f"file:{tmp_path / 'index'}", tmp_path / "keys", tmp_path / "log"
+    create_index(url, analyzer="shingle").close()
+    key = make_key(keys, "all", ["read"])
+    given = [
+        url if re.match(r"\w+:/", word) else {"8080": "0", "0.0.0.0": "127.0.0.1"}.get(word, word) for word in words
+    ]
+    given = [str(keys) if word.endswith("/keys") else word for word in given]
+
+    with (
+        log.open("wb") as stream,
+        subprocess.Popen([sys.executable, "-m", "simhash_hbase", *given], stderr=stream) as process,
+    ):
+        try:
+            server = Server(process, log, {"all": key})
+            with server.client() as client:
+                for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                    assert client.get(container()[probe]["httpGet"]["path"]).status_code == httpx.codes.OK
+            assert server.stop() == 0
+        finally:
+            process.kill()

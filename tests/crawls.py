@@ -2,6 +2,7 @@
 
 import io
 
+from corpus import text
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
@@ -84,6 +85,16 @@ def crawl_of(count, *, compressed=True):
     crawl = Crawl(compressed=compressed)
     for number in range(count):
         crawl.answer(url(number), page(text_of(number)))
+    return crawl
+
+
+def crawl_of_copies(groups=1):
+    """Make a crawl of articles: one, the same bytes elsewhere, and an edited copy."""
+    crawl = Crawl()
+    for group in range(groups):
+        for site, changed in (("a", 0), ("b", 0), ("c", 3)):
+            crawl.request(f"https://{site}.example/{group}")
+            crawl.answer(f"https://{site}.example/{group}", page(text(group, changed=changed)))
     return crawl
 
 

@@ -232,7 +232,7 @@ HEAD = (
 
 def main(arguments: list[str]) -> int:
     """Measure sets and print the table, or another one that the first argument asks for."""
-    if arguments[:1] in (["--thresholds"], ["--passages"]):
+    if arguments[:1] in (["--thresholds"], ["--passages"], ["--peers"]):
         return int(importlib.import_module(arguments[0].removeprefix("--")).main(arguments[1:]))
     names, where = arguments or list(SETS), folder()
     absent = [name for name in names if not (where / f"docs.{name}.jsonl.gz").exists()]

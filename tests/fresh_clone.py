@@ -12,7 +12,7 @@ from pathlib import Path
 from gates import MUST_RUN
 from packaging.requirements import Requirement
 
-__all__ = ["assert_printed", "blocks", "clone", "pages", "provide", "run", "split"]
+__all__ = ["assert_printed", "blocks", "clone", "likeness", "pages", "provide", "run", "split"]
 
 ROOT = Path(__file__).parents[1]
 PROJECT = "simhash-hbase"

@@ -16,6 +16,8 @@ from tests.stores.hbase_server import STATUS, address
 MISSING = [name for name in ("datasketch", "faiss", "simhash") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING} are missing: ./scripts/install dev,bench")
 
+ALONE = (*DEFAULT_PARTS, "growth")
+
 
 @pytest.fixture
 def _hbase_of_the_tests(request, monkeypatch):
@@ -32,8 +34,7 @@ def _hbase_of_the_tests(request, monkeypatch):
 
 @pytest.mark.usefixtures("_hbase_of_the_tests")
 @pytest.mark.parametrize(
-    "part",
-    [*DEFAULT_PARTS, *(pytest.param(part, marks=pytest.mark.hbase) for part in PARTS if part not in DEFAULT_PARTS)],
+    "part", [*ALONE, *(pytest.param(part, marks=pytest.mark.hbase) for part in PARTS if part not in ALONE)]
 )
 def test_a_part_prints_tables_whose_rows_are_as_wide_as_their_heads(part):
     tables = PARTS[part](TINY)

@@ -3,9 +3,10 @@
 import pytest
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.rows.keys import document_row, id_digest
+from simhash_hbase.rows.keys import copies_row, document_row, id_digest
 from simhash_hbase.stores.hbase import HBaseStore
-from tests.late_writers import CHANGES, FIRST, WRITERS, beside, found_at
+from tests.bruteforce import entries
+from tests.late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
 from tests.stores.faults import HeldRequest
 from tests.stores.hbase_server import tables
 from tests.stores.proxies import proxied_options
@@ -26,9 +27,9 @@ def index(version, proxy):
     made.close()
 
 
-def hold(proxy, name):
+def hold(proxy, name, row_of=document_row):
     """Let the gateway stand still over the next change of a document's cell."""
-    row = document_row(id_digest(name))
+    row = row_of(id_digest(name))
     proxy.held = HeldRequest(lambda piece: row in piece and any(method in piece for method in METHODS))
     return proxy.held
 
@@ -60,3 +61,20 @@ def test_a_change_undoes_nothing_when_it_is_late(index, proxy, late):
     held.execute()
 
     assert found_at(index, "a") == FIRST
+
+
+def test_the_entry_of_a_copy_undoes_nothing_when_it_is_late(index, proxy):
+    index.claim_entries(entries({"a": FIRST, "far": SECOND}))
+    held = hold(proxy, "a", copies_row)
+    assert [decision.of for decision in index.claim_entries(entries({"b": FIRST ^ 1}))] == ["a"]
+    assert held.gateway is not None
+    assert [decision.of for decision in index.claim_entries(entries({"b": SECOND ^ 1}))] == ["far"]
+
+    held.execute()
+
+    assert [[copy.id for copy in index.copies(name).copies] for name in ("a", "far")] == [[], ["b"]]
+    assert [decision.of for decision in index.claim_entries(entries({"b": FIRST}))] == ["a"]
+    assert [[(copy.id, copy.distance) for copy in index.copies(name).copies] for name in ("a", "far")] == [
+        [("b", 0)],
+        [],
+    ]

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from simhash_hbase.inputs import Document, Sources, read, total_bytes
+from tests.imported import IMPORT_ALL
 
-READ = """
+READ = f"""{IMPORT_ALL}
 import json, os, sys
-import simhash_hbase.inputs.wholefile
-# Not before all is imported: the packages may be in a folder of somebody else.
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 from simhash_hbase.inputs import read, total_bytes
 total_bytes(sys.argv[1:])

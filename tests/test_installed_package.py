@@ -26,7 +26,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DATA = {
     "LICENSE", "py.typed", "bulk/hfile_loader/HFileLoader.java",
     *(f"launcher/files/{name}" for name in (
-        "jars.lock", "compiler.lock", "requirements.txt", "site.properties", "jvm.options", "log4j2.properties")),
+        "jars.lock", "compiler.lock", "requirements.txt", "site.properties", "cluster.properties", "jvm.options",
+        "log4j2.properties", "RegionAdmin.java")),
 }  # fmt: skip
 
 
@@ -139,6 +140,9 @@ def test_the_commands_work_where_the_checkout_cannot_be_imported(installed):
     installed("python -m simhash_hbase.demo > corpus.jsonl && simhash-hbase create file:empty.index --analyzer shingle")
     decided = lines(installed("simhash-hbase dedup file:news.index --create corpus.jsonl"))
     answers = lines(installed("simhash-hbase query file:news.index corpus.jsonl"))
+    assert lines(installed("simhash-hbase dedup corpus.jsonl --output clean.jsonl")) == decided
+    originals = [decision["id"] for decision in decided if decision["status"] == "original"]
+    assert [document["id"] for document in lines(installed("cat clean.jsonl"))] == originals
 
     found = {answer["query"]: {match["id"] for match in answer["matches"]} for answer in answers}
     of = {decision["id"]: decision["of"] for decision in decided if decision["status"] == "duplicate"}

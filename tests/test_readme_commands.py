@@ -3,19 +3,21 @@
 import json
 import re
 import shutil
-import socket
 from pathlib import Path
 
 import pytest
-from fresh_clone import assert_printed, blocks, clone, pages, provide, run, split
+from crawls import crawl_of_copies
+from fresh_clone import assert_printed, blocks, clone, likeness, pages, provide, run, split
 
 from simhash_hbase.cli.app import COMMANDS
+from tests.listening import free_port
 
 ACTIVATED = "source .venv/bin/activate\n"
 INSTALL = re.compile(r"^\./scripts/install ?([\w,]*) && source \.venv/bin/activate", re.MULTILINE)
 # What is another each time.
 CHANGING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=\"request_id\":\")[0-9a-f]{16}")
-TESTED_ELSEWHERE = {"snapshot", "hbase", "reindex", "tour", "service"}
+STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
+TESTED_ELSEWHERE = {*("snapshot", "hbase", "reindex", "tour", "service", "crawlers", "revisits", "objects")}
 
 
 def commands(block):
@@ -105,22 +107,46 @@ def test_the_example_of_the_library_prints_what_it_is_shown_to_print(tmp_path, m
     assert capsys.readouterr().out == f"{shown}\n"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])
-
-
 def test_the_commands_of_the_service_print_what_they_are_shown_to_print(fresh):
     service = blocks()["service"]
     installed(fresh, service)
     assert shutil.which("curl")
     expected = [line for lines in split(service).values() for line in lines]
 
-    done = run(fresh, f"trap 'kill $! 2> /dev/null || :' EXIT\n{commands(service).replace('8080', free_port())}")
+    done = run(fresh, f"{STOP_SERVER}\n{commands(service).replace('8080', str(free_port()))}")
 
     assert done.returncode == 0, done.stderr
     printed = done.stdout.replace("\n\n", "\n").splitlines()
     assert [CHANGING.sub("…", line) for line in printed] == [CHANGING.sub("…", line) for line in expected]
+
+
+def test_the_crawlers_of_the_page_keep_what_they_are_shown_to_keep(fresh):
+    crawlers = blocks()["crawlers"]
+    installed(fresh, crawlers)
+    port = str(free_port())
+    (fresh / "spider.py").write_text(blocks("python")["spider"].replace("8000", port))
+
+    done = run(fresh, f"{STOP_SERVER}\n{commands(crawlers).replace('8000', port)}")
+
+    shown = [line for lines in split(crawlers).values() for line in lines]
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-2:] == [str(kept(fresh))] * 2
+    assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown]
+
+
+def test_the_crawl_of_the_page_gets_the_records_that_are_shown(fresh):
+    revisits = blocks()["revisits"]
+    installed(fresh, revisits)
+    (fresh / "crawl.warc.gz").write_bytes(crawl_of_copies().bytes())
+
+    for command, shown in split(revisits).items():
+        done = run(fresh, (ACTIVATED if "install" not in command else "") + command)
+        assert_printed(shown, done)
+
+
+def kept(folder):
+    lines = "".join((folder / f"{name}.jsonl").read_text(encoding="utf-8") for name in ("one", "two")).splitlines()
+    return len({json.loads(line)["url"] for line in lines})
 
 
 def test_what_the_table_of_commands_has_is_all_there_is():

@@ -37,6 +37,10 @@ def work_for_ever(analysis):
         pass
 
 
+def its_niceness(analysis):
+    return os.nice(0)
+
+
 def said(path):
     """Return the process id that a job writes."""
     ended = threading.Event()
@@ -132,3 +136,8 @@ def test_a_process_that_has_grown_is_replaced():
 def grow(analysis):
     bytearray(b"x" * (64 << 20))
     return os.getpid()
+
+
+def test_a_nice_process_gives_way_to_the_others():
+    with closing(Worker(ANALYSIS)) as plain, closing(Worker(ANALYSIS, niceness=1)) as nice:
+        assert nice.call(its_niceness) - plain.call(its_niceness) == min(1, 19 - os.nice(0))

@@ -1,6 +1,7 @@
 """Runs parts of the benchmark and prints their tables: ``./scripts/bench [--large] [PART…]``."""
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -11,12 +12,19 @@ from bench.sizes import DEFAULT, LARGE
 
 @click.command()
 @click.option("--large", is_flag=True, help="Ten million fingerprints in the index that is queried.")
+@click.option("--sizes", metavar="N,N…", help="Documents in the indexes of growth (100000,1000000,10000000).")
+@click.option("--minutes", type=float, help="How long growth asks 4,000 lookups a second (10).")
 @click.argument("parts", nargs=-1, type=click.Choice(list(PARTS)))
-def main(parts: tuple[str, ...], large: bool) -> None:
+def main(parts: tuple[str, ...], large: bool, sizes: str | None, minutes: float | None) -> None:
     """Measure PARTs, all by default, and print Markdown tables."""
+    chosen = LARGE if large else DEFAULT
+    if sizes is not None:
+        chosen = replace(chosen, growth=tuple(sorted(map(int, sizes.split(",")))))
+    if minutes is not None:
+        chosen = replace(chosen, growth_minutes=minutes)
     print(describe().markdown())
     for name in parts or DEFAULT_PARTS:
-        for table in PARTS[name](LARGE if large else DEFAULT):
+        for table in PARTS[name](chosen):
             print(f"\n{table.markdown()}", flush=True)
 
 

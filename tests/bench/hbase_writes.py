@@ -11,22 +11,20 @@ from numpy.typing import NDArray
 
 from bench.hbase_clients import PROFILE
 from bench.hbase_instance import Instance
-from bench.made import made_entries
+from bench.made import fill_spool, made_entries
 from bench.peers import peer
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate, times
 from simhash_hbase.bulk import Spool, begin, load
-from simhash_hbase.bulk.manifest import PartNote
-from simhash_hbase.bulk.parts import Part, write_part
 from simhash_hbase.bulk.rows import Corpus, sorted_rows
-from simhash_hbase.bulk.seen import DIGEST
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.rows.keys import BlockRows, block_rows, id_digest, pack_rows
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.keys import BlockRows, block_rows, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
 from simhash_hbase.stores.hbase import HBaseStore
 
-__all__ = ["TIMESTAMP", "Loads", "write_tables"]
+__all__ = ["TIMESTAMP", "Loads", "load_documents", "write_tables"]
 
 TIMESTAMP = 1_700_000_000_000
 """Of block rows that are written without an index's clock."""
@@ -60,7 +58,7 @@ def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tupl
     put = min(seconds / number for _, number, seconds in done[1:3])
     rows = [_row(*each, put) for each in done]
     whole = _in_new_table(instance, lambda table: _add(instance, table, few), prepare=_empty_index)
-    documents, everything = _load_documents(instance, few)
+    documents, everything = load_documents(instance, few)
     rows.append(_row("all: `Index.add_entries`, Thrift 2", len(few), whole, whole / len(few)))
     rows.append(_row("all: `load`, HFiles", len(few), everything, whole / len(few)))
     return Loads(blocks=blocks, documents=documents), Table(
@@ -120,8 +118,9 @@ def _load_blocks(instance: Instance, simhashes: Simhashes) -> tuple[str, float]:
     return table, perf_counter() - start
 
 
-def _empty_index(instance: Instance, table: str) -> None:
-    Index.create(HBaseStore.open(instance.options(2, table)), PROFILE).close()
+def _empty_index(instance: Instance, table: str, bands: int = 0) -> None:
+    profile = Profile.resolve(analyzer="jieba", bands=bands)
+    Index.create(HBaseStore.open(instance.options(2, table)), profile).close()
 
 
 def _add(instance: Instance, table: str, simhashes: Simhashes) -> None:
@@ -130,28 +129,17 @@ def _add(instance: Instance, table: str, simhashes: Simhashes) -> None:
             index.add_entries(entries)
 
 
-def _load_documents(instance: Instance, simhashes: Simhashes) -> tuple[str, float]:
+def load_documents(instance: Instance, simhashes: Simhashes, *, bands: int = 0) -> tuple[str, float]:
+    """Load documents with all families into a table; give its name and the seconds."""
     table = instance.new_table()
-    _empty_index(instance, table)
+    _empty_index(instance, table, bands)
     with (
         Index(HBaseStore.open(instance.options(2, table))) as index,
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
     ):
         spool = Spool(Path(folder) / "spool", index.store.url, index.profile)
-        _fill(spool, simhashes)
+        fill_spool(spool, made_entries(simhashes, bands=bands))
         start = perf_counter()
         begin(index, spool)
         load(index, spool, instance.writer(table))
         return table, perf_counter() - start
-
-
-def _fill(spool: Spool, simhashes: Simhashes) -> None:
-    """Write parts as `Spool.fill` does, of documents that need no analysis."""
-    for number, entries in enumerate(made_entries(simhashes)):
-        file = f"part-{number:06d}"
-        digests = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
-        checksum = write_part(spool.folder / file, Part(entries=entries, digests=digests, rejects=[]))
-        size = len(entries)
-        note = PartNote(file=file, checksum=checksum, records=size, input=checksum, documents=size)
-        spool.manifest.parts.append(note)
-    spool.save()

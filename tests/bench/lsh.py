@@ -20,7 +20,7 @@ from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.opening import create_index
 from simhash_hbase.words.normal import normalize
 
-__all__ = ["measure_lsh"]
+__all__ = ["PERMUTATIONS", "SHINGLE", "THRESHOLD", "measure_lsh", "signature"]
 
 THRESHOLD = 0.8
 PERMUTATIONS = 128
@@ -106,23 +106,23 @@ def _datasketch(sentences: Sentences, sizes: Sizes) -> _Speeds:
     few = [sentences.text(numbers) for numbers in sentences.documents[: sizes.lsh_texts].tolist()]
     start = process_time()
     for text in few:
-        _signature(module, text)
+        signature(module, text)
     speeds.text = (process_time() - start) / len(few)
     signatures = _ready(module, sentences)
     lsh = module.MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
     before, start = anonymous_bytes(), process_time()
-    for at, signature in enumerate(signatures):
-        lsh.insert(document_id(at), signature)
+    for at, ready in enumerate(signatures):
+        lsh.insert(document_id(at), ready)
     speeds.insert = (process_time() - start) / len(signatures)
     speeds.memory = anonymous_bytes() - before
     start = process_time()
-    answers = [lsh.query(signature) for signature in signatures]
+    answers = [lsh.query(ready) for ready in signatures]
     speeds.query = (process_time() - start) / len(signatures)
     speeds.found = _partners(answers)
     return speeds
 
 
-def _signature(module: Any, text: str) -> Any:
+def signature(module: Any, text: str) -> Any:
     normal = normalize(text)
     starts = range(max(1, len(normal) - SHINGLE + 1))
     signature = module.MinHash(PERMUTATIONS)
@@ -132,14 +132,14 @@ def _signature(module: Any, text: str) -> Any:
 
 def _ready(module: Any, sentences: Sentences) -> list[Any]:
     """Make signatures of documents as minima over their sentences: right but for shingles across two sentences."""
-    parts = np.stack([_signature(module, sentence).hashvalues for sentence in sentences.pool])
+    parts = np.stack([signature(module, sentence).hashvalues for sentence in sentences.pool])
     values = parts[sentences.documents[:, 0]]
     for column in sentences.documents.T[1:]:
         np.minimum(values, parts[column], out=values)
     empty = module.MinHash(PERMUTATIONS)
     signatures = [empty.copy() for _ in values]
-    for signature, row in zip(signatures, values, strict=True):
-        signature.hashvalues = row
+    for ready, row in zip(signatures, values, strict=True):
+        ready.hashvalues = row
     return signatures
 
 

@@ -1,14 +1,19 @@
 """Documents made of nothing but their fingerprints: ids of 40 bytes, sketches and digests at random."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.bulk.manifest import PartNote
+from simhash_hbase.bulk.parts import Part, write_part
+from simhash_hbase.bulk.seen import DIGEST
+from simhash_hbase.bulk.spool import Spool
 from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
+from simhash_hbase.rows.keys import id_digest
 
-__all__ = ["document_id", "made_entries"]
+__all__ = ["document_id", "fill_spool", "made_entries"]
 
 
 def document_id(number: int) -> str:
@@ -47,3 +52,15 @@ def made_entries(simhashes: NDArray[np.uint64], *, bands: int = 0) -> Iterator[E
             metadata=[None] * n,
             bands=rng.integers(0, 2**32, (n, bands), dtype=np.uint32),
         )
+
+
+def fill_spool(spool: Spool, batches: Iterable[Entries]) -> None:
+    """Write parts as `Spool.fill` does, of documents that need no analysis."""
+    for number, entries in enumerate(batches):
+        file = f"part-{number:06d}"
+        digests = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
+        checksum = write_part(spool.folder / file, Part(entries=entries, digests=digests, rejects=[]))
+        size = len(entries)
+        note = PartNote(file=file, checksum=checksum, records=size, input=checksum, documents=size)
+        spool.manifest.parts.append(note)
+    spool.save()

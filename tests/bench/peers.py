@@ -1,4 +1,4 @@
-"""The packages that are measured beside this one; they come with the extra ``bench``."""
+"""The packages that are measured beside this one; they come with the extras ``bench`` and ``peers``."""
 
 import warnings
 from collections.abc import Iterator
@@ -19,13 +19,15 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def peer(name: str) -> Any:
+def peer(name: str, extras: str = "dev,bench") -> Any:
     """Import a peer.
 
     Parameters
     ----------
     name : str
         A module.
+    extras : str
+        What it comes with.
 
     Returns
     -------
@@ -40,4 +42,4 @@ def peer(name: str) -> Any:
         with quiet():
             return import_module(name)
     except ImportError as error:
-        raise MissingExtra(f"{name} is missing: ./scripts/install dev,bench") from error
+        raise MissingExtra(f"{name} is missing: ./scripts/install {extras}") from error

@@ -1,0 +1,94 @@
+"""Other ways to make the sketch rows of texts, to compare with the one that the package has."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.entries import SKETCH_BINS, Entries
+from simhash_hbase.features.bands import Banding, _order, band_segments
+from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.features.sketch import _EMPTY, _densify, _keep_smallest, _kept_bits, _shingle_hashes
+from simhash_hbase.words.normal import point_pieces
+
+__all__ = ["BANDINGS", "BANDS", "Bandings"]
+
+Minima = NDArray[np.uint64]
+
+BANDS = 6
+COMMON = 0.01
+"""A shingle that this share of a sample's texts has, or more, is common."""
+BATCH = 500
+
+
+def _one_rare(whole: Minima, rare: Minima) -> NDArray[np.uint32]:
+    """Take one of six minima of each group over rare shingles alone."""
+    mixed, firsts = whole.copy(), _order()[: BANDS * 6 : 6]
+    mixed[:, firsts] = rare[:, firsts]
+    return band_segments(mixed, Banding(BANDS, 6))
+
+
+BANDINGS: dict[str, Callable[[Minima, Minima], NDArray[np.uint32]]] = {
+    "6 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 6)),
+    "8 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 8)),
+    "10 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 10)),
+    "5 minima and one over rare shingles": _one_rare,
+    "6 minima over rare shingles": lambda _, rare: band_segments(rare, Banding(BANDS, 6)),
+}
+"""What is made of the minima over all shingles of a text, and of those over its rare ones."""
+
+
+class Bandings:
+    """Analyses texts once for all ways.
+
+    Parameters
+    ----------
+    sample : sequence of str
+        Texts by which shingles are common or rare.
+    fingerprinter : Fingerprinter
+        Makes the fingerprints.
+    """
+
+    def __init__(self, sample: Sequence[str], fingerprinter: Fingerprinter) -> None:
+        found, texts = np.unique(np.concatenate([np.unique(_hashes(text)) for text in sample]), return_counts=True)
+        self._common = found[texts >= COMMON * len(sample)]
+        self._fingerprinter = fingerprinter
+
+    def analyse(self, ids: Sequence[str], texts: Sequence[str]) -> tuple[Entries, list[NDArray[np.uint32]]]:
+        """Make entries without bands, and the segments of each way."""
+        parts = [self._some(ids[at : at + BATCH], texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
+        segments = [np.concatenate(column) for column in zip(*(some for _, some in parts), strict=True)]
+        return Entries.joined([entries for entries, _ in parts]), segments
+
+    def _some(self, ids: Sequence[str], texts: Sequence[str]) -> tuple[Entries, list[NDArray[np.uint32]]]:
+        simhashes, features = self._fingerprinter.fingerprint_many(texts)
+        hashes = [_hashes(text) for text in texts]
+        whole, rare = _minima(hashes), _minima([self._rare(each) for each in hashes])
+        n = len(texts)
+        entries = Entries(
+            ids=list(ids),
+            simhashes=simhashes,
+            sketches=_kept_bits(whole),
+            sketched=np.ones(n, np.bool_),
+            features=features.astype(np.int32),
+            lengths=np.fromiter(map(len, texts), np.int32, n),
+            digests=[b""] * n,
+            metadata=[None] * n,
+        )
+        return entries, [make(whole, rare) for make in BANDINGS.values()]
+
+    def _rare(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        places = np.minimum(np.searchsorted(self._common, hashes), len(self._common) - 1)
+        rare = hashes[self._common[places] != hashes]
+        return rare if len(rare) else hashes
+
+
+def _hashes(text: str) -> NDArray[np.uint64]:
+    return _shingle_hashes(np.concatenate(list(point_pieces(text))))
+
+
+def _minima(hashes: Sequence[NDArray[np.uint64]]) -> Minima:
+    minima = np.full((len(hashes), SKETCH_BINS), _EMPTY)
+    for row, each in zip(minima, hashes, strict=True):
+        _keep_smallest(row, each)
+    return _densify(minima)

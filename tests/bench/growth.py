@@ -1,0 +1,201 @@
+"""Parts ``growth`` and ``growth-hbase``: what loading and asking cost in indexes of growing size."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.growth_corpora import CORPORA, PROFILE, numbered
+from bench.hbase_instance import Instance, running_hbase
+from bench.hbase_peer import rewrite
+from bench.made import fill_spool
+from bench.sizes import Sizes
+from bench.steady import measure_steady
+from bench.tables import Table, count, fixed, microseconds
+from bench.timing import in_turns, one_by_one, percentile
+from simhash_hbase.bulk import Spool, StoreWriter, Writer, begin, load
+from simhash_hbase.entries import Entries
+from simhash_hbase.index.index import Index
+from simhash_hbase.stores.embedded import EmbeddedStore
+from simhash_hbase.stores.hbase import HBaseStore
+
+__all__ = ["measure_growth", "measure_growth_in_hbase"]
+
+BITS = 3
+FILES = (("FAST_DIFF", "NONE"),)
+COLUMNS = ("documents", "load", "documents /s", "bytes a document", "one query, median", "99 %", "in a batch of {}")
+
+
+class Place(NamedTuple):
+    """Where one index is made."""
+
+    index: Index
+    writer: Writer
+    size: Callable[[], int]
+    """Bytes on disk."""
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What one index costs."""
+
+    documents: int
+    seconds: float
+    size: int
+    singles: list[float]
+    batch: float
+    """Seconds a query."""
+    matches: float
+    """A query."""
+
+
+def measure_growth(sizes: Sizes) -> list[Table]:
+    """Measure folders; then ask the largest one for some time."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        place = partial(_folder, Path(folder))
+        tables = [_table(name, sizes, place) for name in CORPORA]
+        tables.append(_steady(sizes, place))
+    return tables
+
+
+def measure_growth_in_hbase(sizes: Sizes) -> list[Table]:
+    """Measure tables, which `load` fills by HFiles."""
+    with running_hbase() as instance:
+        return [_table(name, sizes, partial(_in_hbase, instance)) for name in CORPORA]
+
+
+@contextmanager
+def _folder(folder: Path) -> Iterator[Place]:
+    path = folder / "index"
+    store = EmbeddedStore.create(str(path))
+    with Index.create(store, PROFILE) as index:
+        yield Place(index, StoreWriter(store), lambda: store.size().bytes or 0)
+    shutil.rmtree(path)
+
+
+@contextmanager
+def _in_hbase(instance: Instance) -> Iterator[Place]:
+    table = instance.new_table()
+    with Index.create(HBaseStore.open(instance.options(2, table)), PROFILE) as index:
+        yield Place(index, instance.writer(table), partial(_compacted, instance, table))
+    instance.drop(table)
+
+
+def _compacted(instance: Instance, table: str) -> int:
+    return sum(size for family in "bd" for size in rewrite(instance, table, family, FILES))
+
+
+def _table(name: str, sizes: Sizes, place) -> Table:
+    grown = []
+    for documents in sizes.growth:
+        with place() as made:
+            seconds = _load(made, name, documents, sizes)
+            grown.append(_measure(made, name, documents, seconds, sizes))
+    batch = count(10 * sizes.growth_queries)
+    rows = [_row(each) for each in grown]
+    rows += [_ratios(each, grown[0]) for each in grown[1:]]
+    return Table(
+        title=f"Growth, {name}",
+        columns=["what", *(column.format(batch) for column in COLUMNS), "matches a query"],
+        rows=rows,
+        notes=[
+            "`load` of analysed documents (ids of 40 bytes, sketch, digest, six sketch rows): sorting and writing.",
+            "`Index.query_entries` by the index's own rule, `verified`, with documents and their sketches. "
+            + (
+                "Half of the queries are stored documents with up to three other bits, the others are near nothing. "
+                if name == "uniform"
+                else "The documents are those of a set of templated pages, each copy of the set moved elsewhere; "
+                "queries are stored documents with up to three other bits. "
+            )
+            + f"{count(sizes.growth_queries)} single queries, wall-clock time; the batch is the best of "
+            f"{sizes.repeats}, processor time of the client.",
+        ],
+    )
+
+
+def _corpus(name: str, documents: int, sizes: Sizes) -> Iterator[Entries]:
+    """Make the documents of an index; the templates are the same ones in all sizes."""
+    return CORPORA[name](documents, max(1, sizes.growth[0] // 10))
+
+
+def _load(made: Place, name: str, documents: int, sizes: Sizes) -> float:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        spool = Spool(Path(folder) / "spool", made.index.store.url, made.index.profile)
+        fill_spool(spool, _corpus(name, documents, sizes))
+        start = perf_counter()
+        begin(made.index, spool)
+        load(made.index, spool, made.writer)
+        return perf_counter() - start
+
+
+def _measure(made: Place, name: str, documents: int, seconds: float, sizes: Sizes) -> Grown:
+    asked = queries(name, documents, 10 * sizes.growth_queries, sizes)
+    # The first ones find nothing in memory, and what they leave there is what a running index has.
+    made.index.query_entries(asked)
+    few = asked.take(np.random.default_rng(1).permutation(len(asked))[: sizes.growth_queries])
+    singles = one_by_one(made.index.query_entries, [few.take([at]) for at in range(len(few))])
+    [timed] = in_turns([partial(made.index.query_entries, asked)], repeats=sizes.repeats)
+    matches = sum(len(answer.matches) for answer in timed.result) / len(asked)
+    return Grown(documents, seconds, made.size(), singles, timed.best / len(asked), matches)
+
+
+def queries(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
+    """Make queries of an index: near copies of its documents, and among uniform ones as many that are near nothing."""
+    asked = numbered(_corpus(name, documents, sizes), min(wanted, documents), documents)
+    rng = np.random.default_rng(2)
+    simhashes = asked.simhashes.copy()
+    for _ in range(BITS):
+        simhashes ^= np.uint64(1) << rng.integers(0, 64, len(asked), dtype=np.uint64)
+    if name == "uniform":
+        strangers = np.arange(1, len(asked), 2)
+        simhashes[strangers] = rng.integers(0, 2**64, len(strangers), dtype=np.uint64)
+        bands = asked.segments.copy()
+        bands[strangers] = rng.integers(0, 2**32, (len(strangers), bands.shape[1]), dtype=np.uint32)
+        asked = replace(asked, bands=bands)
+    return replace(asked, simhashes=simhashes, ids=[f"query {at}" for at in range(len(asked))])
+
+
+def _row(each: Grown) -> list[str]:
+    return [
+        "cost",
+        count(each.documents),
+        fixed(each.seconds, " s"),
+        count(each.documents / each.seconds),
+        count(each.size / each.documents),
+        microseconds(percentile(each.singles, 0.5)),
+        microseconds(percentile(each.singles, 0.99)),
+        microseconds(each.batch),
+        fixed(each.matches),
+    ]
+
+
+def _ratios(each: Grown, first: Grown) -> list[str]:
+    def ratio(of: Callable[[Grown], float]) -> str:
+        return f"{of(each) / of(first):.2f} x"
+
+    return [
+        "to the smallest",
+        ratio(lambda one: one.documents),
+        ratio(lambda one: one.seconds),
+        ratio(lambda one: one.documents / one.seconds),
+        ratio(lambda one: one.size / one.documents),
+        ratio(lambda one: percentile(one.singles, 0.5)),
+        ratio(lambda one: percentile(one.singles, 0.99)),
+        ratio(lambda one: one.batch),
+        "",
+    ]
+
+
+def _steady(sizes: Sizes, place) -> Table:
+    documents = sizes.growth[-1]
+    with place() as made:
+        _load(made, "uniform", documents, sizes)
+        asked = queries("uniform", documents, 50 * sizes.growth_rate, sizes)
+        return measure_steady(made.index, asked, rate=sizes.growth_rate, minutes=sizes.growth_minutes)

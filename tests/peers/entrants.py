@@ -1,0 +1,229 @@
+"""Who is compared: indexes that take texts, and that are asked for each of them."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from bench.lsh import PERMUTATIONS, SHINGLE, THRESHOLD, signature
+from bench.machine import anonymous_bytes
+from bench.peers import peer, quiet
+from evaluate import CHUNK, LEARNED, SEEDS, TEN_ROWS, Recipe, sample
+from labelled import Pair
+
+from simhash_hbase.opening import create_index
+from simhash_hbase.words.normal import normalize
+
+EXTRAS = "dev,peers"
+BANDS = 16
+DISTANCE = 3
+LARGEST_BYTE = 255
+MOST = 1_000
+ESTIMATE = 0.77
+
+Answers = dict[str, set[Pair]]
+"""The pairs that come back, by what is made of the answers; mostly nothing."""
+
+
+class Entrant(Protocol):
+    """An index of texts, which are known by their positions."""
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Take the texts, from the text to being found."""
+
+    def ask_all(self, texts: Sequence[str]) -> Answers:
+        """Ask for each of the texts."""
+
+    def ask(self, text: str) -> Any:
+        """Ask for one text."""
+
+    def size(self) -> int:
+        """Count the bytes of the index, on disk or in memory."""
+
+    def close(self) -> None:
+        """Remove its files."""
+
+
+def _pairs(at: int, found: Any) -> set[Pair]:
+    return {(min(at, other), max(at, other)) for other in map(int, found) if other != at}
+
+
+class _InFolder:
+    """An index in a folder of its own."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+
+    def close(self) -> None:
+        self._open.close()
+
+
+class Ours(_InFolder):
+    """This package, in a folder; the learned idf is there before the clock starts."""
+
+    def __init__(self, recipe: Recipe, texts: Sequence[str]) -> None:
+        super().__init__()
+        learn_from = [texts[row] for row in sample(range(len(texts)), SEEDS[0])]
+        made = create_index(f"file:{self._folder / 'index'}", learn_from=learn_from, **recipe)
+        self._index, self._chunks = self._open.enter_context(made), []
+
+    def add(self, texts: Sequence[str]) -> None:
+        for start in range(0, len(texts), CHUNK):
+            few = texts[start : start + CHUNK]
+            self._chunks.append(self._index.analysis.texts([str(start + at) for at in range(len(few))], few).entries)
+            self._index.add_entries(self._chunks[-1])
+
+    def ask_all(self, texts: Sequence[str]) -> Answers:
+        found = ((e.ids, self._index.query_entries(e)) for e in self._chunks)
+        asked = (pair for ids, answers in found for pair in zip(ids, answers, strict=True))
+        return {"": set().union(*(_pairs(int(name), [m.id for m in answer.matches]) for name, answer in asked))}
+
+    def ask(self, text: str) -> Any:
+        return self._index.query(text)
+
+    def size(self) -> int:
+        self._index.backup(str(self._folder / "copy"))
+        return (self._folder / "copy" / "data.mdb").stat().st_size
+
+
+class _InMemory:
+    """An index in this process, whose size is what the process grows by while it is filled."""
+
+    def __init__(self) -> None:
+        self._before = anonymous_bytes()
+        self._kept = 0
+
+    def size(self) -> int:
+        return anonymous_bytes() - self._before - self._kept
+
+    def close(self) -> None:
+        """Leave it to the process."""
+
+
+class Datasketch(_InMemory):
+    """datasketch's MinHash LSH; the signatures that are kept to ask for all texts do not count."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._module = peer("datasketch", EXTRAS)
+        self._lsh = self._module.MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+        self._signatures = np.zeros((len(texts), PERMUTATIONS), self._module.MinHash(PERMUTATIONS).hashvalues.dtype)
+        super().__init__()
+        self._kept = self._signatures.nbytes
+
+    def add(self, texts: Sequence[str]) -> None:
+        for at, text in enumerate(texts):
+            made = signature(self._module, text)
+            self._signatures[at] = made.hashvalues
+            self._lsh.insert(at, made)
+
+    def ask_all(self, texts: Sequence[str]) -> Answers:
+        found: set[Pair] = set()
+        for at, values in enumerate(self._signatures):
+            asked = self._module.MinHash(PERMUTATIONS)
+            asked.hashvalues = values
+            found |= _pairs(at, self._lsh.query(asked))
+        return {"": found}
+
+    def ask(self, text: str) -> Any:
+        return self._lsh.query(signature(self._module, text))
+
+
+class Rensa(_InMemory):
+    """rensa's MinHash LSH of the same shingles."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._module = peer("rensa", EXTRAS)
+        self._lsh = self._module.RMinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS, num_bands=BANDS)
+        super().__init__()
+
+    def _signature(self, text: str) -> Any:
+        made, normal = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42), normalize(text)
+        made.update([normal[at : at + SHINGLE] for at in range(max(1, len(normal) - SHINGLE + 1))])
+        return made
+
+    def add(self, texts: Sequence[str]) -> None:
+        for at, text in enumerate(texts):
+            self._lsh.insert(at, self._signature(text))
+
+    def ask_all(self, texts: Sequence[str]) -> Answers:
+        return {"": set().union(*(_pairs(at, self.ask(text)) for at, text in enumerate(texts)))}
+
+    def ask(self, text: str) -> Any:
+        return self._lsh.query(self._signature(text))
+
+
+class PyPI(_InMemory):
+    """PyPI simhash: its own features and hash, its index within three bits."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._module = peer("simhash", EXTRAS)
+        self._bare, self._index = self._module.Simhash(0), self._module.SimhashIndex([], k=DISTANCE)
+        self._values: list[Any] = []
+        super().__init__()
+
+    def add(self, texts: Sequence[str]) -> None:
+        for at, text in enumerate(texts):
+            self._values.append(self._simhash(text))
+            self._index.add(str(at), self._values[-1])
+
+    def ask_all(self, texts: Sequence[str]) -> Answers:
+        found = (_pairs(at, self._index.get_near_dups(value)) for at, value in enumerate(self._values))
+        return {"": set().union(*found)}
+
+    def ask(self, text: str) -> Any:
+        return self._index.get_near_dups(self._simhash(text))
+
+    def _simhash(self, text: str) -> Any:
+        # What it does itself with a text, which fails beside numpy 2 on counts above 255: its arrays hold bytes.
+        counts = Counter(self._bare._tokenize(text))
+        return self._module.Simhash({word: float(n) if n > LARGEST_BYTE else n for word, n in counts.items()})
+
+
+class Lance(_InFolder):
+    """Lance's MINHASHLSH index, over normalised texts: its n-grams of five characters are then the same shingles."""
+
+    def __init__(self, _: Sequence[str]) -> None:
+        super().__init__()
+        self._lance, self._arrow = peer("lance", EXTRAS), peer("pyarrow", EXTRAS)
+        self._query, self._config = peer("lance.query", EXTRAS).MinHashQuery, peer("lance.indices", EXTRAS).IndexConfig
+
+    def add(self, texts: Sequence[str]) -> None:
+        table = self._arrow.table({"id": range(len(texts)), "text": [normalize(text) for text in texts]})
+        own = {"stem": False, "remove_stop_words": False, "lower_case": False, "ascii_folding": False}
+        words = {"base_tokenizer": "ngram", "min_ngram_length": SHINGLE, "max_ngram_length": SHINGLE, **own}
+        numbers = {"num_hashes": PERMUTATIONS, "num_bands": BANDS, "shingle_size": 1}
+        config = self._config("minhashlsh", {**numbers, "tokenizer": {**words, "max_token_length": None}})
+        with quiet():
+            self._lance.write_dataset(table, str(self._folder), mode="overwrite").create_scalar_index("text", config)
+        self._set = self._lance.dataset(str(self._folder))
+
+    def ask_all(self, texts: Sequence[str]) -> Answers:
+        found: Answers = {"": set(), f", its estimate ≥ {ESTIMATE}": set()}
+        for at, text in enumerate(texts):
+            near = self.ask(text)
+            for least, pairs in zip((0.0, ESTIMATE), found.values(), strict=True):
+                pairs.update(_pairs(at, [row for row, distance in near if 1 - distance >= least]))
+        return found
+
+    def ask(self, text: str) -> Any:
+        nearest = self._query(normalize(text), "text")
+        found = self._set.to_table(columns=["id", "_distance"], nearest=nearest, limit=MOST).to_pydict()
+        return list(zip(found["id"], found["_distance"], strict=True))
+
+    def size(self) -> int:
+        return sum(index.total_size_bytes for index in self._set.describe_indices())
+
+
+ENTRANTS: dict[str, Callable[[Sequence[str]], Entrant]] = {
+    "ours, `distance`, 3 bits": lambda texts: Ours({**LEARNED, "match": "distance"}, texts),
+    "ours, `verified`, ten rows": lambda texts: Ours(TEN_ROWS, texts),
+    "**ours, `verified`, with sketch rows**": lambda texts: Ours(LEARNED, texts),
+    "datasketch `MinHashLSH`": Datasketch,
+    "Lance `MINHASHLSH`": Lance,
+    "rensa `RMinHashLSH`": Rensa,
+    "PyPI simhash, 3 bits": PyPI,
+}

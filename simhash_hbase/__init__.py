@@ -39,7 +39,6 @@ from simhash_hbase.lazily import handing_on
 # As of typing, which takes longer to import than all of this.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from simhash_hbase.entries import Entries
     from simhash_hbase.features.analyzers import (
         Analyzer,
         JiebaAnalyzer,
@@ -55,10 +54,11 @@ if TYPE_CHECKING:
     from simhash_hbase.index.copies import Copies, Copy
     from simhash_hbase.index.decide.dedup import Deduplicator
     from simhash_hbase.index.index import Index
-    from simhash_hbase.near import MatchRule, hamming
     from simhash_hbase.opening import create_index, open_index
-    from simhash_hbase.profile import Profile
+    from simhash_hbase.profile import MatchRule, Profile
+    from simhash_hbase.profile.near import hamming
     from simhash_hbase.rows.blocks import Scheme
+    from simhash_hbase.rows.entries import Entries
     from simhash_hbase.rows.keys import row_keys
 
 __all__ = [
@@ -113,7 +113,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "entries": ("Entries",),
     "features.analyzers": ("Analyzer", "JiebaAnalyzer", "LearnedAnalyzer", "ShingleAnalyzer", "WeightedAnalyzer"),
     "features.fingerprints": ("Fingerprinter", "fingerprint"),
     "features.hashes": ("WeakHashWarning",),
@@ -123,10 +122,11 @@ _HOMES = {
     "index.copies": ("Copies", "Copy"),
     "index.decide.dedup": ("Deduplicator",),
     "index.index": ("Index",),
-    "near": ("MatchRule", "hamming"),
     "opening": ("create_index", "open_index"),
-    "profile": ("Profile",),
+    "profile": ("MatchRule", "Profile"),
+    "profile.near": ("hamming",),
     "rows.blocks": ("Scheme",),
+    "rows.entries": ("Entries",),
     "rows.keys": ("row_keys",),
 }
 # Interrupts are handled before numpy is there.

@@ -18,9 +18,9 @@ import numpy as np
 from labelled import Corpus, Pair, Similarities, folder, halves, read_corpus
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
+from simhash_hbase.rows.entries import Entries
 
 BINS = (0.95, 0.9, 0.8, 0.6)
 """Lower ends; each bin reaches up to the one before it, the first to 1."""

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.launcher.downloads import Downloads
-from simhash_hbase.launcher.home import cache_folder
+from simhash_hbase.stores.hbase.launcher.downloads import Downloads
+from simhash_hbase.stores.hbase.launcher.home import cache_folder
 from tests.gates import absent
 from tests.listening import free_port, wait_for_port
 

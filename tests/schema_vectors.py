@@ -11,7 +11,6 @@ from hashlib import blake2b
 import msgspec
 import numpy as np
 
-from simhash_hbase.entries import SKETCH_BINS
 from simhash_hbase.features import sketch
 from simhash_hbase.features.analysis import Analysis, make_analyzer
 from simhash_hbase.features.analyzers import WeightedAnalyzer, word_tokens
@@ -23,10 +22,11 @@ from simhash_hbase.features.weights import count_features, integer_weights
 from simhash_hbase.index.copycells import copy_cells
 from simhash_hbase.index.lookup import entry_band_prefixes
 from simhash_hbase.index.membercells import member_cells
-from simhash_hbase.near import Sketches, hamming, judge
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import Sketches, hamming, judge
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documents import DocumentState, Member, encode
+from simhash_hbase.rows.entries import SKETCH_BINS
 from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
 from simhash_hbase.words.normal import normalize, point_pieces
 from simhash_hbase.words.segment import Wording, tokens

@@ -8,7 +8,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 from simhash_hbase.bulk.tools import JVM_OPTIONS
-from simhash_hbase.launcher import Downloads, cache_folder
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
 __all__ = ["shell_lines"]
 

@@ -11,6 +11,7 @@ import pytest
 from simhash_hbase.bulk.places import container_program, local_configuration, staging_folder
 from simhash_hbase.bulk.tools import find_tools
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
+from simhash_hbase.stores.hbase.launcher import downloads
 
 
 @pytest.fixture
@@ -103,8 +104,8 @@ def test_an_engine_that_does_not_answer_is_worth_another_try(docker, tmp_path):
 def test_what_the_launcher_cannot_do_is_said_in_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("SIMHASH_HBASE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("simhash_hbase.launcher.downloads.maven.__file__", str(tmp_path / "nothing.py"))
-    monkeypatch.setattr("simhash_hbase.launcher.downloads.Downloads._python", lambda _: Path(sys.executable))
+    monkeypatch.setattr(downloads.maven, "__file__", str(tmp_path / "nothing.py"))
+    monkeypatch.setattr(downloads.Downloads, "_python", lambda _: Path(sys.executable))
 
     with pytest.raises(StoreRefused, match=r"^cannot prepare the HFile loader: HBase's jars cannot be .*nothing"):
         find_tools(jars=None, cache=tmp_path)

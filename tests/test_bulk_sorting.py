@@ -11,10 +11,10 @@ from simhash_hbase.bulk.parts import Part, read_part, write_part
 from simhash_hbase.bulk.rows import Corpus, sorted_rows
 from simhash_hbase.bulk.seen import DIGEST, SeenIds
 from simhash_hbase.bulk.stream import pack_stream
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.inputs import Place, Reject
 from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, block_rows, distinct, id_digest, pack_rows
 
 SCHEMES = [Scheme(5, 2), Scheme(4, 1), Scheme(7, 3)]

@@ -12,8 +12,8 @@ from corpus import near_copies, text, write_jsonl
 from simhash_hbase import InvalidArgument, create_index, open_index
 from simhash_hbase.cli.app import main
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, deduplicate
+from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions, Sources, scan
-from simhash_hbase.placed import replacing
 
 
 class Printed:

@@ -10,7 +10,7 @@ from datatrove.pipeline.readers import JsonlReader
 from datatrove.pipeline.writers import JsonlWriter
 
 from simhash_hbase import InvalidArgument, create_index, open_index
-from simhash_hbase.datatrove import NearDuplicatesFilter
+from simhash_hbase.tables.datatrove import NearDuplicatesFilter
 from tests.cli.corpus import near_copies
 
 GROUPS = 30
@@ -88,7 +88,7 @@ def test_another_action_is_refused(url):
 
 
 def test_without_datatrove_the_command_that_installs_it_is_named():
-    blocked = "import sys; sys.modules['datatrove'] = None; import simhash_hbase.datatrove"
+    blocked = "import sys; sys.modules['datatrove'] = None; import simhash_hbase.tables.datatrove"
 
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
 

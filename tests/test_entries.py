@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from bruteforce import entries
 
-from simhash_hbase.entries import MAX_ID_BYTES, MAX_METADATA_BYTES, Entries, check_storable, metadata_problem
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.entries import MAX_ID_BYTES, MAX_METADATA_BYTES, Entries, check_storable, metadata_problem
 
 
 def with_bands(names, *bands):

@@ -12,11 +12,11 @@ from faults.program import faults
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.index import Index
-from simhash_hbase.launcher.commands import carry_out
-from simhash_hbase.launcher.layouts import CLUSTER, SINGLE
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.hbase.launcher.commands import carry_out
+from simhash_hbase.stores.hbase.launcher.layouts import CLUSTER, SINGLE
 from tests.gates import MUST_RUN
 
 ROOT = Path(__file__).parents[1]

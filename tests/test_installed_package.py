@@ -25,7 +25,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # What `load` and `hbase up` need and no Python file is.
 DATA = {
     "LICENSE", "py.typed", "bulk/hfile_loader/HFileLoader.java",
-    *(f"launcher/files/{name}" for name in (
+    *(f"stores/hbase/launcher/files/{name}" for name in (
         "jars.lock", "compiler.lock", "requirements.txt", "site.properties", "cluster.properties", "jvm.options",
         "log4j2.properties", "RegionAdmin.java")),
 }  # fmt: skip

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
-from simhash_hbase.launcher import Downloads, container, downloads, home, maven, probe, processes
-from simhash_hbase.launcher.layouts import SINGLE
+from simhash_hbase.stores.hbase.launcher import Downloads, container, downloads, home, maven, probe, processes
+from simhash_hbase.stores.hbase.launcher.layouts import SINGLE
 from tests.patience import END_S, START
 
 ROOT = Path(__file__).parent.parent
 IMAGE = ROOT / "docker" / "hbase"
-FILES = ROOT / "simhash_hbase" / "launcher" / "files"
+FILES = ROOT / "simhash_hbase" / "stores" / "hbase" / "launcher" / "files"
 
 
 def jar_of(content: bytes, artifact: str = "a") -> maven.Jar:

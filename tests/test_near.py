@@ -6,8 +6,17 @@ from bruteforce import crowd, entries, matches, shares_block_row, written_entrie
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase.near import MatchRule, Sketches, accept, distances, hamming, judge, known_similarity, similarity
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import (
+    MatchRule,
+    Sketches,
+    accept,
+    distances,
+    hamming,
+    judge,
+    known_similarity,
+    similarity,
+)
 
 THREE = MatchRule(match="distance", distance=3, similarity=1.0, radius=0)
 # Of 512 bits 64 differ at a similarity of 3/4.

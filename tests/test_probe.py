@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from simhash_hbase import create_index
-from simhash_hbase import opening as config
 from simhash_hbase.errors import ProfileMismatch
 from simhash_hbase.features import analysis as analysis_module
 from simhash_hbase.features import probe
@@ -15,7 +14,7 @@ from simhash_hbase.features.analyzers import LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.features.probe import probe_digest
-from simhash_hbase.opening import open_index
+from simhash_hbase.opening import indexes, open_index
 from simhash_hbase.profile import Profile
 from simhash_hbase.words import fast as fastsegment
 
@@ -134,7 +133,7 @@ def test_creating_what_is_there_names_the_options_that_differ_and_not_what_follo
 def test_another_idf_of_jieba_is_refused_when_the_index_is_opened(tmp_path, monkeypatch):
     url = f"file:{tmp_path / 'a.index'}"
     create_index(url, analyzer="jieba").close()
-    monkeypatch.setattr(config, "jieba_idf_digest", lambda: "0" * 32)
+    monkeypatch.setattr(indexes, "jieba_idf_digest", lambda: "0" * 32)
 
     with pytest.raises(ProfileMismatch, match="jieba_idf"):
         open_index(url)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
-from simhash_hbase.near import MatchRule
-from simhash_hbase.profile import BANDED_FORMAT, FIRST_FORMAT, Profile
+from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.profile.profile import BANDED_FORMAT, FIRST_FORMAT, Profile
 
 options = st.fixed_dictionaries(
     {},

@@ -14,7 +14,7 @@ from sketching import jaccard, sketch_many
 
 from simhash_hbase.features import sketch
 from simhash_hbase.features.sketch import sketches_and_digests, text_digests
-from simhash_hbase.near import similarity
+from simhash_hbase.profile.near import similarity
 from simhash_hbase.words import marks
 from simhash_hbase.words.normal import normalize
 

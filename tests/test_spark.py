@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from simhash_hbase.corpus.refusals import Refusals
-from simhash_hbase.entries import Entries
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.inputs import InputOptions
-from simhash_hbase.near import Sketches
 from simhash_hbase.opening import create_index, open_index, resolve_profile
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import Sketches
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import NO_PREFIX
 from simhash_hbase.spark import SparkOptions, deduplicate, rounds
 from simhash_hbase.spark.analysed import Input, report_refused

@@ -11,10 +11,10 @@ import numpy as np
 from evaluate import JUDGED, LEARNED, SEEDS, STRICT, indexed, sample, score
 from labelled import Corpus, Pair, Similarities, folder, read_corpus
 
-from simhash_hbase.entries import Entries
-from simhash_hbase.near import MatchRule
 from simhash_hbase.opening import create_index
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.rows.entries import Entries
 
 BAND_DISTANCES = (None, 16, 18, 20, 24, 64)
 """None: the ten rows alone."""

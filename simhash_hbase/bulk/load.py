@@ -11,7 +11,6 @@ from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, document_cells
 from simhash_hbase.bulk.parts import Part
 from simhash_hbase.bulk.rows import Corpus, sorted_rows
 from simhash_hbase.bulk.spool import Spool
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.index import Index
@@ -21,6 +20,7 @@ from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.index.upkeep.progress import Progress, Watch
 from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 

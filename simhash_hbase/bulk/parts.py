@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.bulk.seen import DIGEST
-from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import Place, Reject
-from simhash_hbase.placed import replacing
+from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 
 CHECKSUM_BYTES = 16
 

@@ -13,13 +13,13 @@ import numpy as np
 from simhash_hbase.bulk.manifest import MANIFEST, Manifest, PartNote, read_manifest, write_manifest
 from simhash_hbase.bulk.parts import Part, read_part, write_part
 from simhash_hbase.bulk.seen import DIGEST, SeenIds
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, repeated_id
 from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.pipeline.chunks import Chunk
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import id_digest
 
 PART_CHUNKS = 16

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simhash_hbase.errors import SimhashError, StoreRefused
-from simhash_hbase.launcher import Downloads, cache_folder
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
 CLASS = "HFileLoader"
 SOURCE = Path(__file__).parent / "hfile_loader" / f"{CLASS}.java"

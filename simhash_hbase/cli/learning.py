@@ -30,7 +30,7 @@ def learned(fields: Fields, settings: InputOptions, texts: Callable[[], Iterator
 def temporary(sources: Sequence[str], options: Callable[[], Fields], output: Output) -> Iterator[Index]:
     """Make an index that is gone after the block, and say so."""
     from simhash_hbase.inputs import total_bytes
-    from simhash_hbase.temporary import temporary_index
+    from simhash_hbase.opening.temporary import temporary_index
 
     with ExitStack() as stack:
         with warnings_as_lines(output):

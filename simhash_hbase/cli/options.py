@@ -12,8 +12,8 @@ from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.cli.state import State
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.hashnames import HashName
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
+from simhash_hbase.profile.hashnames import HashName
 from simhash_hbase.rows.table import COMPRESSIONS
 
 T = TypeVar("T")

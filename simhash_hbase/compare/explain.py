@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import hash_signs
 from simhash_hbase.features.weights import cosine
-from simhash_hbase.near import accept, hamming
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import accept, hamming
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.layout import SIMHASH_BITS
 from simhash_hbase.words import segment
 

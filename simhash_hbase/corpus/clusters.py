@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from itertools import groupby
 
+from simhash_hbase.files.local import open_placed
 from simhash_hbase.index.decide.decided import duplicate_table
 from simhash_hbase.index.jsonforms import json_line
-from simhash_hbase.placed import open_placed
 
 _ROWS = (
     "SELECT of, id, distance, similarity FROM duplicate"

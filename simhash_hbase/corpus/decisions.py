@@ -10,9 +10,9 @@ import msgspec
 
 from simhash_hbase.corpus.options import Lines
 from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
 from simhash_hbase.index.jsonforms import json_line
 from simhash_hbase.inputs import Sources
-from simhash_hbase.placed import open_placed, open_temporary, replacing, to_disk
 
 VERSION = 4
 

@@ -8,8 +8,8 @@ from errno import ENOENT
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.inputs import Sources
-from simhash_hbase.remote import is_remote, shown
 
 _Identity = tuple[int, int] | str
 

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from simhash_hbase.corpus.options import Watch
-from simhash_hbase.entries import SKETCH_WORDS, Entries
+from simhash_hbase.files.local import open_temporary
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.inputs import Document, Place
-from simhash_hbase.placed import open_temporary
+from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 
 BATCH = 1_000
 

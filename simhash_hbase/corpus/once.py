@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.inputs import Document, Reject, repeated_id
 from simhash_hbase.pipeline.chunks import Chunk
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import id_digest
 
 

@@ -28,13 +28,13 @@ from simhash_hbase.corpus.once import Once
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
 from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.corpus.stdin import spooled
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.decide.dedup import Deduplicator
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import decision_record
 from simhash_hbase.index.profilerows import identity
 from simhash_hbase.inputs import Place, Sources
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.files.local import open_placed
 from simhash_hbase.inputs import Sources
-from simhash_hbase.placed import open_placed
 
 
 @contextmanager

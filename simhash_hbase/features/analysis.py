@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simhash_hbase.entries import SKETCH_WORDS, Entries, Metadata
 from simhash_hbase.errors import (
     EmptyDocument,
     InvalidArgument,
@@ -33,6 +32,7 @@ from simhash_hbase.features.probe import extractor_versions, installed_versions,
 from simhash_hbase.features.sketch import Sketched, sketches_and_digests, text_digests
 from simhash_hbase.features.weights import count_features
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.entries import SKETCH_WORDS, Entries, Metadata
 from simhash_hbase.words.segment import WORDS
 
 LEARN_FROM = 3_000

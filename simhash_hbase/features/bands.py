@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import SKETCH_BINS
 from simhash_hbase.features.mixing import GOLDEN, mix
+from simhash_hbase.rows.entries import SKETCH_BINS
 
 _UPPER = np.uint64(32)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.hashnames import HashName
+from simhash_hbase.profile.hashnames import HashName
 
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF

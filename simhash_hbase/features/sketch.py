@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import SKETCH_BINS, SKETCH_WORDS
 from simhash_hbase.features.bands import Banding, band_segments
 from simhash_hbase.features.mixing import GOLDEN, mix
+from simhash_hbase.rows.entries import SKETCH_BINS, SKETCH_WORDS
 from simhash_hbase.words.normal import point_pieces, to_text
 
 _BIN_SHIFT = np.uint64(64 - 9)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from simhash_hbase.clock import rfc3339
-from simhash_hbase.entries import Entries, Metadata
+from simhash_hbase.index.notebook import Shown
 from simhash_hbase.index.search import Hit, Neighbours
-from simhash_hbase.near import MatchRule
-from simhash_hbase.notebook import Shown
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.documents import DocumentState, Member
+from simhash_hbase.rows.entries import Entries, Metadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.near import MatchRule, distances
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import MatchRule, distances
 from simhash_hbase.rows.keys import FLAGS, NO_PREFIX, BlockRows, distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 

@@ -6,7 +6,6 @@ Every document is written member first, then block rows, then the document cell:
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.copycells import copy_cells, copy_key, read_copies
 from simhash_hbase.index.firstcells import put_first
@@ -14,6 +13,7 @@ from simhash_hbase.index.lookup import check_bands, entry_band_rows, entry_rows
 from simhash_hbase.index.membercells import member_cells
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, copies_row, document_row, id_digest, member_row, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from simhash_hbase.clock import rfc3339
-from simhash_hbase.entries import Metadata
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.copycells import counts
-from simhash_hbase.near import hamming
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import hamming
+from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
+from simhash_hbase.rows.entries import Metadata
 from simhash_hbase.rows.keys import copies_row, document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store

@@ -7,9 +7,9 @@ no answer. It is written before the decision, at the stamp of the copy's documen
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import copies_row, document_row, id_digest, member_row, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store

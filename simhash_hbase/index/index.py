@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Self
 
-from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import IndexExists, Unsupported
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.profilerows import read_profile, write_own_rows
@@ -14,6 +13,7 @@ from simhash_hbase.index.upkeep.vacuum import Vacuumed, vacuum
 from simhash_hbase.index.upkeep.verify import Verified, verify
 from simhash_hbase.index.writing import WritableIndex
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.stores.abilities import Backup, SelfChecked
 from simhash_hbase.stores.base import Store, atomically
 

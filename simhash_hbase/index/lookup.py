@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.near import MatchRule, Sketches
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import MatchRule, Sketches
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, band_prefixes, band_rows, block_rows
 
 

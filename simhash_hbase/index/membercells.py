@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from simhash_hbase.entries import Entries
-from simhash_hbase.near import Sketches
+from simhash_hbase.profile.near import Sketches
 from simhash_hbase.rows.documents import DocumentState, Member, encode
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.stores.base import Cell
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.near import Sketches
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import Sketches
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member
 from simhash_hbase.rows.keys import document_row, member_row, member_rows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER

@@ -7,13 +7,13 @@ from threading import Lock
 from types import TracebackType
 from typing import Self, TypeAlias, TypeVar
 
-from simhash_hbase.clock import now_ms
-from simhash_hbase.entries import Entries, Metadata
 from simhash_hbase.errors import EmptyDocument, Unsupported, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.entries import Entries, Metadata
 from simhash_hbase.stores.abilities import CellCounts
 from simhash_hbase.stores.base import Store
 

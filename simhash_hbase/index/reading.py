@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simhash_hbase.clock import now_ms
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.index.changes import read_states
@@ -19,8 +17,10 @@ from simhash_hbase.index.search import find_neighbours
 from simhash_hbase.index.since import Since, parse_since, since_ms
 from simhash_hbase.index.upkeep.progress import Watch
 from simhash_hbase.index.upkeep.verify import scan_documents
-from simhash_hbase.near import MatchRule
+from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store
 

@@ -10,13 +10,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.candidates import Candidates, Near, Reach, expand, find_candidates
 from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.members import Counts, Members, Page
-from simhash_hbase.near import MatchRule, Sketches, judge, known_similarity
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import MatchRule, Sketches, judge, known_similarity
 from simhash_hbase.rows.documents import DocumentState, Member
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import distinct
 from simhash_hbase.stores.base import UNLIMITED, Store
 

@@ -4,8 +4,8 @@ import re
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.clock import MS_A_DAY
 
 Since: TypeAlias = datetime | str
 """A time; without a zone it is UTC. As text: ISO 8601, or an age such as ``7d``, ``12h`` or ``30m``."""

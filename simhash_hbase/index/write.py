@@ -11,7 +11,6 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from simhash_hbase.entries import Entries, check_storable
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.attempts import attempts
 from simhash_hbase.index.changes import Change, commit, drop_copies, drop_members, put_documents, read_states, removal
@@ -21,6 +20,7 @@ from simhash_hbase.index.lookup import stored_rows
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, State, decode_member
+from simhash_hbase.rows.entries import Entries, check_storable
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import CompareAndSet, Store, atomically

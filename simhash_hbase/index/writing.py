@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from simhash_hbase.entries import Entries, Metadata, check_storable
 from simhash_hbase.errors import ClaimContended, Unsupported
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
@@ -10,6 +9,7 @@ from simhash_hbase.index.decide.dedup import Deduplicator
 from simhash_hbase.index.opened import BATCH_DOCUMENTS, Document, OpenedIndex, batches, runs_of_ids
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.index.write import Written, remove_documents, write_documents
+from simhash_hbase.rows.entries import Entries, Metadata, check_storable
 from simhash_hbase.stores.base import CompareAndSet, Store, Transactional
 
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from simhash_hbase.entries import MAX_ID_BYTES, metadata_problem
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs.options import DOCUMENT_BYTES, RAISE, InputOptions
 from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
 from simhash_hbase.inputs.simhashes import parse_simhash
+from simhash_hbase.rows.entries import MAX_ID_BYTES, metadata_problem
 
 _PAIR = 2
 _INTEGER_FEATURES = 1 << 64

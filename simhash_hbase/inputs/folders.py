@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from simhash_hbase.remote import found, is_folder, is_remote
+from simhash_hbase.files.remote import found, is_folder, is_remote
 
 STDIN = "-"
 UNKNOWN = -1  # The size of a file of which the server does not say it.

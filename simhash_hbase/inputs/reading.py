@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from simhash_hbase.errors import InvalidInput, SimhashError
+from simhash_hbase.files.remote import without_secrets
 from simhash_hbase.inputs.folders import Source, shown
 from simhash_hbase.inputs.formats import format_of, reader_of
 from simhash_hbase.inputs.options import InputOptions
@@ -10,7 +11,6 @@ from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
 from simhash_hbase.inputs.sources import Sources, listed
 from simhash_hbase.inputs.stream.streams import Progress
-from simhash_hbase.remote import without_secrets
 
 _SHOWN = 200  # Most characters of a library's message.
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import msgspec
 
+from simhash_hbase.files.local import open_placed
 from simhash_hbase.inputs.records import Place, Reject
-from simhash_hbase.placed import open_placed
 
 
 def repeated_id(document_id: str, place: Place) -> str:

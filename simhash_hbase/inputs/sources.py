@@ -10,9 +10,9 @@ from itertools import chain, islice
 from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.files.local import open_temporary
+from simhash_hbase.files.remote import is_folder, is_remote
 from simhash_hbase.inputs.folders import STDIN, UNKNOWN, Source, files
-from simhash_hbase.placed import open_temporary
-from simhash_hbase.remote import is_folder, is_remote
 
 _IN_MEMORY = 1_000
 

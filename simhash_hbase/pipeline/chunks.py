@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
 from simhash_hbase.pipeline.workers import Payload, payload, work
+from simhash_hbase.rows.entries import Entries
 
 CHUNK_DOCUMENTS = 1_000
 # Long texts make short chunks: at most some 30 MB a worker are in flight between processes.

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from simhash_hbase.compare.differences import word_differences
-from simhash_hbase.notebook import html_of
+from simhash_hbase.index.notebook import html_of
 from simhash_hbase.report.page import Section, make_page
 from simhash_hbase.report.reading import COMPARED_CHARACTERS
 from simhash_hbase.report.rows import Gap, Row, pair_rows

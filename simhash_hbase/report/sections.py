@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from simhash_hbase.near import MatchRule
+from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.report.charts import Bound, histogram
 from simhash_hbase.report.figures import Bar
 from simhash_hbase.report.page import resource

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from importlib.metadata import version
 
+from simhash_hbase.index.notebook import html_of
 from simhash_hbase.index.upkeep.stats import Stats
-from simhash_hbase.notebook import html_of
 from simhash_hbase.profile import Profile
 from simhash_hbase.report.charts import histogram
 from simhash_hbase.report.figures import Bar

@@ -7,11 +7,11 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import BinaryIO
 
+from simhash_hbase.files.remote import shown
 from simhash_hbase.index.decide.decided import duplicate_table
 from simhash_hbase.inputs import total_bytes
 from simhash_hbase.pipeline.meter import Metering, silent
 from simhash_hbase.profile import Profile
-from simhash_hbase.remote import shown
 from simhash_hbase.report.figures import distance_bars, similarity_bars
 from simhash_hbase.report.page import Section, make_page
 from simhash_hbase.report.pairs import Lists, make_lists

@@ -1,1 +1,1 @@
-"""Rows: the keys and cells of the table, and how many of them there are."""
+"""Rows: what is kept of documents, its keys, cells and times in the table, and how many rows there are."""

@@ -7,8 +7,8 @@ that shell and as calls of Thrift 2; a test compares the three.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.layout import (
     FAMILY_BLOCKS,
     FAMILY_DOCUMENTS,

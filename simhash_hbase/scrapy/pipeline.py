@@ -13,11 +13,11 @@ from scrapy.exceptions import DropItem
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import run_in_thread
 
-from simhash_hbase.entries import check_id
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, SimhashError, no_words
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import open_index
+from simhash_hbase.rows.entries import check_id
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.scrapy.batches import Batches
 

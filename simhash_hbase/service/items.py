@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from simhash_hbase.entries import metadata_problem
 from simhash_hbase.inputs import Document, InputOptions, Place
 from simhash_hbase.inputs.fields import Builder, listed
+from simhash_hbase.rows.entries import metadata_problem
 from simhash_hbase.service.http.problems import Problem
 
 Item = Document | str  # A document with a text, features or a fingerprint; or the id of a stored one.

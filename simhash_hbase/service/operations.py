@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import ClaimContended, EmptyDocument
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import answer_record, copies_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.near import MatchRule
 from simhash_hbase.pipeline.workers import payload, work
+from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.service.http.problems import Problem, of_error
 from simhash_hbase.service.items import Item, Wanted, decode, document_or_id
 

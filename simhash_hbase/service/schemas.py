@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.json import schema_components
 
-from simhash_hbase.entries import MAX_ID_BYTES
+from simhash_hbase.rows.entries import MAX_ID_BYTES
 
 LONGEST_COMPARED = 200_000  # Characters of a text whose words are compared with another one's.
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from simhash_hbase.entries import Entries
-from simhash_hbase.near import Sketches
+from simhash_hbase.profile.near import Sketches
+from simhash_hbase.rows.entries import Entries
 
 DOCUMENTS = (
     "position long, id string, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "

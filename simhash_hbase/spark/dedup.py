@@ -10,12 +10,12 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from simhash_hbase.clock import now_ms
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.decide.greedy import with_original
 from simhash_hbase.index.jsonforms import decision_record, json_line
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.spark.against import held_documents, index_hits
 from simhash_hbase.spark.analysed import Input, without_repeats
 from simhash_hbase.spark.columns import Mapped, batch_of, collected

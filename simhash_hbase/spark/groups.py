@@ -8,8 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from simhash_hbase.index.candidates import Reach, expand
-from simhash_hbase.near import distances, judge
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import distances, judge
 from simhash_hbase.rows.keys import FLAGS
 from simhash_hbase.spark.columns import integers, sketches_of, unsigned
 

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import NO_PREFIX
 from simhash_hbase.spark.columns import Mapped, batch_of, integers, signed, sketches_of, unsigned
 from simhash_hbase.spark.session import partitions

@@ -9,8 +9,8 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.arguments import CELL_FAMILIES, check_cell_family, check_deletions, check_positive

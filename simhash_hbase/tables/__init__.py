@@ -1,4 +1,7 @@
-"""Near-duplicates in tables: pyarrow, Polars, pandas, DuckDB, Hugging Face datasets, whatever speaks Arrow."""
+"""Near-duplicates in tables: pyarrow, Polars, pandas, DuckDB, Hugging Face datasets, whatever speaks Arrow.
+
+The module `datatrove` has a filter for the pipelines of datatrove.
+"""
 
 from typing import Any, Literal
 

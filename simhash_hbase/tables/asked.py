@@ -12,7 +12,6 @@ from simhash_hbase.corpus.longest import decide_longest
 from simhash_hbase.corpus.once import Once
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.corpus.sample import Sample
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
@@ -20,9 +19,10 @@ from simhash_hbase.inputs import Document, InputOptions, Place, Record, Reject
 from simhash_hbase.inputs.fields import Builder, listed
 from simhash_hbase.inputs.parquet.parquetfile import record_of, values_of
 from simhash_hbase.opening import open_index
+from simhash_hbase.opening.temporary import temporary_index
 from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.tables.types import check_type
-from simhash_hbase.temporary import temporary_index
 
 Batch = Any  # A pyarrow RecordBatch or Table.
 Read = Callable[[], Iterable[Batch]]

@@ -17,9 +17,9 @@ from bench.sizes import Sizes
 from bench.tables import Table, count, microseconds
 from bench.texts import are_shared, spread
 from bench.timing import Timed, in_turns
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
+from simhash_hbase.rows.entries import Entries
 
 __all__ = ["measure_bands", "measure_hbase_bands"]
 

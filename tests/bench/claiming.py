@@ -14,10 +14,10 @@ from bench.made import document_id
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
 from bench.timing import in_turns
-from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
+from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 
 __all__ = ["measure_claim"]
 

@@ -21,8 +21,8 @@ from bench.steady import measure_steady
 from bench.tables import Table, count, fixed, microseconds
 from bench.timing import in_turns, one_by_one, percentile
 from simhash_hbase.bulk import Spool, StoreWriter, Writer, begin, load
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.index import Index
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.hbase import HBaseStore
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from bench.made import document_id, made_entries
 from bench.texts import corpus
-from simhash_hbase.entries import Entries
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.entries import Entries
 
 __all__ = ["CORPORA", "PROFILE", "numbered"]
 

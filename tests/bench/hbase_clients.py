@@ -16,8 +16,8 @@ from bench.hbase_peer import AsyncPeer, async_peer
 from bench.peers import peer
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.candidates import Reach, find_candidates
-from simhash_hbase.near import distances
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import distances
 from simhash_hbase.rows.keys import pack_prefixes, unpack_rows
 from simhash_hbase.stores.hbase import HBaseStore
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bench.hbase_instance import CACHE, Instance
 from simhash_hbase.errors import StoreRefused
-from simhash_hbase.launcher import Downloads, cache_folder
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import pack_prefixes
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
 __all__ = ["AsyncPeer", "async_peer", "rewrite"]
 

@@ -14,10 +14,10 @@ from bench.peers import peer
 from bench.sentences import Sentences
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.opening import create_index
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.words.normal import normalize
 
 __all__ = ["PERMUTATIONS", "SHINGLE", "THRESHOLD", "measure_lsh", "signature"]

@@ -9,8 +9,8 @@ from simhash_hbase.bulk.manifest import PartNote
 from simhash_hbase.bulk.parts import Part, write_part
 from simhash_hbase.bulk.seen import DIGEST
 from simhash_hbase.bulk.spool import Spool
-from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
+from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 from simhash_hbase.rows.keys import id_digest
 
 __all__ = ["document_id", "fill_spool", "made_entries"]

@@ -17,10 +17,10 @@ from bench.made import made_entries
 from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, microseconds, times
 from bench.timing import in_turns, one_by_one, percentile
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.near import distances
 from simhash_hbase.opening import create_index
+from simhash_hbase.profile.near import distances
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import block_rows
 
 __all__ = ["Planted", "check", "measure_queries"]

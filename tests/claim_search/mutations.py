@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.index import changes
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import read_states
@@ -13,6 +12,7 @@ from simhash_hbase.index.claim.cells import as_duplicate
 from simhash_hbase.index.claim.machine import Claim, Run, Step
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, block_rows
 from simhash_hbase.stores.base import Cell
 

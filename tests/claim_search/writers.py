@@ -13,10 +13,10 @@ from typing import NamedTuple
 from claim_search.faults import FaultyStore, FaultyTransactions, Trouble
 from claim_search.mutations import take_out
 from claim_search.plan import Document, as_entries
-from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import Retryable
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.stores.base import Store, Transactional
 
 TRIES = 20

@@ -9,9 +9,9 @@ import pytest
 from corpus import near_copies
 from results import finish, start
 
+from simhash_hbase.opening.temporary import IN_MEMORY_BYTES, temporary_index
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.memory import MemoryStore
-from simhash_hbase.temporary import IN_MEMORY_BYTES, temporary_index
 
 GONE = "the index was temporary and is gone; an address, such as file:docs.index, names one that stays"
 

@@ -15,8 +15,8 @@ from crawls import crawl_of
 from fresh_clone import blocks, split
 from results import python
 
+from simhash_hbase.files.remote import PAUSE_S, chunks, created
 from simhash_hbase.inputs import Sources, total_bytes
-from simhash_hbase.remote import PAUSE_S, chunks, created
 from tests.object_store import object_store
 from tests.web_server import RECORDS, WEB, web
 
@@ -99,7 +99,7 @@ def test_an_output_that_is_not_finished_is_not_there(bucket):
 
 
 def test_an_object_that_changes_between_two_reads_is_not_read_on(bucket, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.remote.PAUSE_S", PAUSE_S / 100)
+    monkeypatch.setattr("simhash_hbase.files.remote.PAUSE_S", PAUSE_S / 100)
     _, url = bucket
     store = fsspec.filesystem("s3")
     store.pipe(f"{url}/a", b"1" * (1 << 20))
@@ -163,7 +163,7 @@ def test_the_commands_of_the_page_work_in_a_store(bucket, store, tmp_path):
 
 
 def test_reading_goes_on_after_a_broken_connection(cli, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.remote.PAUSE_S", PAUSE_S / 100)
+    monkeypatch.setattr("simhash_hbase.files.remote.PAUSE_S", PAUSE_S / 100)
     # What was only in the client's buffers when the connection broke is fetched again: they hold less than a third.
     data = WEB * 20
     with web(data=data, cut=len(data) // 3) as (url, handler):
@@ -175,7 +175,7 @@ def test_reading_goes_on_after_a_broken_connection(cli, monkeypatch):
 
 
 def test_without_ranges_the_rest_is_refused_and_no_secret_is_shown(cli, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.remote.PAUSE_S", PAUSE_S / 100)
+    monkeypatch.setattr("simhash_hbase.files.remote.PAUSE_S", PAUSE_S / 100)
     data = WEB * 20
     with web(data=data, cut=len(data) // 3, ranges=False) as (url, _):
         done = cli("fingerprint", url, "--analyzer", "shingle", "--workers", 1)

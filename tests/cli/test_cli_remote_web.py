@@ -2,13 +2,13 @@
 
 import pytest
 
-from simhash_hbase.remote import PAUSE_S, chunks, without_secrets
+from simhash_hbase.files.remote import PAUSE_S, chunks, without_secrets
 from tests.web_server import RECORDS, WEB, web
 
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.remote.PAUSE_S", PAUSE_S / 100)
+    monkeypatch.setattr("simhash_hbase.files.remote.PAUSE_S", PAUSE_S / 100)
 
 
 DATA = WEB * 20

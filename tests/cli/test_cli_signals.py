@@ -14,7 +14,7 @@ import pytest
 from corpus import near_copies, write_jsonl
 from results import command, finish, start
 
-from simhash_hbase.placed import placed_database
+from simhash_hbase.files.local import placed_database
 
 ROOT = Path(__file__).parents[2]
 END_S = 300

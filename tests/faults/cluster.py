@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from simhash_hbase.launcher.commands import QUIET, REGION_ADMIN, find_server
+from simhash_hbase.stores.hbase.launcher.commands import QUIET, REGION_ADMIN, find_server
 from tests.patience import END_S
 
 GATEWAYS = ("thrift2", "thrift2-b")

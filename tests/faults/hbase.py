@@ -10,10 +10,10 @@ from faults.outcome import ENDING, Outcome
 from faults.traffic import Traffic
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.index import Index
-from simhash_hbase.launcher.probe import failure
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.hbase.launcher.probe import failure
 from tests.patience import END_S
 
 REGION_SERVERS = ("rs1", "rs2", "rs3")

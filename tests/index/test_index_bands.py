@@ -15,7 +15,7 @@ from simhash_hbase.bulk.puts import StoreWriter
 from simhash_hbase.bulk.seen import DIGEST
 from simhash_hbase.bulk.spool import Spool
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.near import MatchRule
+from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.documents import decode_member, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_MEMBERS

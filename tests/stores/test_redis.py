@@ -9,7 +9,6 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import (
     CorruptIndex,
     IndexExists,
@@ -25,6 +24,7 @@ from simhash_hbase.errors import (
 )
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, scanning
 from simhash_hbase.stores.redis.connection import Connection

@@ -27,7 +27,7 @@ from simhash_hbase.cli.screen.controls import secretless
 from simhash_hbase.cli.screen.shortfalls import warn_of_shortfalls, warnings_as_lines
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import IndexMissing, InvalidArgument
-from simhash_hbase.placed import partial_of, replacing
+from simhash_hbase.files.local import partial_of, replacing
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output

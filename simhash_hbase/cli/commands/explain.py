@@ -27,8 +27,8 @@ from simhash_hbase.cli.options import (
 )
 from simhash_hbase.corpus.destinations import check_destinations
 from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions
-from simhash_hbase.placed import replacing
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output

@@ -6,7 +6,7 @@ import click
 
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.launcher import ACTIONS, KINDS, carry_out
+from simhash_hbase.stores.hbase.launcher import ACTIONS, KINDS, carry_out
 
 
 @click.command(

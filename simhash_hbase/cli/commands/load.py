@@ -18,7 +18,7 @@ from simhash_hbase.corpus import Reading
 from simhash_hbase.corpus.destinations import check_destinations
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.inputs import InputOptions
-from simhash_hbase.launcher import home_folder
+from simhash_hbase.stores.hbase.launcher import home_folder
 
 if TYPE_CHECKING:
     from simhash_hbase.bulk import Spool, Writer

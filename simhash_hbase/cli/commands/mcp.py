@@ -15,7 +15,7 @@ def command(url: str, read_only: bool) -> None:
 
     The tools are have_i_seen, copies, remember and forget. The command ends when its standard input ends.
     """
-    from simhash_hbase.agents import make_server
+    from simhash_hbase.cli.agents import make_server
     from simhash_hbase.opening import open_index
 
     with open_index(url, readonly=read_only) as index:

@@ -19,16 +19,16 @@ from simhash_hbase.cli.options import (
     output_options,
     url_argument,
 )
-from simhash_hbase.clock import now_ms
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument
 from simhash_hbase.index.since import parse_since
+from simhash_hbase.rows.clock import now_ms
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
     from simhash_hbase.index.answers import Answer
     from simhash_hbase.index.index import Index
-    from simhash_hbase.near import MatchRule
+    from simhash_hbase.profile.near import MatchRule
 
 
 @dataclass(frozen=True)

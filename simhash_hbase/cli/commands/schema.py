@@ -14,7 +14,7 @@ from simhash_hbase.cli.options import (
     ttl_option,
     url_argument,
 )
-from simhash_hbase.clock import MS_A_DAY
+from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
 
 

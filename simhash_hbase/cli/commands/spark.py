@@ -23,7 +23,7 @@ from simhash_hbase.cli.options import (
 )
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.launcher import cache_folder, home_folder
+from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output

@@ -9,9 +9,9 @@ from typing import BinaryIO
 import zstandard
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.files.local import open_placed, open_temporary, to_disk
+from simhash_hbase.files.remote import created, is_remote
 from simhash_hbase.inputs import Place
-from simhash_hbase.placed import open_placed, open_temporary, to_disk
-from simhash_hbase.remote import created, is_remote
 
 
 class KeptFile:

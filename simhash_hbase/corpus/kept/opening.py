@@ -13,10 +13,10 @@ from simhash_hbase.corpus.kept.folder import KeptFolder, check_id
 from simhash_hbase.corpus.kept.rows import KeptRows, rows_path, same_columns
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.inputs import InputOptions, Page, Place, Sources, scan
 from simhash_hbase.inputs.headers import LINES as LINE_FORMATS
 from simhash_hbase.inputs.headers import Beginning, headers
-from simhash_hbase.remote import is_remote, shown
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
 _KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import Place
-from simhash_hbase.placed import replacing
 
 _ENTRY = Struct("<IQ")
 _ENTRIES = np.dtype([("file", "<u4"), ("row", "<u8")])

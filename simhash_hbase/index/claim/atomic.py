@@ -1,6 +1,5 @@
 """Claiming where the store has transactions: a batch is queried, decided and written inside one."""
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.attempts import attempts
@@ -8,6 +7,7 @@ from simhash_hbase.index.changes import commit, drop_members, read_states, remov
 from simhash_hbase.index.decide.dedup import Deduplicator, Plan
 from simhash_hbase.index.write import apply_outcomes, refresh_within
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.base import Store, atomically
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple, Protocol, TypeAlias
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import ClaimContended
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.decide.greedy import with_short
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.base import CompareAndSet, Store
 

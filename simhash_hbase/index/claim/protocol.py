@@ -8,13 +8,13 @@ with the smaller order. `Step` lists the steps; every step is one round of calls
 import random
 from collections.abc import Callable, Sequence
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import ClaimContended
 from simhash_hbase.index.claim.commit import give_up, renew
 from simhash_hbase.index.claim.look import look
 from simhash_hbase.index.claim.machine import Claim, Claimed, Leases, Run, Step, SwappingStore, Timer
 from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.entries import Entries
 
 FIRST_PAUSE_S = 0.005
 LONGEST_PAUSE_S = 0.25

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from simhash_hbase.placed import placed_database
+from simhash_hbase.files.local import placed_database
 
 
 class Decided(msgspec.Struct):

@@ -8,7 +8,6 @@ documents share one fingerprint (see `find_nearest`).
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import read_states
@@ -18,6 +17,7 @@ from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.base import Store
 
 

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.answers import Decision, as_decision
 from simhash_hbase.index.candidates import Reach, find_crowded
 from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.search import Hit
 from simhash_hbase.index.write import Outcome
-from simhash_hbase.near import MatchRule, Sketches, distances, hamming, judge, known_similarity
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import MatchRule, Sketches, distances, hamming, judge, known_similarity
 from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.entries import Entries
 
 
 class Rank(NamedTuple):

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.servertime import MARGIN_MS
-from simhash_hbase.near import Sketches
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import Sketches
 from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
 from simhash_hbase.rows.keys import (
     FLAGS,

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from simhash_hbase.clock import MS_A_DAY
+from simhash_hbase.index.notebook import Shown
 from simhash_hbase.index.upkeep.progress import PAGE, Watch
 from simhash_hbase.index.upkeep.sampling import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.index.upkeep.tally import Tally
-from simhash_hbase.notebook import Shown
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.keys import ALL_PREFIXES
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
 from simhash_hbase.stores.abilities import CellCounts, Regional, RegionPlace

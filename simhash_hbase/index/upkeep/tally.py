@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.clock import MS_A_DAY
 from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.index.upkeep.sampling import Slice
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.documents import DocumentState, decode_document
 from simhash_hbase.rows.keys import row_bounds, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, FLAG_MEMBERS

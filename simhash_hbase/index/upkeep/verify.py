@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.copycells import copy_cells, missing_copies, stale_copies
 from simhash_hbase.index.lookup import stored_rows
 from simhash_hbase.index.membercells import bare_entries, member_cells
@@ -25,6 +24,7 @@ from simhash_hbase.index.upkeep.leftovers import (
 from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, member_row, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically

@@ -2,10 +2,10 @@
 
 from importlib import import_module
 
-from simhash_hbase.entries import metadata_problem
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.fields import checked_text
 from simhash_hbase.inputs.records import Document, Page, Record, Reject, Scanned
+from simhash_hbase.rows.entries import metadata_problem
 
 PAGE_BYTES = 4 << 20
 """A longer page is refused: its tree would take several hundred MB. Crawlers cut pages at 1 to 5 MB."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.files.remote import shown
 from simhash_hbase.inputs.parquet.parquetfile import batches, described, open_parquet, pa, pq
-from simhash_hbase.remote import shown
 
 _GROUP_BYTES = 64 << 20
 _OTHER_NAMES = {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from simhash_hbase.errors import InvalidInput, MissingExtra
+from simhash_hbase.files.remote import is_remote, open_remote, without_secrets
 from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
 from simhash_hbase.inputs.fields import Builder, listed, name_the_field
 from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.records import Place, Record, Reject
 from simhash_hbase.inputs.stream.streams import Progress
-from simhash_hbase.remote import is_remote, open_remote, without_secrets
 
 try:
     import pyarrow as pa

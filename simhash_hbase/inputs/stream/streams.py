@@ -9,13 +9,13 @@ from itertools import chain
 from typing import BinaryIO
 
 from simhash_hbase.errors import InvalidInput
+from simhash_hbase.files.remote import chunks, is_remote
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec
 from simhash_hbase.inputs.folders import Source
 from simhash_hbase.inputs.options import InputOptions
 from simhash_hbase.inputs.stream.decompress import gunzip, unzstd
 from simhash_hbase.inputs.stream.detect import detect
 from simhash_hbase.inputs.stream.wide import from_utf8, to_utf8
-from simhash_hbase.remote import chunks, is_remote
 
 SAMPLE_BYTES = 64 << 10
 _BINARY_BYTES = 512

@@ -8,7 +8,7 @@ from typing import TextIO
 
 import msgspec
 
-from simhash_hbase.clock import rfc3339
+from simhash_hbase.rows.clock import rfc3339
 
 logger = logging.getLogger("simhash_hbase.service")
 

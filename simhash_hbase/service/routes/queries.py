@@ -5,9 +5,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.since import parse_since
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.service.access import Reading
 from simhash_hbase.service.http.problems import of_error
 from simhash_hbase.service.operations import query

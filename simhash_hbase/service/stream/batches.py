@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.items import Item
 from simhash_hbase.service.operations import Operation, Record

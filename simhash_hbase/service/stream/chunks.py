@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from simhash_hbase.entries import Entries
 from simhash_hbase.inputs import Document
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.items import Item
 

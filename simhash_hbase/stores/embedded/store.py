@@ -9,8 +9,8 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.clock import now_ms
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreUnavailable
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.abilities import Backup, SelfChecked

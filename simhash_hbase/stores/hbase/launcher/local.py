@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument, StoreRefused
-from simhash_hbase.launcher.downloads import Downloads
-from simhash_hbase.launcher.home import FILES, Home, exclusive
-from simhash_hbase.launcher.layouts import ABORTED, CLUSTER, SINGLE, Layout, Role
-from simhash_hbase.launcher.probe import await_answers, failure
-from simhash_hbase.launcher.processes import Process, start, stop_all
+from simhash_hbase.stores.hbase.launcher.downloads import Downloads
+from simhash_hbase.stores.hbase.launcher.home import FILES, Home, exclusive
+from simhash_hbase.stores.hbase.launcher.layouts import ABORTED, CLUSTER, SINGLE, Layout, Role
+from simhash_hbase.stores.hbase.launcher.probe import await_answers, failure
+from simhash_hbase.stores.hbase.launcher.processes import Process, start, stop_all
 
 LOG_LINES = 15
 SIGNALS = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from simhash_hbase.errors import StoreUnavailable
-from simhash_hbase.launcher.home import HOST
+from simhash_hbase.stores.hbase.launcher.home import HOST
 
 CALL, REPLY = 0x80010001, 0x80010002
 LIST_IN_FIELD_0 = b"\x0f\x00\x00"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simhash_hbase.index.index import Index
-from simhash_hbase.opening import create_index
+from simhash_hbase.opening.indexes import create_index
 
 IN_MEMORY_BYTES = 4 << 20
 """Bytes of input; a document in memory takes 7 KB, however short it is, and is decided at half of the speed."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from simhash_hbase.errors import StoreRefused, StoreUnavailable
-from simhash_hbase.launcher import maven
-from simhash_hbase.launcher.home import FILES, exclusive
-from simhash_hbase.launcher.java import PACKAGE, installed_java
+from simhash_hbase.stores.hbase.launcher import maven
+from simhash_hbase.stores.hbase.launcher.home import FILES, exclusive
+from simhash_hbase.stores.hbase.launcher.java import PACKAGE, installed_java
 
 JARS = FILES / "jars.lock"
 COMPILER = FILES / "compiler.lock"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.launcher.home import HOST
+from simhash_hbase.stores.hbase.launcher.home import HOST
 
 HBASE = "org.apache.hadoop.hbase"
 HDFS = "org.apache.hadoop.hdfs.server"

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from simhash_hbase.clock import MS_A_DAY
-from simhash_hbase.entries import SKETCH_VERSION
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
-from simhash_hbase.hashnames import HashName
-from simhash_hbase.near import MatchRule
+from simhash_hbase.profile.hashnames import HashName
+from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.bands import BAND_DEFAULTS, BAND_FIELDS, DEFAULT_BANDS, band_problem
 from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.clock import MS_A_DAY
+from simhash_hbase.rows.entries import SKETCH_VERSION
 
 FIRST_FORMAT = 1
 BANDED_FORMAT = 2  # Of indexes with sketch rows; without them they are written as in the first format, byte for byte.

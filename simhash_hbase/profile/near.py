@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.entries import SKETCH_WORDS, Entries
 from simhash_hbase.rows.documents import sketch_bytes
+from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
 
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.

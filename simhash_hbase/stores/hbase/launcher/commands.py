@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument, StoreRefused
-from simhash_hbase.launcher.container import ContainerServer
-from simhash_hbase.launcher.downloads import Downloads
-from simhash_hbase.launcher.home import FILES, HOST, Home, cache_folder, home_folder
-from simhash_hbase.launcher.layouts import CLUSTER, SINGLE
-from simhash_hbase.launcher.local import SIGNALS, LocalServer
+from simhash_hbase.stores.hbase.launcher.container import ContainerServer
+from simhash_hbase.stores.hbase.launcher.downloads import Downloads
+from simhash_hbase.stores.hbase.launcher.home import FILES, HOST, Home, cache_folder, home_folder
+from simhash_hbase.stores.hbase.launcher.layouts import CLUSTER, SINGLE
+from simhash_hbase.stores.hbase.launcher.local import SIGNALS, LocalServer
 
 WORDS = {
     **dict.fromkeys((*SIGNALS, "start"), "PROCESS"),

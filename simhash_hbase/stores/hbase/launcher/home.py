@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable
 
 FILES = Path(__file__).parent / "files"
-CHECKOUT = Path(__file__).parents[2]  # The project's root, where this is not an installed package.
+CHECKOUT = Path(__file__).parents[4]  # The project's root, where this is not an installed package.
 HOST = "127.0.0.1"
 FOLDERS = {"local": "server", "docker": "container", "cluster": "cluster"}
 # Below the range from which Linux and macOS take the ports of outgoing connections.

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.launcher.commands import ABOUT, ACTIONS, KINDS, WORDS, carry_out
+from simhash_hbase.stores.hbase.launcher.commands import ABOUT, ACTIONS, KINDS, WORDS, carry_out
 
 
 def main() -> int:

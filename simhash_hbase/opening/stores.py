@@ -1,0 +1,109 @@
+"""From an address to a store: nothing below knows which stores there are."""
+
+import os
+from dataclasses import replace
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.base import Store
+
+SCHEMES = {"file": "file:", "hbase": "hbase://", "redis": "redis://", "rediss": "rediss://", "memory": "memory:"}
+DEFAULT_REGIONS = 4
+
+
+def is_address(word: str) -> bool:
+    """Return whether a word is the address of an index, by its beginning."""
+    return word.startswith(tuple(SCHEMES.values()))
+
+
+def folder_of(url: str) -> str | None:
+    """Return the folder that a ``file:`` address names; None of other addresses."""
+    scheme, _, path = url.partition(":")
+    return os.path.expanduser(path) or None if scheme == "file" else None
+
+
+def holds_index(path: str) -> bool:
+    """Return whether a folder is that of an index."""
+    from simhash_hbase.stores.embedded.folder import holds_index as holds
+
+    return holds(path)
+
+
+def create_store(
+    url: str, *, regions: int | None = None, compression: str | None = None, ttl_ms: int | None = None
+) -> Store:
+    """Make an empty store."""
+    scheme, rest = _split(url)
+    if scheme != "hbase" and (regions is not None or compression is not None):
+        raise InvalidArgument(f"--regions and --compression are for tables in HBase, not for {scheme}:")
+    match scheme:
+        case "memory":
+            from simhash_hbase.stores.memory import MemoryStore
+
+            return MemoryStore()
+        case "redis":
+            from simhash_hbase.stores import redis
+
+            return redis.RedisStore.create(redis.parse_url(url))
+        case "hbase":
+            from simhash_hbase.stores import hbase
+
+            schema = TableSchema(regions=regions or DEFAULT_REGIONS, compression=compression or "NONE", ttl_ms=ttl_ms)
+            return hbase.HBaseStore.create(hbase.parse_url(url), schema)
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.create(rest)
+
+
+def open_store(url: str, *, readonly: bool = False, patience_s: float | None = None) -> Store:
+    """Open a store that is there."""
+    scheme, rest = _split(url)
+    match scheme:
+        case "memory":
+            from simhash_hbase.stores.memory import MemoryStore
+
+            return MemoryStore()
+        case "redis":
+            from simhash_hbase.stores import redis
+
+            place = redis.parse_url(url)
+            if patience_s is not None:
+                place = replace(place, timeout_s=patience_s)
+            return redis.RedisStore.open(place, readonly=readonly)
+        case "hbase":
+            from simhash_hbase.stores import hbase
+
+            gateways = hbase.parse_url(url)
+            if patience_s is not None:
+                soon_s = min(gateways.connect_timeout_s, patience_s)
+                gateways = replace(gateways, connect_timeout_s=soon_s, timeout_s=patience_s, deadline_s=patience_s)
+            return hbase.HBaseStore.open(gateways)
+    from simhash_hbase.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore.open(rest, readonly=readonly)
+
+
+def table_of(url: str) -> str:
+    """Read the name of the table out of an HBase address."""
+    if _split(url)[0] != "hbase":
+        raise InvalidArgument(f"{url} is no table in HBase: wanted hbase://host:port/[namespace:]table")
+    from simhash_hbase.stores import hbase
+
+    return hbase.parse_url(url).table
+
+
+def _split(url: str) -> tuple[str, str]:
+    scheme, colon, rest = url.partition(":")
+    if "@" in rest:
+        # Not to be shown: there may be a password in it.
+        url = f"{scheme}:…"
+    if not colon:
+        raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
+    if scheme not in SCHEMES:
+        raise InvalidArgument(f"{url!r}: an index address starts with {', '.join(SCHEMES.values())}")
+    if scheme == "file" and not rest:
+        raise InvalidArgument("file: needs the path of a folder")
+    if scheme == "file":
+        # A shell expands ~ at the beginning of a word only.
+        rest = os.path.expanduser(rest)
+    return ("redis" if scheme == "rediss" else scheme), rest

@@ -1,0 +1,14 @@
+"""The profile: the frozen options of an index, and the rule by which two documents match."""
+
+from typing import TYPE_CHECKING
+
+from simhash_hbase.lazily import handing_on
+
+if TYPE_CHECKING:
+    from simhash_hbase.profile.near import MatchRule
+    from simhash_hbase.profile.profile import Profile
+
+__all__ = ["MatchRule", "Profile"]
+
+# The help of a command lists hashes and needs no numpy.
+__getattr__ = handing_on(__name__, {"near": ["MatchRule"], "profile": ["Profile"]})

@@ -18,7 +18,6 @@ from simhash_hbase.corpus import Reading
 from simhash_hbase.corpus.destinations import check_destinations
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.inputs import InputOptions
-from simhash_hbase.stores.hbase.launcher import home_folder
 
 if TYPE_CHECKING:
     from simhash_hbase.bulk import Spool, Writer
@@ -190,6 +189,7 @@ def _tools(chosen: Choice) -> Tools:
 def _local(where: HBaseOptions) -> Path | None:
     """Find the server that ``scripts/hbase up`` started, if the address is its."""
     from simhash_hbase.bulk.places import local_configuration
+    from simhash_hbase.stores.hbase.launcher import home_folder
 
     found = (local_configuration(home_folder(kind), where.gateways) for kind in ("local", "cluster"))
     return next(filter(None, found), None)

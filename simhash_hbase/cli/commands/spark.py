@@ -23,7 +23,6 @@ from simhash_hbase.cli.options import (
 )
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
@@ -191,6 +190,7 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
     from simhash_hbase.spark.hfiles import Loader
     from simhash_hbase.spark.load import Way
     from simhash_hbase.spark.progress import WorkPlace
+    from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
     from simhash_hbase.stores.hbase.options import parse_url
 
     where = parse_url(url)

@@ -8,8 +8,8 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable
 
@@ -112,7 +112,8 @@ def site_xml(template: str, values: Mapping[str, str]) -> str:
         if name and not name.startswith("#"):
             for key, replacement in values.items():
                 value = value.replace(f"{{{key}}}", replacement)
-            lines.append(f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>")
+            named, given = escape(name, quote=False), escape(value, quote=False)
+            lines.append(f"<property><name>{named}</name><value>{given}</value></property>")
     return "\n".join([*lines, "</configuration>", ""])
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
-from simhash_hbase.features import wordsums
+from simhash_hbase.features import fingerprints, wordsums
 from simhash_hbase.features.analyzers import (
     JiebaAnalyzer,
     LearnedAnalyzer,
@@ -325,6 +325,19 @@ def test_a_weight_that_is_refused_alone_is_refused_in_a_text():
         fast(Fingerprinter(analyzer), ["a"])
 
 
+def test_the_weights_of_a_document_stay_below_one_total_in_both_ways(monkeypatch):
+    for module in (fingerprints, wordsums):
+        monkeypatch.setattr(module, "MAX_TOTAL", 1 << 54)
+    words = [f"w{number}" for number in range(512)]
+    analyzer = LearnedAnalyzer(idf=Weights(**dict.fromkeys(words, float(1 << 54 >> 9) / SCALE)))
+    below, at = " ".join(words[1:]), " ".join(words)
+
+    assert fast(Fingerprinter(analyzer), [below]) == obvious(analyzer, [below])
+    for compute in (fast, lambda made, texts: obvious(made.analyzer, texts)):
+        with pytest.raises(InvalidArgument, match="64 bits"):
+            compute(Fingerprinter(analyzer), [at])
+
+
 def test_a_pickled_fingerprinter_gives_the_same():
     fingerprinter = Fingerprinter(LearnedAnalyzer(idf=TABLE), seed=3)
     before = fingerprinter.fingerprint(LANXIANG)
@@ -356,3 +369,11 @@ def test_own_features_are_fingerprinted_as_they_are():
 def test_words_are_not_hashes():
     with pytest.raises(InvalidProfile, match="integers"):
         Fingerprinter(JiebaAnalyzer(), hash="none")
+
+
+@pytest.mark.parametrize(("hash", "seed"), [("sha1", 0), ("md5", 1), ("murmur3", -1)])
+def test_a_hash_that_cannot_be_is_refused_before_any_feature_is_hashed(hash, seed):
+    with pytest.raises(InvalidProfile):
+        Fingerprinter(JiebaAnalyzer(), hash=hash, seed=seed)
+    with pytest.raises(InvalidProfile):
+        fingerprint([], hash=hash, seed=seed)

@@ -43,7 +43,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
     return sums
 
 
-def hash_signs(features: Sequence[str | int], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
+def hash_signs(features: Sequence[str | int], *, hash: str, seed: int) -> NDArray[np.int64]:
     """Return for each bit of each feature's hash whether its weight is added or subtracted there."""
     octets = hash_features(features, hash=hash, seed=seed).astype(">u8").view(np.uint8)
     return 2 * np.unpackbits(octets.reshape(len(features), -1), axis=1).astype(np.int64) - 1

@@ -151,6 +151,22 @@ def test_an_original_that_has_expired_is_removed_before_it_is_no_obstacle():
     assert scene.look()[0] == "original"
 
 
+def test_a_claim_whose_original_goes_before_it_is_refreshed_looks_again():
+    scene = Scene("pending")
+    scene.neighbour("original", seen=NOW - DAY_MS // 2)
+    swap = scene.store.compare_and_set
+
+    def swap_too_late(swaps):
+        scene.store.compare_and_set = swap
+        scene.write(decision(state="removed"))
+        return swap(swaps)
+
+    scene.store.compare_and_set = swap_too_late
+
+    assert scene.look()[0] == "pending"
+    assert scene.look()[0] == "original"
+
+
 @pytest.mark.parametrize("state", ["removed", "pending", None])
 def test_where_not_all_neighbours_are_known_the_claim_looks_for_them_again(state):
     scene = Scene("pending")

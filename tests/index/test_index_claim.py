@@ -8,6 +8,8 @@ from bruteforce import ALL_BITS, answered, clustered, entries, sketch_near
 from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
 from simhash_hbase import Decision, EmptyDocument
+from simhash_hbase.rows.keys import id_digest, member_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 
 BASE = 0x9E3779B97F4A7C15
 FAR = ~BASE & ALL_BITS
@@ -194,6 +196,17 @@ def test_a_clock_that_is_behind_brings_nothing_back_that_has_expired_for_another
     assert answered(index.query_simhash(BASE)) == [("new", 1)]
     assert index.get("old") is None
     assert claim(index, {"newer": BASE}) == [("new", 1)]
+
+
+def test_an_original_that_is_removed_since_it_has_expired_leaves_no_member(make_index):
+    index = make_index(ttl_days=10)
+    claim(index, {"old": BASE, "far": FAR})
+    make_index.clock.advance(days=10, ms=30_000)
+
+    assert claim(index, {"new": BASE ^ 1}) == [True]
+
+    rows = index.store.get_rows(FAMILY_DOCUMENTS, [member_row(BASE), member_row(FAR)], limit=9)
+    assert [[cell.qualifier for cell in row] for row in rows] == [[], [id_digest("far")]]
 
 
 def test_nothing_is_left_out_of_a_decision_by_the_limits_of_queries(make_index):

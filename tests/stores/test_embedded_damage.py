@@ -5,13 +5,16 @@ import random
 import subprocess
 import sys
 
+import lmdb
 import pytest
 from bruteforce import entries
 
 from simhash_hbase import CorruptIndex, create_index
+from simhash_hbase.errors import NotAnIndex
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 PAGE = 4096
+ENTRIES = 120  # Where a meta page counts the names of the main database.
 # Runs verify on each copy in a child of its own, since a signal may end it.
 VERIFY = """
 import os, sys
@@ -125,4 +128,19 @@ def test_an_index_whose_mark_is_damaged_is_not_called_another_programs(sound, tm
     (tmp_path / "data.mdb").write_bytes(damage(sound))
 
     with pytest.raises(CorruptIndex, match="a page is damaged"):
+        use(str(tmp_path), EmbeddedOptions(durable=False))
+
+
+@pytest.mark.parametrize(("counted", "refused"), [(2, CorruptIndex), (3, NotAnIndex), (4, CorruptIndex)])
+@pytest.mark.parametrize("use", [EmbeddedStore.open, EmbeddedStore.create])
+def test_a_folder_that_does_not_hold_as_many_names_as_it_counts_is_damaged(tmp_path, counted, refused, use):
+    with lmdb.open(str(tmp_path)) as environment, environment.begin(write=True) as transaction:
+        for name in (b"x", b"y", b"z"):
+            transaction.put(name, b"")
+    data = bytearray((tmp_path / "data.mdb").read_bytes())
+    for meta in (0, PAGE):
+        data[meta + ENTRIES : meta + ENTRIES + 8] = counted.to_bytes(8, sys.byteorder)
+    (tmp_path / "data.mdb").write_bytes(data)
+
+    with pytest.raises(refused):
         use(str(tmp_path), EmbeddedOptions(durable=False))

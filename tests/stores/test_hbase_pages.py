@@ -178,6 +178,54 @@ def test_the_last_prefix_of_a_batch_has_the_same_limit(store, monkeypatch):
     assert (rows <= 4, prefixes) == (True, None)
 
 
+LOOKUPS = {
+    "get": lambda store: store.get("d", [(cell.row, cell.qualifier) for cell in CELLS]),
+    "get_rows": lambda store: [cell for row in store.get_rows("d", [c.row for c in CELLS], limit=1) for cell in row],
+}
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("method", LOOKUPS)
+def test_a_lookup_goes_on_with_fewer_rows_at_a_time(store, proxy, monkeypatch, method):
+    store.put("d", CELLS)
+    asked = note(store, monkeypatch, method)
+    most = store._driver.rows_per_get
+    # An answer has about 100 bytes a row: half of the rows are answered, all of them are not.
+    proxy.largest_reply = 75 * most
+
+    assert LOOKUPS[method](store) == CELLS
+    first = [keys for _, keys, *_ in asked if keys[0] in (CELLS[0].row, (CELLS[0].row, b"q"))]
+    assert [len(keys) for keys in first] == [most, most // 2]
+    assert sum(len(keys) == most // 2 for _, keys, *_ in asked) > 1
+
+
+WRITES = {
+    "put": lambda store: store.put("d", CELLS),
+    "put_keys": lambda store: store.put_rows(rows_of(*((n, n) for n in range(ROWS))), timestamp=1),
+}
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("method", WRITES)
+def test_a_write_goes_on_with_fewer_rows_at_a_time(store, monkeypatch, method):
+    sizes, write = [], getattr(store._driver, method)
+
+    def late(*words, **named):
+        written = max(words, key=len)
+        sizes.append(len(written))
+        yield from write(*words, **named)
+        if len(written) > 1_000:
+            raise StoreTimeout("HBase behind the gateway did not answer in time")
+
+    monkeypatch.setattr(store._driver, method, late)
+    WRITES[method](store)
+
+    assert_halved(sizes[:2])
+    assert max(sizes[-2:]) <= 1_000
+    wanted = (CELLS, []) if method == "put" else ([], [(n, n) for n in range(ROWS)])
+    assert (all_cells(store), all_pairs(store)) == wanted
+
+
 @pytest.fixture
 def scans(monkeypatch):
     """Note for each scan or row that is read whether the servers keep what they read: None means they do."""

@@ -252,7 +252,9 @@ def test_an_interrupt_in_the_middle_leaves_no_connection_with_unread_answers(sto
 def test_no_call_writes_more_rows_than_a_server_likes(store, monkeypatch):
     sizes = []
     put_keys = store._driver.put_keys
-    monkeypatch.setattr(store._driver, "put_keys", lambda keys, stamp: sizes.append(len(keys)) or put_keys(keys, stamp))
+    monkeypatch.setattr(
+        store._driver, "put_keys", lambda keys, timestamp: sizes.append(len(keys)) or put_keys(keys, timestamp)
+    )
     rows = rows_of(*((n, n) for n in range(9_000)))
 
     store.put_rows(rows, timestamp=1)

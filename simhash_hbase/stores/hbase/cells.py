@@ -5,6 +5,7 @@ from functools import partial
 
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase.grouping import group_row_keys
+from simhash_hbase.stores.hbase.parts import hold_in_parts
 from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
 from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
@@ -16,13 +17,13 @@ SCAN_ROWS = 2_000
 
 
 def read_rows(
-    exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int
+    exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int, *, pace: Pace
 ) -> dict[bytes, list[Cell]]:
     """Read rows up to a limit of cells each."""
     first = min(limit, REPLY_CELLS // 10)
     at_once = max(1, min(driver.rows_per_get, 10 * REPLY_CELLS // first))
-    tasks = [partial(driver.get_rows, family, group, first) for group in group_row_keys(rows, at_once)]
-    answers = exchange.hold(tasks, sockets=4)
+    ask = partial(driver.get_rows, family, limit=first)
+    answers = hold_in_parts(exchange, pace, group_row_keys(rows, at_once), ask, sockets=4)
     found = dict(zip(rows, (cells for group in answers for cells in group), strict=True))
     for cells in found.values():
         if len(cells) == first < limit:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from simhash_hbase.stores.hbase import grouping
 from simhash_hbase.stores.hbase.cells import CellWalk, read_on, read_rows
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
+from simhash_hbase.stores.hbase.parts import hold_in_parts
 from simhash_hbase.stores.hbase.scanning import Regions, scan_prefixes
 from simhash_hbase.stores.hbase.tables import create_table, find_table
-from simhash_hbase.stores.hbase.thrift.exchange import Task
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
 
 WRITE_SOCKETS = 3
@@ -31,6 +32,9 @@ SWAP_WINDOW = 4
 END_OF_PREFIXES = 1 << 40
 # The default of hbase.server.keyvalue.maxsize; above it Thrift 2 only answers "internal error".
 CELL_BYTES = 10 << 20
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
@@ -48,6 +52,7 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         self._driver = gateways.driver
         self._exchange = gateways.exchange
         self._scan_pace, self._row_pace, self._cell_pace = Pace(), Pace(), Pace()
+        self._get_pace, self._write_pace = Pace(), Pace()
         self._regions = Regions(lambda: [region.start for region in self.regions()])
         self._shortfalls = shortfalls
 
@@ -86,39 +91,35 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
         groups = grouping.group_row_keys(grouping.row_keys_of(rows), self._driver.rows_per_get)
-        answers = self._exchange.hold([partial(self._driver.has_keys, keys) for keys in groups], sockets=READ_SOCKETS)
-        return np.array([there for answer in answers for there in answer], dtype=np.bool_)
+        return np.array(self._look_up(groups, self._driver.has_keys), dtype=np.bool_)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         check_positive("page", page)
         return self._pages_of_rows(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write([partial(self._driver.put_keys, keys, timestamp) for keys in grouping.group_rows(rows)])
+        self._write(grouping.group_rows(rows), partial(self._driver.put_keys, timestamp=timestamp))
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write([partial(self._driver.delete_keys, keys, timestamp) for keys in grouping.group_rows(rows)])
+        self._write(grouping.group_rows(rows), partial(self._driver.delete_keys, timestamp=timestamp))
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         check_cell_family(family)
         _check_sizes(len(cell.value) for cell in cells)
         groups = grouping.group_cells(grouping.latest_writes(cells))
         repeat = all(cell.timestamp is not None for cell in cells)
-        self._write([partial(self._driver.put, family, group) for group in groups], repeat=repeat)
+        self._write(groups, partial(self._driver.put, family), repeat=repeat)
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
         check_cell_family(family)
         wanted = sorted(set(keys))
         groups = grouping.group_keys(wanted, self._driver.rows_per_get)
-        answers = self._exchange.hold(
-            [partial(self._driver.get, family, group) for group in groups], sockets=READ_SOCKETS
-        )
-        found = dict(zip(wanted, (cell for cells in answers for cell in cells), strict=True))
+        found = dict(zip(wanted, self._look_up(groups, partial(self._driver.get, family)), strict=True))
         return [found[key] for key in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
         check_cell_family(family, limit=limit)
-        found = read_rows(self._exchange, self._driver, family, sorted(set(rows)), limit)
+        found = read_rows(self._exchange, self._driver, family, sorted(set(rows)), limit, pace=self._get_pace)
         return [list(found[row]) for row in rows]
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
@@ -127,7 +128,7 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         check_deletions(family, cells)
-        self._write([partial(self._driver.delete, family, group) for group in grouping.group_cells(cells)])
+        self._write(grouping.group_cells(cells), partial(self._driver.delete, family))
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         check_cell_family(family, page=page)
@@ -157,8 +158,14 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
     def close(self) -> None:
         self._gateways.close()
 
-    def _write(self, tasks: Sequence[Task[None]], *, repeat: bool = True) -> None:
-        self._exchange.hold(tasks, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
+    def _look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
+        answers = hold_in_parts(self._exchange, self._get_pace, groups, ask, sockets=READ_SOCKETS)
+        return [found for answer in answers for found in answer]
+
+    def _write(
+        self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[None]], *, repeat: bool = True
+    ) -> None:
+        hold_in_parts(self._exchange, self._write_pace, groups, ask, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
 
     def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
         if start >= stop:

@@ -12,6 +12,10 @@ from simhash_hbase.stores.hbase.launcher.commands import QUIET, REGION_ADMIN, fi
 from tests.patience import END_S
 
 GATEWAYS = ("thrift2", "thrift2-b")
+DFS_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
+# A block that is being written needs room for a whole one: 256 MiB for a write-ahead log. Unused memory costs nothing.
+DISK = 8 << 30
+LEFT = 4 << 20
 
 
 class Region(NamedTuple):
@@ -37,14 +41,47 @@ class Cluster:
         cluster = cls(folder)
         was_up = bool(cluster.server.processes())
         os.environ.setdefault("START_TIMEOUT", f"{END_S:.0f}")
-        if not was_up:
-            cluster.server.up()
         try:
+            if not was_up:
+                cluster.mount_disk()
+                cluster.server.up()
             yield cluster
         finally:
             cluster.close()
             if not was_up:
+                cluster.server.down()
+                subprocess.run(["umount", cluster.disk], check=False, capture_output=True)
                 cluster.server.clean()
+
+    @property
+    def disk(self):
+        return self.server.home.data / "dfs" / "data"
+
+    def mount_disk(self):
+        """Put the data node's folder into memory, where that is allowed: such a disk can be made small."""
+        self.disk.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0 and not self.disk.is_mount():
+            mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=700", "tmpfs", self.disk]
+            subprocess.run(mount, check=False, capture_output=True)
+
+    @contextmanager
+    def full(self):
+        """Leave no room, on the data node's disk if that is in memory, else in the quotas of HDFS."""
+        if self.disk.is_mount():
+            there = os.statvfs(self.disk)
+            self._resize((there.f_blocks - there.f_bfree) * there.f_frsize + LEFT)
+            try:
+                yield
+            finally:
+                self._resize(DISK)
+            return
+        roots = ("/hbase", "/hbase-wal")
+        self.run(DFS_ADMIN, "-setSpaceQuota", "1", *roots)
+        yield
+        self.run(DFS_ADMIN, "-clrSpaceQuota", *roots)
+
+    def _resize(self, size):
+        subprocess.run(["mount", "-o", f"remount,size={size}", self.disk], check=True)
 
     @property
     def ports(self):

@@ -21,7 +21,6 @@ MASTERS = ("master", "backup")
 SESSION_S = 10
 REGIONS = 6
 FULL_S = 20
-DFS_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 
 
 class Lab:
@@ -123,14 +122,12 @@ def merge_regions(lab):
 
 
 def fill_hdfs(lab):
-    """Allow HDFS no further block for a while, and have the memory of the region servers flushed meanwhile."""
-    roots = ("/hbase", "/hbase-wal")
-    lab.cluster.run(DFS_ADMIN, "-setSpaceQuota", "1", *roots)
-    flushing = lab.cluster.start_program("RegionAdmin", "flush", lab.table)
-    time.sleep(FULL_S)
-    flushing.kill()
-    flushing.wait()
-    lab.cluster.run(DFS_ADMIN, "-clrSpaceQuota", *roots)
+    """Leave HDFS no room for a while, and have the memory of the region servers flushed meanwhile."""
+    with lab.cluster.full():
+        flushing = lab.cluster.start_program("RegionAdmin", "flush", lab.table)
+        time.sleep(FULL_S)
+        flushing.kill()
+        flushing.wait()
     _start_what_ends(lab)
 
 

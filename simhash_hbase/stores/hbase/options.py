@@ -40,7 +40,7 @@ class HBaseOptions:
     tls: bool = False  # Whether TLS is in front of the gateways; certificates must be those of the hosts named here.
     connect_timeout_s: float = 3.0  # Seconds for a connection to a gateway and its first answer.
     timeout_s: float = 20.0
-    """Seconds until a call must be answered; then its connection is closed, and what a call asks for or writes is halved."""
+    """Seconds until a call must be answered; then its connection is closed, and later calls ask for half as much."""
     deadline_s: float = 60.0
     """Seconds for which safe calls are retried while none succeeds. Each answer starts them again, up to ten times as
     long in total since the first failure of a batch."""

@@ -14,7 +14,11 @@ from faults import bulk, embedded, hbase, service
 from faults.cluster import Cluster
 from faults.outcome import ENDING, HEADER
 
-ON_CLUSTER = {**dict.fromkeys(hbase.FAULTS, hbase.run), **dict.fromkeys(bulk.SCENARIOS, bulk.run), **service.SCENARIOS}
+ON_CLUSTER = {
+    **dict.fromkeys((*hbase.FAULTS, hbase.IN_TURN), hbase.run),
+    **dict.fromkeys(bulk.SCENARIOS, bulk.run),
+    **service.SCENARIOS,
+}
 SCENARIOS = {**embedded.SCENARIOS, **ON_CLUSTER}
 SHORT = {"processes killed": 10, "disk full": 1, "readers killed": 5, "gateway killed": 1, "region server killed": 1}
 TIMES = 10

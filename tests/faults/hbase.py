@@ -178,6 +178,7 @@ FAULTS = {
     "clocks stepped": step_clocks,
     "region server and gateway killed; region moved, split, merged": hurt_at_once,
 }
+IN_TURN = "all kinds in turn"
 UNHARMED = {split_region, move_region, merge_regions, step_clocks}
 """These end no process."""
 
@@ -191,11 +192,12 @@ def new_lab(cluster: Cluster, seed: int) -> Lab:
 
 def run(cluster: Cluster, scenario: str, times: int, seed: int, say) -> Outcome:
     """Hurt a cluster so many times under traffic, and check everything."""
-    return hurt(new_lab(cluster, seed), scenario, [FAULTS[scenario]] * times, say)
+    kinds = list(FAULTS.values()) if scenario == IN_TURN else [FAULTS[scenario]]
+    return hurt(new_lab(cluster, seed), scenario, [kinds[number % len(kinds)] for number in range(times)], say)
 
 
 def hurt(lab: Lab, scenario: str, faults, say) -> Outcome:
-    """Carry out faults under traffic, waiting for the recovery from each."""
+    """Carry out faults under one traffic, waiting for the recovery from each."""
     outcome = Outcome(scenario)
     with lab.traffic as traffic:
         for fault in faults:
@@ -210,7 +212,8 @@ def hurt(lab: Lab, scenario: str, faults, say) -> Outcome:
             if fault not in UNHARMED:
                 lab.revive()
             refused = dict(traffic.log.refused)
-            say(f"{scenario} {outcome.times}: recovered in {outcome.recovery[-1]:.1f} s, refused {refused}")
+            name = fault.__name__.replace("_", " ")
+            say(f"{scenario} {outcome.times}, {name}: recovered in {outcome.recovery[-1]:.1f} s, refused {refused}")
             say("".join(f"WRONG: {line}\n" for line in traffic.log.wrong[:3]).strip() or "nothing wrong so far")
     outcome.take(traffic.log)
     lab.cluster.admin("drop", lab.table)

@@ -19,7 +19,7 @@ for name in ("", *sys.argv[1:]):
     imported[name] = sorted({module.partition(".")[0] for module in set(sys.modules) - before} - {"simhash_hbase"})
     before.update(sys.modules)
 print(json.dumps(imported))
-assert "urllib.request" not in sys.modules, "half of the time that help takes without it"
+assert "urllib.request" not in sys.modules, "a third of the time that help takes without it"
 """
 
 

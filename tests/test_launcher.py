@@ -128,7 +128,7 @@ def test_the_lock_files_of_the_project_can_be_read(name):
 def test_the_lock_holds_the_versions_that_the_pom_names():
     pom = (IMAGE / "pom.xml").read_text()
     locked = {f"{jar.artifact}:{jar.version}" for jar in maven.read_lock(FILES / "jars.lock")}
-    properties = dict(re.findall(r"<(hbase2?|log4j)>([^<$]+)<", pom))
+    properties = dict(re.findall(r"<(hbase2?|codecs|log4j)>([^<$]+)<", pom))
     named = re.findall(r"<artifactId>([^*<]+)</artifactId><version>([^<]+)<", pom)
 
     wanted = {f"{artifact}:{properties.get(version.strip('${}'), version)}" for artifact, version in named}

@@ -75,7 +75,7 @@ class Load:
             outcome.acknowledged += len(wanted)
             outcome.lost += len(wanted - set(held))
             rows = sorted(pairs_of(block_rows(index.profile.blocks, self.simhashes)))
-            if all_pairs(index.store, page=99_999) != rows or len(held) != len(wanted) or index.verify().wrong:
+            if all_pairs(index.store, page=9_999) != rows or len(held) != len(wanted) or index.verify().wrong:
                 outcome.wrong.append(f"{self.lab.table}: another table than that of one load")
 
 

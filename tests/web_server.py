@@ -18,6 +18,7 @@ class Web(BaseHTTPRequestHandler):
 
     data, ranges, cut, asked = WEB, True, None, ()
     said = ({},)  # Headers: of the first answer with the file, of the second; the last of all further ones.
+    grown = None  # After so many answers the file is a byte longer.
     reads = None  # The status of any answer to GET, where it is not that of HEAD.
     compared = True  # Whether it knows If-Range.
     conditions = ()
@@ -31,10 +32,13 @@ class Web(BaseHTTPRequestHandler):
         type(self).conditions += (self.headers.get("If-Range", ""),)
         said = self.said[min(len(self.asked), len(self.said)) - 1]
         same = not self.compared or self.headers.get("If-Range", said.get("ETag")) == said.get("ETag")
-        start = int(wanted[6:].partition("-")[0]) if wanted and self.ranges and same else 0
-        self._head(self.reads or (206 if start else 200), len(self.data) - start, said)
+        first, _, last = wanted[6:].partition("-") if self.ranges and same else ("", "", "")
+        part = self.data[int(first or 0) :][: int(last) + 1 - int(first) if last else None]
+        length = len(self.data) + (self.grown is not None and len(self.asked) > self.grown)
+        whole = {"Content-Range": f"bytes {first}-{int(first) + len(part) - 1}/{length}"} if first else {}
+        self._head(self.reads or (206 if first else 200), len(part), said | whole)
         if not self.path.startswith("/moved"):
-            self.wfile.write(self.data[start:][: self.cut])
+            self.wfile.write(part[: self.cut])
         self.close_connection = True
 
     def _head(self, code, length, said=None):

@@ -18,6 +18,7 @@ _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "http": "aioh
 _REMOTE = re.compile(rf"({'|'.join(_PACKAGES)})://")
 # What a store says of the content: it is another one after a change.
 _VERSIONS = ("ETag", "etag", "LastModified", "Last-Modified", "mtime", "updated", "blob_id")
+_LENGTH = "length"  # Of the whole file, where it says nothing else.
 # To the next space, but for what closes around it: a query may have any of these signs within.
 _ADDRESS = re.compile(r"""\b[a-z0-9]+://\S+?(?=[])>"',.;:]*(?:\s|$))""", re.IGNORECASE)
 
@@ -103,13 +104,17 @@ def _found(url: str, name: str, info: dict[str, Any]) -> Found:
 
 def chunks(url: str, size: int) -> Iterator[bytes]:
     """Read a file; after a failure from the same byte on, where the server has ranges; raises `OSError`."""
-    at = failures = 0
-    version: dict[str, str] = {}
+    return _read(url, size, 0, None, {})
+
+
+def _read(url: str, size: int, at: int, stop: int | None, version: dict[str, str]) -> Iterator[bytes]:
+    """Read from one place up to another or to the end; what the store says of the content is added to `version`."""
+    failures = 0
     while True:
         try:
-            with _opened(url, at, size, version) as file:
-                version = _version(file, at, version)
-                while chunk := file.read(size):
+            with _opened(url, at, stop, size, version) as file:
+                _compare(file, at or stop, version)
+                while chunk := file.read(size if stop is None else min(size, stop - at)):
                     at, failures = at + len(chunk), 0
                     yield chunk
         except Exception as error:
@@ -123,7 +128,7 @@ def chunks(url: str, size: int) -> Iterator[bytes]:
             return
 
 
-def _opened(url: str, at: int, size: int, version: dict[str, str]) -> Any:  # noqa: ANN401 - fsspec has no types
+def _opened(url: str, at: int, stop: int | None, size: int, version: dict[str, str]) -> Any:  # noqa: ANN401 - untyped
     """Open a file at a place, before which that version was read."""
     if not is_web(url):
         file = open_remote(url, size)
@@ -131,31 +136,37 @@ def _opened(url: str, at: int, size: int, version: dict[str, str]) -> Any:  # no
         return file
     system, path = _system(url)
     # All after the place at once: many a web server has no ranges, and is asked for one after a failure only.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={at}-"} if at else {})
+    last = "" if stop is None else str(stop - 1)
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={at}-{last}"} if at or stop else {})
     if at and (tag := version.get("ETag", "")).startswith('"'):  # A weak one must not be sent.
         headers["If-Range"] = tag
     return system.open(path, "rb", block_size=0, headers=headers)
 
 
-def _version(file: Any, at: int, before: dict[str, str]) -> dict[str, str]:  # noqa: ANN401 - as above
-    """Return what the store says of the content of an open file, which must be what it said of the part before."""
+def _compare(file: Any, ranged: int | None, version: dict[str, str]) -> None:  # noqa: ANN401 - fsspec has no types
+    """Add what the store says of the content of an open file to what it said before, which must be the same."""
     answer = file.r if is_web(file.path) else None
     facts = answer.headers if answer else file.details
     now = {key: str(facts[key]) for key in _VERSIONS if facts.get(key)}
-    if not at:
-        return now
-    known = next((key for key in _VERSIONS if key in now and key in before), None)
-    if known and now[known] != before[known]:
+    if answer and (length := facts.get("Content-Range", facts.get("Content-Length", "*")).rpartition("/")[2]) != "*":
+        now[_LENGTH] = length
+    known = next((key for key in (*_VERSIONS, _LENGTH) if key in now and key in version), None)
+    if known and now[known] != version[known]:
         raise ValueError("the file has changed while it was read")
-    if answer and answer.status != PARTIAL:
+    if answer and ranged and answer.status != PARTIAL:
         raise ValueError("the server has no ranges, so reading cannot continue")
-    return before
+    version.update(now)
 
 
 def open_remote(url: str, block_bytes: int = 1 << 20) -> BinaryIO:
     """Open a file for reading at any place, if the server has ranges."""
     system, path = _system(url)
-    return cast("BinaryIO", system.open(path, "rb", block_size=block_bytes, cache_type="readahead"))
+    file = system.open(path, "rb", block_size=block_bytes, cache_type="readahead")
+    if is_web(url) and hasattr(file, "cache"):
+        version = {_LENGTH: str(file.size)}
+        # fsspec's own does not compare what the server says of one part and of another.
+        file.cache.fetcher = lambda start, stop: b"".join(_read(url, block_bytes, start, stop, version))
+    return cast("BinaryIO", file)
 
 
 @contextmanager

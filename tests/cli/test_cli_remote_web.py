@@ -1,5 +1,7 @@
 """Web servers that change a file while it is read, and secrets of addresses, which no message and no page has."""
 
+from random import Random
+
 import pytest
 
 from simhash_hbase.files.remote import PAUSE_S, chunks, without_secrets
@@ -31,6 +33,43 @@ def test_a_file_that_changes_is_not_read_on(cli, said, compared):
     assert 0 < len(done.records) < 20 * len(RECORDS)
     assert "the file has changed while it was read (after" in done.err
     assert len(handler.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"ETag": '"a"'}, {"ETag": '"b"'}],
+        [{"Last-Modified": "Sun, 22 Nov 2026 10:00:00 GMT"}, {"Last-Modified": "Sun, 22 Nov 2026 10:00:01 GMT"}],
+    ],
+)
+def test_a_parquet_file_that_changes_is_refused_from_there_on(cli, tmp_path, said):
+    data = _parquet(tmp_path / "a.parquet")
+    with web(data=data, said=[said[0]] * 3 + [said[1]]) as (url, handler):
+        done = cli("fingerprint", url.replace(".jsonl", ".parquet"), "--analyzer", "shingle", "--workers", 1)
+
+    assert done.code == 3
+    assert 0 < len(done.records) < len(RECORDS)
+    assert "the file has changed while it was read (after" in done.err
+    assert all("-" in wanted and not wanted.endswith("-") for wanted in handler.asked)
+
+
+def test_a_parquet_file_that_grows_is_refused_by_its_length(cli, tmp_path):
+    data = _parquet(tmp_path / "a.parquet")
+    with web(data=data, grown=3) as (url, _):
+        done = cli("fingerprint", url.replace(".jsonl", ".parquet"), "--analyzer", "shingle", "--workers", 1)
+
+    assert done.code == 3
+    assert 0 < len(done.records) < len(RECORDS)
+    assert "the file has changed while it was read (after" in done.err
+
+
+def _parquet(path):
+    """Write rows that take several answers of a megabyte."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    noise = Random(3)
+    rows = [record | {"text": record["text"] + noise.randbytes(100_000).hex()} for record in RECORDS]
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=2, compression="NONE")
+    return path.read_bytes()
 
 
 @pytest.mark.parametrize(("tag", "condition"), [('"a"', '"a"'), ('W/"a"', "")])

@@ -13,7 +13,8 @@ PROTOCOLS = ("binary", "compact")
 TRANSPORTS = ("buffered", "framed")
 # HBase's own rules for names (TableName.isLegalFullyQualifiedTableName and isLegalNamespaceName).
 _TABLE = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_FORM = "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&transport=framed|buffered&protocol=binary|compact&tls=1]"
+_SERVICE = re.compile(r"[A-Za-z0-9_.-]+")
+_FORM = "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&transport=framed|buffered&protocol=binary|compact&tls=1&kerberos=SERVICE]"
 
 
 class Gateway(NamedTuple):
@@ -38,6 +39,7 @@ class HBaseOptions:
     protocol: str = "binary"
     """``binary`` or ``compact``, as the gateway was started; compact is about eight times slower here."""
     tls: bool = False  # Whether TLS is in front of the gateways; certificates must be those of the hosts named here.
+    kerberos: str = ""  # The service in the gateways' principal SERVICE/HOST, such as hbase; empty: no authentication.
     connect_timeout_s: float = 3.0  # Seconds for a connection to a gateway and its first answer.
     timeout_s: float = 20.0
     """Seconds until a call must be answered; then its connection is closed, and later calls ask for half as much."""
@@ -61,6 +63,10 @@ class HBaseOptions:
         _check_choice("version", self.version, (None, 1, 2))
         _check_choice("transport", self.transport, TRANSPORTS)
         _check_choice("protocol", self.protocol, PROTOCOLS)
+        if self.kerberos and not _SERVICE.fullmatch(self.kerberos):
+            raise InvalidArgument(f"kerberos is {self.kerberos!r}: wanted a service, such as hbase of hbase/HOST@REALM")
+        if self.kerberos and self.transport == "framed":
+            raise InvalidArgument("kerberos goes with buffered transport: a gateway with SASL has frames of its own")
         for name in ("connect_timeout_s", "timeout_s", "deadline_s", "idle_s"):
             if not getattr(self, name) > 0:
                 raise InvalidArgument(f"{name} is {getattr(self, name)}: wanted more than 0")
@@ -102,6 +108,7 @@ def format_url(options: HBaseOptions) -> str:
     named += ["transport=framed"] if options.transport == "framed" else []
     named += ["protocol=compact"] if options.protocol == "compact" else []
     named += ["tls=1"] if options.tls else []
+    named += [f"kerberos={options.kerberos}"] if options.kerberos else []
     query = "?" + "&".join(named) if named else ""
     return f"hbase://{','.join(map(str, options.gateways))}/{options.table}{query}"
 
@@ -125,7 +132,7 @@ def _settings(url: str, query: str) -> Mapping[str, Any]:
     given = parse_qsl(query, keep_blank_values=True)
     settings: dict[str, Any] = {}
     for name, value in given:
-        if name not in ("version", "transport", "protocol", "tls"):
+        if name not in ("version", "transport", "protocol", "tls", "kerberos"):
             raise InvalidArgument(f"{url!r}: {name!r} is no setting of an address; {_FORM}")
         if name in settings:
             raise InvalidArgument(f"{url!r}: {name} is given twice")

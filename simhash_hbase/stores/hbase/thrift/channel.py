@@ -41,13 +41,19 @@ class Channel:
             self._timeout_s = timeout_s
 
     def read(self, size: int) -> bytes:
-        """Read at least one byte before the deadline."""
+        """Read at least one byte before the deadline, after sending what waits."""
+        if self._waiting:
+            self.push()
         if time.monotonic() >= self._deadline:
             raise TimeoutError
         found, self._ahead = self._ahead or self._socket.recv(size), b""
         if not found:
             raise ConnectionAbortedError("the connection was closed before the whole answer came")
         return found
+
+    def is_open(self) -> bool:
+        """Return true: it begins with a socket that is connected."""
+        return True
 
     def write(self, data: bytes) -> None:
         """Keep bytes until `push`."""

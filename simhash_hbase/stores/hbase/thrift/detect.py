@@ -16,6 +16,9 @@ from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, make_protoc
 
 _ENOUGH_BYTES = 16
 _PROBE_S = 1.5
+# A gateway with SASL is silent to all else. START, and a mechanism that nobody has, get the status BAD and a reason.
+_NO_MECHANISM = b"\x01\x00\x00\x00\x01?"
+_SASL_REFUSAL = b"\x03\x00\x00"
 
 
 def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool = True) -> int:
@@ -34,9 +37,13 @@ def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
     """Describe what is at an address that did not answer as expected; empty for a gateway as addressed."""
+    if options.kerberos:
+        # It took the ticket, so it is one.
+        return ""
     found = ""
     for transport, protocol in product(TRANSPORTS, PROTOCOLS):
-        first = _first_bytes(gateway, replace(options, transport=transport, protocol=protocol))
+        asked = replace(options, transport=transport, protocol=protocol)
+        first = _exchange(gateway, asked, _question(asked))
         if first.startswith(_START[transport, protocol]):
             if (transport, protocol) == (options.transport, options.protocol):
                 return ""
@@ -47,6 +54,8 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
         found = found or _describe(first)
     if not options.tls and _speaks_tls(gateway, options):
         return "it speaks TLS, so the address needs ?tls=1"
+    if not found and _exchange(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
+        return "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
     return found or "it accepts connections but sends nothing"
 
 
@@ -111,12 +120,12 @@ def _question(options: HBaseOptions) -> bytes:
     return bytes(recorder.getvalue())
 
 
-def _first_bytes(gateway: Gateway, options: HBaseOptions) -> bytes:
-    """Ask in one way and return how the answer begins; nothing when there is none."""
+def _exchange(gateway: Gateway, options: HBaseOptions, question: bytes) -> bytes:
+    """Send some bytes and return how the answer begins; nothing when there is none."""
     found = b""
     try:
         with connect(gateway, options, _PROBE_S) as probe:
-            probe.sendall(_question(options))
+            probe.sendall(question)
             while len(found) < _ENOUGH_BYTES and (part := probe.recv(_ENOUGH_BYTES)):
                 found += part
     except OSError:

@@ -56,7 +56,11 @@ class Connection:
         self._timeout_s = options.timeout_s
         self._framed = options.transport == "framed"
         self._channel = Channel(connect(gateway, options, options.connect_timeout_s))
-        self._protocol, self._transport = make_protocol(self._channel, options)
+        try:
+            self._protocol, self._transport = self._stack(options)
+        except BaseException:
+            self._channel.close()
+            raise
         self._sequence = 0
         self._awaited: deque[tuple[Call, int]] = deque()
 
@@ -120,6 +124,15 @@ class Connection:
         self._closed = True
         self._channel.close()
 
+    def _stack(self, options: HBaseOptions) -> tuple[Interface, Interface]:
+        if not options.kerberos:
+            return make_protocol(self._channel, options)
+        from simhash_hbase.stores.hbase.thrift.kerberos import authenticated  # noqa: PLC0415 - an extra
+
+        self._channel.allow(options.connect_timeout_s)
+        transport = authenticated(self._channel, self.gateway, options.kerberos)
+        return _protocol(options)(transport, decode_response=False), transport
+
     def _check_frame(self, call: Call, size: int) -> None:
         if self._framed and size > FRAME_BYTES:
             raise InvalidArgument(
@@ -147,8 +160,11 @@ def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[
     """Stack thriftpy2's transport and protocol on a channel."""
     buffered = options.transport == "buffered"
     transport = TCyBufferedTransport(channel, BUFFER_BYTES) if buffered else TCyFramedTransport(channel, BUFFER_BYTES)
-    protocol = TCyBinaryProtocol if options.protocol == "binary" else TCompactProtocol
-    return protocol(transport, decode_response=False), transport
+    return _protocol(options)(transport, decode_response=False), transport
+
+
+def _protocol(options: HBaseOptions) -> Interface:
+    return TCyBinaryProtocol if options.protocol == "binary" else TCompactProtocol
 
 
 def _outcome(call: Call, result: Answer) -> Answer:

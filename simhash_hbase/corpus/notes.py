@@ -1,11 +1,15 @@
 """Sentences about an input that was read."""
 
-import sys
-from collections import Counter
+from __future__ import annotations
 
-from simhash_hbase.features.probe import extractor_versions
-from simhash_hbase.inputs import Place
-from simhash_hbase.profile import Profile
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from simhash_hbase.inputs import Place
+    from simhash_hbase.profile import Profile
 
 SHOWN_KINDS = 8
 _PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows"})
@@ -43,6 +47,9 @@ def other_extractor(profile: Profile) -> str | None:
     """Warn when pages were read by other versions than those that were installed where the index was made."""
     if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
         return None
+    # Only pages need the analyzers here; every command has sentences of this module.
+    from simhash_hbase.features.probe import extractor_versions  # noqa: PLC0415
+
     here = extractor_versions()
     differing = [name for name in sorted(profile.extractor) if profile.extractor[name] != here.get(name)]
     if not differing:

@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
@@ -52,6 +51,9 @@ def extractor_versions() -> dict[str, str]:
 
 
 def _versions_of(names: Iterable[str]) -> dict[str, str]:
+    # It takes longer to import than a look-up in an index.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
     found = {}
     for name in names:
         with suppress(PackageNotFoundError):

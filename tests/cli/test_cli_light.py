@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+from simhash_hbase import create_index
 from simhash_hbase.cli.app import COMMANDS
 
 # One process, as a settings file makes all commands be imported, too.
@@ -29,3 +30,16 @@ def test_help_imports_click_and_no_other_library() -> None:
     )
     libraries = {name: set(found) - sys.stdlib_module_names for name, found in json.loads(done.stdout).items()}
     assert libraries == {name: {"click"} if name == "" else set() for name in ("", *COMMANDS)}
+
+
+def test_a_look_up_waits_for_no_dictionary_and_no_terminal(tmp_path) -> None:
+    url = f"file:{tmp_path / 'index'}"
+    create_index(url, analyzer="shingle").close()
+    command = [sys.executable, "-X", "importtime", "-m", "simhash_hbase", "get", url, "nobody"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.stderr.endswith("simhash-hbase: nobody: not in the index\n")
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "simhash_hbase.index.index" in imported
+    assert not imported & {"importlib.metadata", "jieba", "pyarrow", "rich.console", "rjieba", "thriftpy2"}

@@ -1,23 +1,30 @@
-"""What a command prints: JSON lines or tables on standard output, everything else on standard error."""
+"""What a command prints: JSON lines or tables on standard output, everything else on standard error.
+
+rich is imported for a terminal and for tables only: the first line of a pipe does not wait for it.
+"""
+
+from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from time import monotonic
-from typing import BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 
 import msgspec
-from rich.console import Console
 
 from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import whole
 from simhash_hbase.cli.screen.progress import Bar, Lines, Pace, live_bar
-from simhash_hbase.cli.screen.tables import print_wide, record_table, rows_table, summary_table
 from simhash_hbase.corpus.notes import counted
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.index.jsonforms import plain
 from simhash_hbase.pipeline.meter import Meter, silent
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000  # Columns are as wide as their rows need, so rows wait for their table: not for ever.
@@ -39,7 +46,6 @@ class Output:
         self._stream: BinaryIO = sys.stdout.buffer
         self._buffer = bytearray()
         self._rows: list[Mapping[str, object]] = []
-        self._console = Console(stderr=True)
         self._bar: Bar | None = None
         self._start = monotonic()
 
@@ -67,6 +73,8 @@ class Output:
     def record(self, record: Mapping[str, object]) -> None:
         """Print the one result of a command."""
         if self.format == "table":
+            from simhash_hbase.cli.screen.tables import print_wide, record_table
+
             print_wide(lambda _: [record_table(record)])
         else:
             self.line(record)
@@ -83,6 +91,8 @@ class Output:
                 self._stream.flush()
 
     def _print_rows(self) -> None:
+        from simhash_hbase.cli.screen.tables import print_wide, rows_table
+
         with self._room():
             print_wide(lambda _: [rows_table(self._rows)])
         self._rows = []
@@ -117,12 +127,18 @@ class Output:
 
     def error(self, text: str) -> None:
         """Print why the exit code is not 0; standard error, also when quiet."""
-        self._console.print(secretless(harmless(text)), markup=False, highlight=False, soft_wrap=True)
+        said = secretless(harmless(text))
+        if self._is_terminal():
+            self._console.print(said, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        else:
+            print(said, file=sys.stderr, flush=True)
 
     def summary(self, command: str, documents: int, **counts: int) -> None:
         """Report how many, how long and how fast: a table on a terminal, else a line."""
         seconds = max(monotonic() - self._start, 1e-9)
         if self._is_terminal() and not self.quiet:
+            from simhash_hbase.cli.screen.tables import summary_table
+
             self._console.print(summary_table(command, documents, counts, seconds))
             return
         rest = "".join(f", {counted(n, name.replace('_', ' '))}" for name, n in counts.items() if n)
@@ -153,6 +169,12 @@ class Output:
         """Show how far a walk through an index is; yields what takes that."""
         with self.meter(name, 1.0, noun="cells") as meter:
             yield meter.show
+
+    @cached_property
+    def _console(self) -> Console:
+        from rich.console import Console
+
+        return Console(stderr=True)
 
     def _is_terminal(self) -> bool:
         """Tell a terminal from a pipe, whatever colours were asked for."""

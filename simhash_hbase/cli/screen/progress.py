@@ -1,15 +1,19 @@
 """How far a long command is: a bar on a terminal, else a line now and then, or nothing."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from time import monotonic
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from typing import TYPE_CHECKING
 
 from simhash_hbase.corpus.notes import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 WINDOW_S = 30.0
 SHOWN_EVERY_S = 0.1
@@ -112,6 +116,8 @@ class Bar:
 @contextmanager
 def live_bar(name: str, total: float | None, pace: Pace, console: Console) -> Iterator[Bar]:
     """Show a bar on a terminal, which is gone afterwards."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[said]}"))
     with Progress(
         *columns, console=console, transient=True, expand=True, redirect_stdout=False, redirect_stderr=False

@@ -1,6 +1,7 @@
 """How much of everything a run measures."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = ["DEFAULT", "LARGE", "TINY", "Sizes"]
 
@@ -88,6 +89,8 @@ class Sizes:
     """Queries of these."""
     growth: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
     """Documents in the indexes whose costs are compared, the smallest first."""
+    growth_folder: Path | None = None
+    """Folder where indexes of growth are kept, so that another run finds them; by default they are removed."""
     growth_queries: int = 1_000
     """Single queries of each; a batch has ten times as many."""
     growth_rate: int = 4_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-from simhash_hbase.launcher import Downloads, cache_folder
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from tests.listening import free_port, wait_for_port
 from tests.patience import END_S
 

@@ -11,7 +11,7 @@ from fresh_clone import blocks, clone, provide, run, split
 
 from simhash_hbase.opening import open_index
 from tests.spark_cluster import java_home, standalone
-from tests.stores.hbase_server import hbase_options, tables
+from tests.stores.hbase_server import address, tables
 
 pytestmark = pytest.mark.slow
 ACTIVATED = "source .venv/bin/activate\n"
@@ -63,7 +63,7 @@ def test_one_machine_and_a_cluster_decide_as_dedup_does(fresh, decided, master):
 
 @pytest.mark.hbase
 def test_a_cluster_loads_what_load_would(fresh, decided, master):
-    url = hbase_options(2, tables().name()).url
+    url = f"hbase://{address(2)}/{tables().name()}"
     program, submit = submitted(master, "sparkcluster").splitlines()[1:3]
     load = submitted(master, "sparkload").removeprefix(ACTIVATED).replace("hbase://127.0.0.1:9091/news", url)
     kept = {name: value for name, value in os.environ.items() if name in ("SIMHASH_HBASE_HOME",)}

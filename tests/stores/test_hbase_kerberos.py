@@ -8,8 +8,8 @@ import pytest
 from simhash_hbase import create_index, open_index
 from simhash_hbase.demo.articles import COPY, HEAT, METRO
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
-from simhash_hbase.stores.hbase.launcher.home import site_xml
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.hbase.launcher.home import site_xml
 from simhash_hbase.stores.hbase.options import format_url
 from tests.gates import absent
 from tests.stores.hbase_server import tables

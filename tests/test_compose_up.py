@@ -1,4 +1,4 @@
-"""HBase and the service, brought up by the compose file as it is: one claim and one query through both."""
+"""The compose file brought up as it is: a claim and a query through service and HBase, and Prometheus that watches."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 from serving import wait_for
 
 from tests.gates import absent
@@ -84,6 +85,33 @@ def test_a_claim_and_a_query_go_through_the_service_to_hbase(compose):
         assert state["HostConfig"]["ReadonlyRootfs"]
         assert state["HostConfig"]["CapDrop"] == ["ALL"]
         assert state["Config"]["User"] not in ("", "root", "0")
+
+
+def test_prometheus_reads_the_service_and_has_the_alerts(compose):
+    compose("up", "--detach")
+    wait_for(lambda: all(state["Health"]["Status"] == "healthy" for state in states(compose)))
+    with httpx.Client(base_url="http://" + compose("port", "prometheus", "9090").strip(), timeout=60) as client:
+        wait_for(lambda: [target["health"] for target in asked(client, "targets")["activeTargets"]] == ["up"])
+        groups = wait_for(lambda: [g for g in asked(client, "rules")["groups"] if all_are_ok(g)])
+
+    assert len(states(compose)) == 3
+    wanted = yaml.safe_load((FILE.parent / "prometheus" / "rules.yml").read_text())["groups"]
+    assert [[rule["name"] for rule in group["rules"]] for group in groups] == [
+        [rule["alert"] for rule in group["rules"]] for group in wanted
+    ]
+
+
+def states(compose):
+    names = compose("ps", "--quiet").split()
+    return [container["State"] for container in json.loads(subprocess.check_output(["docker", "inspect", *names]))]
+
+
+def asked(client, path):
+    return client.get(f"/api/v1/{path}").raise_for_status().json()["data"]
+
+
+def all_are_ok(group):
+    return all(rule["health"] == "ok" for rule in group["rules"])
 
 
 def ready(address):

@@ -4,10 +4,9 @@ import glob
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any, BinaryIO, NamedTuple, cast
-from urllib.parse import urlsplit
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, MissingExtra
 
@@ -91,9 +90,14 @@ def without_secrets(text: str) -> str:
 
 def _cut(url: str) -> str:
     scheme, _, rest = url.partition("://")
-    host, rest = re.fullmatch(r"([^/?#]*)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr] # fits any text
+    host, path = re.fullmatch(r"([^/?#]*)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr] # fits any text
+    if ":" in host and "@" in path and not host.startswith("arn:"):
+        # A password may hold signs that should have been percent-encoded: all before the last @ may belong to it, and
+        # what follows a ? to the secrets of a query.
+        before, _, last = path.rpartition("@")
+        host, path = ("…", "") if is_web(url) and re.search("[?#]", before) else ("", f"…@{last}")
     # In an object store these signs are part of a pattern or a name.
-    path = rest if scheme in _PACKAGES and not is_web(url) else re.split("[?#]", rest, maxsplit=1)[0]
+    path = path if scheme in _PACKAGES and not is_web(url) else re.split("[?#]", path, maxsplit=1)[0]
     return f"{scheme}://{host.rpartition('@')[2]}{path}"
 
 
@@ -174,22 +178,34 @@ def created(url: str) -> Iterator[BinaryIO]:
     """Write a file in parts while it is made; it is there when all is written, and after an error it is not."""
     if is_web(url):
         raise InvalidArgument(f"{shown(url)} cannot be written: name a file, s3:// or gs://")
-    system, path = _system(url)
-    file = system.open(path, "wb", autocommit=False)
+    with _sentences(url):
+        system, path = _system(url)
+        file = system.open(path, "wb", autocommit=False)
     file.name = url
+    write = file.write
+
+    def write_told(data: bytes) -> int:
+        with _sentences(url):
+            return cast("int", write(data))
+
+    file.write = write_told
     try:
         yield file
-        file.close()
+        with _sentences(url):
+            file.close()
     except BaseException:
-        file.discard()
+        # A store that is gone cannot be told to forget the parts, either.
+        with suppress(Exception):
+            file.discard()
         raise
-    file.commit()
+    with _sentences(url):
+        file.commit()
 
 
 def _system(url: str) -> tuple[Any, str]:
     """Return the file system of an address and the path in it."""
     scheme = url.partition(":")[0]
-    host = urlsplit(url).netloc if not is_web(url) else ""
+    host = re.split("[/?#]", url.partition("://")[2], maxsplit=1)[0] if not is_web(url) else ""
     # A password with a slash ends at it here; the one name with colons is that of an access point.
     if "@" in host or (":" in host and not host.startswith("arn:")):
         raise InvalidArgument(
@@ -216,7 +232,7 @@ def _sentences(url: str) -> Iterator[None]:
             raise InvalidInput(f"{shown(url)} cannot be reached: {_said(cause, url)}") from error
         raise InvalidInput(f"{shown(url)} does not exist") from error
     except PermissionError as error:
-        raise InvalidInput(f"{shown(url)} cannot be read: permission denied") from error
+        raise InvalidInput(f"{shown(url)} cannot be used: permission denied") from error
     except (InvalidArgument, InvalidInput, MissingExtra):
         raise
     except Exception as error:

@@ -2,9 +2,13 @@
 
 from random import Random
 
+import fsspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from simhash_hbase.files.remote import PAUSE_S, chunks, without_secrets
+from simhash_hbase.files.remote import PAUSE_S, chunks, shown, without_secrets
+from tests.listening import free_port
 from tests.web_server import RECORDS, WEB, web
 
 
@@ -127,6 +131,44 @@ def test_a_destination_is_refused_without_secrets(cli, empty, tmp_path, option):
     assert done.code in (1, 2)
     assert f"{'' if option == '--output' else option + ' '}https://127.0.0.1:1/x" in done.sentence
     assert "topsecret" not in done.err
+
+
+# Passwords with signs that should have been percent-encoded.
+PASSWORDS = st.lists(st.sampled_from(["topsecret", *"/?#@:[]%+&=*~ '", "80", "\u5bc6"]), min_size=1).map("".join)
+
+
+@given(password=PASSWORDS, scheme=st.sampled_from(["s3", "gs", "hf", "http", "https"]))
+def test_an_address_is_shown_without_its_password_whatever_signs_it_has(password, scheme):
+    said = shown(f"{scheme}://me:{password}@place/a.jsonl?x=1")
+
+    assert "topsecret" not in said
+    assert said.startswith(f"{scheme}://")
+    assert said == f"{scheme}://…" or said.removesuffix("?x=1").endswith("place/a.jsonl")
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://me:topsecret/x@b/a.jsonl", "gs://me:/topsecret@b/a.jsonl", "s3://me:[topsecret@b/a"]
+)
+@pytest.mark.parametrize("words", [("--output",), ("--clusters",), ("--report",), ("--results",), ()])
+def test_no_message_has_the_password_of_an_address(cli, empty, corpus_file, url, words):
+    done = cli("dedup", empty, *([corpus_file] if words else []), *words, url)
+
+    assert done.code in {1, 2}
+    assert "topsecret" not in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("place", ["bucket/[a.jsonl", "[x/a.jsonl", "]/a.jsonl", "/a.jsonl", ""])
+def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, corpus_file, place, monkeypatch):
+    for name, value in {"ENDPOINT_URL": f"http://127.0.0.1:{free_port()}", "ACCESS_KEY_ID": "a",
+                        "SECRET_ACCESS_KEY": "b", "MAX_ATTEMPTS": "1"}.items():  # fmt: skip
+        monkeypatch.setenv(f"AWS_{name}", value)
+    fsspec.filesystem("s3").clear_instance_cache()
+
+    done = cli("dedup", empty, corpus_file, "--quiet", "--output", f"s3://{place}")
+
+    assert done.code == 1
+    assert done.sentence.startswith(f"s3://{place} cannot be reached: ")
 
 
 def test_addresses_in_a_message_lose_what_may_be_secret():

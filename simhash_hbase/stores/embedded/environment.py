@@ -24,6 +24,8 @@ Transaction = Any
 Database = Any
 T = TypeVar("T")
 
+_REMEDY = "restore a backup, or make the index again"
+
 
 class Environment:
     """The environment of one folder in one process, shared by all its stores and threads.
@@ -125,7 +127,10 @@ class Environment:
             self._follow(lambda: self._copy(destination))
 
     def check_readable(self) -> None:
-        """Read all pages in a process of its own, which damage may end by a signal."""
+        """Read all pages in a process of its own, which damage may end by a signal.
+
+        Most errors of the driver are not told: the caller will meet them itself, when it reads.
+        """
         lock = "no lock" if self._unseen else "lock"
         asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock, *DATABASES]
         try:
@@ -133,11 +138,11 @@ class Environment:
         except OSError:
             # This user may not start processes: the caller will read the pages itself and take the risk.
             return
+        if code == probe.FREE_LIST_DAMAGED:
+            raise CorruptIndex(f"{self.path}: a page of the list of free pages is damaged: {_REMEDY}")
         if code < 0:
-            raise CorruptIndex(
-                f"{self.path}: a page is damaged, reading it ends a process with {signal.Signals(-code).name}: "
-                "restore a backup, or make the index again"
-            )
+            name = signal.Signals(-code).name
+            raise CorruptIndex(f"{self.path}: a page is damaged, reading it ends a process with {name}: {_REMEDY}")
 
     def close(self) -> None:
         """Close the environment; writes that did not wait for the disk are flushed first."""
@@ -174,11 +179,12 @@ class Environment:
     def _fill_up(self) -> None:
         """Make the file as long as LMDB believes it is: touching a page beyond its end would kill the process.
 
-        LMDB reports the zeros at the end of a truncated file as damage. It may itself leave the last pages unwritten,
-        so a short file alone proves nothing.
+        LMDB may itself leave the last pages unwritten, so a short file alone proves nothing. A truncated one is left as
+        it is.
         """
         if not self._is_short() or not self.writable:
             return
+        self.check_readable()
         # The write transaction keeps writers of other processes out between the check and the change.
         with self._env.begin(write=True):
             if self._is_short():

@@ -5,11 +5,12 @@ import pytest
 from bruteforce import ALL_BITS, clustered, crowd
 from hypothesis import given
 from hypothesis import strategies as st
+from noting import NotingStore
 
 from simhash_hbase.index import candidates
 from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import band_prefixes, band_rows, block_rows
+from simhash_hbase.rows.keys import NO_PREFIX, band_prefixes, band_rows, block_rows
 from simhash_hbase.stores.memory import MemoryStore
 
 NEVER = 1 << 30
@@ -130,6 +131,22 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
     assert found.by_blocks.tolist() == [wanted[pair] for pair in sorted(wanted)]
 
 
+@pytest.mark.parametrize("queries", [1, 2])
+def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_more(queries):
+    scheme, segments = Scheme.parse("5x2"), np.full((3, 1), 7, np.uint32)
+    # Every third bit: no block agrees with that of 0.
+    near, far = (sum(1 << 3 * bit for bit in range(count)) for count in (20, 21))
+    simhashes = as_array([0, near, far])
+    prefixes = band_prefixes(scheme, segments, np.ones(3, np.bool_))
+    store = MemoryStore()
+    store.put_rows(band_rows(prefixes, simhashes), timestamp=1)
+    asked = np.hstack([scheme.prefixes(simhashes), prefixes])[:queries]
+
+    found = find_candidates(store, simhashes[:queries], asked, reach=Reach(len(scheme.tables), 3, 20), limit=NEVER)
+
+    assert [other for at, other in pairs(found) if at == 0] == [0, near]
+
+
 def test_no_query_finds_nothing():
     scheme = Scheme.parse("5x2")
 
@@ -142,6 +159,15 @@ def test_no_query_finds_nothing():
 @pytest.mark.parametrize("values", [[], [5], [0, ALL_BITS]])
 def test_few_fingerprints_are_not_crowded(values):
     assert not crowded_by(Scheme.parse("5x2"), values, reach=3).any()
+
+
+def test_documents_do_not_meet_by_rows_that_they_lack():
+    store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
+
+    assert find_crowded(as_array([1, 1]), lacking, reach=3).tolist() == [False, False]
+    assert pairs(find_candidates(store, as_array([1, 1]), lacking, reach=Reach(1, 3, 3), limit=NEVER)) == []
+    [(_, [asked])] = store.take()
+    assert asked.tolist() == [3, 4]
 
 
 def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():

@@ -63,7 +63,6 @@ def test_options_that_are_none_count_as_not_given():
         {"distance": -1},
         {"distance": 3, "scheme": "4x2"},
         {"match": "cosine"},
-        {"match": "verified", "sketch": False},
         {"similarity": 1.01},
         {"fingerprints": 2},
         {"shingle": 3},
@@ -84,6 +83,17 @@ def test_options_that_are_none_count_as_not_given():
 def test_what_cannot_be_is_refused(wrong):
     with pytest.raises(InvalidProfile):
         Profile.resolve(**wrong)
+
+
+def test_a_refused_profile_is_told_in_the_words_of_the_first_problem():
+    with pytest.raises(InvalidProfile, match=r"^match verified needs sketches$"):
+        Profile.resolve(match="verified", sketch=False)
+
+
+def test_profiles_whose_probes_alone_differ_make_other_fingerprints():
+    with pytest.raises(ProfileMismatch, match="fingerprints"):
+        Profile(probe="a").check_same(Profile(probe="b"))
+    Profile(probe="a").check_same(Profile(probe=None))
 
 
 @pytest.mark.parametrize("wrong", [{"sketch": 2}, {"analyzer": "shingle"}])
@@ -260,6 +270,8 @@ def test_bands_are_given_up_and_taken_up_with_the_format():
     assert profile.replace(bands=0) == profile.without_bands()
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
     assert profile.replace(bands=4, band_distance=0).band_distance == 0
+    assert Profile.resolve(band_bins=8, band_distance=24).replace(seed=7).rule.band_distance == 24
+    assert b"band" not in profile.without_bands().encode()
 
 
 def test_of_bands_and_what_follows_from_them_only_what_was_asked_for_is_named():

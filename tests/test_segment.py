@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_jieba import jieba
 
-from simhash_hbase.errors import InvalidProfile
+from simhash_hbase.errors import InvalidProfile, MissingExtra
 from simhash_hbase.words import dictionary
 from simhash_hbase.words import fast as fastsegment
 from simhash_hbase.words.dictionary import dictionary_digest
@@ -98,7 +98,10 @@ def bagged(text):
         "我爱北京天安门",
         "用TF-IDF算权重，版本12.1.2",
         "买T恤，去卡拉OK，学C语言和C++",
+        "他，买T恤",
         "的是abc的是",
+        "，的是abc",
+        "abc的是，",
         "他用C++的是",
         "一上a一上",
         "不上不中a",
@@ -116,6 +119,7 @@ def bagged(text):
 )
 def test_fast_cuts_as_jieba_does(text):
     assert cut(text) == plain(text)
+    assert bagged(text) == words(plain(text))
 
 
 @given(mixtures)
@@ -201,6 +205,8 @@ def test_without_rjieba_jieba_itself_cuts(monkeypatch):
     monkeypatch.setattr(fastsegment, "_rjieba_cut", lambda: None)
 
     assert not fast_available()
+    with pytest.raises(MissingExtra, match="rjieba"):
+        FastSegmenter()
     assert segmenter("fast")("买T恤") == ["买", "T恤"]
     assert bag("买T恤", Wording(words=None), letters=False).tokens == ["买", "T恤"]
 

@@ -10,6 +10,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.members import Members
 from simhash_hbase.index.search import found_since
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
@@ -79,3 +80,30 @@ def test_a_member_counts_while_its_document_says_so(store):
     store.delete(FAMILY_DOCUMENTS, [Cell(row, STATE_QUALIFIER, b"", cell.timestamp)])
 
     assert names(reader(store), 1) == ["b", "c"]
+
+
+def written(name, simhash, state="added"):
+    """Make a document cell; it lies where the document `a` has its own."""
+    state = DocumentState(name, simhash, state, seen=0, stamp=9)
+    return Cell(document_row(id_digest("a")), STATE_QUALIFIER, encode(state))
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (written("a", 1), ["a", "b", "c"]),
+        (written("a", 7), ["b", "c"]),
+        (written("a", 1, "removed"), ["b", "c"]),
+        (written("a", 1, "duplicate"), ["b", "c"]),
+        # Two ids with one digest.
+        (written("z", 1), ["b", "c"]),
+    ],
+)
+def test_a_member_stands_for_the_document_that_its_cell_names_under_its_fingerprint(store, cell, expected):
+    store.put(FAMILY_DOCUMENTS, [cell])
+
+    assert names(reader(store), 1) == expected
+
+
+def test_the_members_of_a_fingerprint_begin_where_those_before_it_end(store):
+    assert reader(store).page(np.array([1, 2, 3], np.uint64)).starts.tolist() == [0, 3, 4, 5]

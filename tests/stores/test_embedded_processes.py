@@ -145,6 +145,24 @@ def test_a_folder_that_outgrows_the_map_while_it_is_opened_is_opened_all_the_sam
     again.close()
 
 
+def test_a_short_file_that_outgrows_the_map_while_it_is_opened_is_filled_up(store, folder, monkeypatch):
+    real, data, sizes = environment.open_map, os.path.join(folder, "data.mdb"), []
+
+    def open_and_be_outgrown(*words, **options):
+        opened = real(*words, **options)
+        finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
+        sizes.append(os.path.getsize(data))
+        os.truncate(data, sizes[0] - 1)
+        return opened
+
+    store.close()
+    monkeypatch.setattr(environment, "open_map", open_and_be_outgrown)
+    again = EmbeddedStore.open(folder, SMALL)
+
+    assert [os.path.getsize(data)] == sizes
+    again.close()
+
+
 def test_folders_open_while_other_processes_grow_the_map_all_the_time(store, folder):
     code = """
         for n in range(40):

@@ -60,7 +60,7 @@ def site(tmp_path_factory):
 class Crawl:
     """A crawler of its own process."""
 
-    def __init__(self, folder, name, site, **settings):
+    def __init__(self, folder, name, site, scrapy=None, **settings):
         self.items, self._log = folder / f"{name}.jsonl", folder / f"{name}.log"
         spider = folder / f"{name}.py"
         code = blocks("python")["spider"].replace("http://127.0.0.1:8000/", site)
@@ -68,6 +68,7 @@ class Crawl:
         spider.write_text(re.sub(r'\s+"SIMHASH_HBASE_.*', "", code))
         given = {"FIELD": "html", "HTML": 1, **settings}.items()
         words = [word for setting in given for word in ("-s", "SIMHASH_HBASE_{}={}".format(*setting))]
+        words += [word for name, value in (scrapy or {}).items() for word in ("-s", f"{name}={value}")]
         command = [sys.executable, "-m", "scrapy", "runspider", spider, "-o", self.items, *words]
         with self._log.open("w") as log:
             self.process = subprocess.Popen(command, stderr=log, cwd=folder)
@@ -125,6 +126,21 @@ def test_of_two_crawlers_at_once_only_one_keeps_a_page(address, tmp_path, site):
     fetched = {stats.get("originals", 0) + stats.get("duplicates", 0) for stats in found}
     assert fetched == {len(TEXTS)}
     assert len(TEXTS) > len(kept) > 0
+
+
+def test_a_reactor_without_asyncio_keeps_the_same(tmp_path, site):
+    address = f"file:{tmp_path / 'crawl.index'}"
+    create_index(address, analyzer="shingle").close()
+    reactor = {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}
+
+    with crawl(tmp_path, "one", site, scrapy=reactor, URL=address) as one:
+        one.done()
+
+    assert "Using reactor: twisted.internet.selectreactor.SelectReactor" in one.log
+    with open_index(address, readonly=True) as index:
+        assert len(one.kept) == sum(stored.state == "original" for stored in index.export())
+    assert one.stats["originals"] == len(one.kept)
+    assert one.stats["duplicates"] == len(TEXTS) - len(one.kept) > 0
 
 
 def test_duplicates_are_marked_where_that_is_asked_for(tmp_path, site):

@@ -4,12 +4,14 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import reduce
 from pathlib import Path
 
 import httpx
 import kubernetes_validate
 import pytest
 import yaml
+from fresh_clone import blocks
 from prometheus import DOCKER
 from serving import Server
 
@@ -21,6 +23,7 @@ UNIT = DOCKER / "service" / "simhash-hbase.service"
 MANIFEST = DOCKER / "service" / "kubernetes.yaml"
 OBJECTS = {found["kind"]: found for found in yaml.safe_load_all(MANIFEST.read_text())}
 KUBERNETES = ("1.29", "1.34")
+ROOT = DOCKER.parent
 PROGRAM = Path(sys.executable).with_name("simhash-hbase")
 MOST_EXPOSED = 30  # Tenths, as systemd counts: from 0 to 10, where a service without any confinement has 9.6.
 
@@ -76,6 +79,42 @@ def test_the_objects_fit_each_other():
     assert container()["resources"]["limits"]["memory"] == "1Gi"
     dockerfile = (DOCKER / "service" / "Dockerfile").read_text()
     assert f"ARG UID={template['spec']['securityContext']['runAsUser']}\n" in dockerfile
+
+
+def test_the_commands_of_the_page_make_what_the_unit_needs(tmp_path):
+    lines = blocks()["unit"].replace("# ", "", 1).split("\n# ")
+    user, index, keys, owner, unit = (line.strip() for line in lines)
+    words = command_of_unit()
+    home = words[2].removeprefix("file:").rpartition("/")[0]
+
+    # Those that change this machine's users and services are compared; the others run, in a folder of the test.
+    assert user.split()[-1] == re.search(r"^User=(.*)$", UNIT.read_text(), re.MULTILINE)[1]
+    assert f"--home-dir {home} " in user
+    assert unit.split()[3] == str(UNIT.relative_to(ROOT))
+    assert "chmod 640" in owner
+    assert owner.split()[2] == words[4]
+    places = {
+        "/opt/simhash-hbase/bin/simhash-hbase": str(PROGRAM),
+        home: str(tmp_path),
+        "/etc/simhash-hbase": str(tmp_path),
+    }
+    for line in (index.partition(" -- ")[2], keys):
+        here = reduce(lambda words, place: words.replace(place, places[place]), places, line)
+        assert subprocess.run(["bash", "-ec", here], capture_output=True, check=False).returncode == 0, line
+    assert (tmp_path / "index").is_dir()
+    assert (tmp_path / "keys").read_text().startswith("NAME")
+
+
+def test_the_commands_of_the_page_make_the_secret_that_the_manifest_mounts(tmp_path):
+    key, cluster = (line.removeprefix("$ ") for line in blocks()["cluster"].splitlines())
+    secret, manifest = cluster.split(" && ")
+    volumes = OBJECTS["Deployment"]["spec"]["template"]["spec"]["volumes"]
+
+    command = key.replace("simhash-hbase", str(PROGRAM), 1).split()
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    assert secret.split()[4] in [volume.get("secret", {}).get("secretName") for volume in volumes]
+    assert secret.split()[-1] == "--from-file=keys"
+    assert manifest.split()[-1] == str(MANIFEST.relative_to(ROOT))
 
 
 @pytest.mark.parametrize("words", [command_of_unit()[1:], container()["args"]], ids=["systemd", "kubernetes"])

@@ -129,7 +129,8 @@ def matches(one, other, rule):
         return by_block and distance <= rule.distance
     by_band = rule.band_distance is not None and any(a == b for a, b in zip(one.segments, other.segments, strict=True))
     met = (by_block and distance <= rule.radius) or (by_band and distance <= rule.band_distance)
-    return met and alike >= rule.similarity
+    free = 64 if rule.free_distance is None else rule.free_distance
+    return met and alike - max(0, distance - free) / 256 >= rule.similarity
 
 
 def crowd(count, *, seed, bands=6):

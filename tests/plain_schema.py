@@ -343,4 +343,5 @@ def judged(profile, a, b):
     by_blocks = joined and apart <= min(2 * profile["distance"] + 1, 64)
     equal = any(x == y for x, y in zip(a["segments"], b["segments"], strict=True))
     by_sketch = equal and apart <= profile["band_distance"]
-    return apart, similar, similar >= profile["similarity"] and (by_blocks or by_sketch)
+    wanting = max(0, apart - profile.get("free_distance", 64)) / 256
+    return apart, similar, similar - wanting >= profile["similarity"] and (by_blocks or by_sketch)

@@ -34,6 +34,10 @@ from simhash_hbase.words.segment import Wording, tokens
 ADDED = 1_700_000_000_000
 LISTED = 40  # A text with more features gives only their number.
 
+SHUFFLED = (
+    "辰秋往文为潜珍问剑问日，，玄育位，乃，宇暑菜日洪字盈龙衣天藏结阳金称珠宙金火霜调，，文秋阳"
+    "生宙陶藏字殷始文宙露国月臣闰果张姜往暑秋始戎荒月皇民调荒列伏巨火结，菜辰羽鳞往阳收往，，发"
+)
 TEXTS = {
     "empty": "",
     "nothing kept": " —…！ 🙂 \t",
@@ -63,6 +67,8 @@ TEXTS = {
     "combining marks": "e\u0301te\u0301 u\u0308ber a\u0323\u0302 a\u0302\u0323 na\u00efve Z\u0335a",
     "many marks": "z" + 70 * "\u0301\u0323" + "algo text",
     "full-width": "ＡＢＣ１２３ ｔｅｓｔ，（全角）ﾊﾝｶｸ",
+    "shuffled": SHUFFLED,
+    "shuffled, edited": SHUFFLED.replace("往文为", "往张为").replace("玄育位", "玄往位"),
     "long": " ".join(str(number * number) for number in range(600)),
 }
 REPEATED = {
@@ -79,6 +85,8 @@ PAIRS = [
     ("five", "five, other marks"),
     ("five", "six"),
     ("English", "English, edited"),
+    # Alike enough for a flat threshold, but not for one that rises with the distance.
+    ("shuffled", "shuffled, edited"),
     ("long", "Hindi"),
 ]
 WEIGHTED = [
@@ -117,7 +125,12 @@ def vectors():
         "unicode": "14.0.0",
         "profiles": [
             json.loads(profile.encode())
-            for profile in (shingled, Profile.resolve(analyzer="shingle", bands=0), Profile.resolve(seed=5, top=20))
+            for profile in (
+                shingled,
+                Profile.resolve(analyzer="shingle", bands=0),
+                Profile.resolve(seed=5, top=20),
+                shingled.replace(free_distance=None),
+            )
         ],
         "texts": texts,
         "pairs": [pair_vector(shingled, *pair) for pair in PAIRS],

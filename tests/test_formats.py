@@ -1,4 +1,4 @@
-"""An index that the first release made opens, answers as it did, and takes documents; its format stays what it was."""
+"""An index of an earlier format opens, answers as it did, and takes documents; its format stays what it was."""
 
 import gzip
 import json
@@ -15,18 +15,24 @@ FOLDER = Path(__file__).parent / "formats"
 OPTIONS = {"analyzer": "shingle"}
 
 
+@pytest.fixture(params=[1, 2])
+def number(request):
+    """Return the number of an earlier format."""
+    return request.param
+
+
 @pytest.fixture
-def known():
+def known(number):
     """Return what the index held and answered when it was made."""
-    return json.loads((FOLDER / "format-1.json").read_text(encoding="utf-8"))
+    return json.loads((FOLDER / f"format-{number}.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
-def url(tmp_path):
+def url(number, tmp_path):
     """Return the address of a copy of the index."""
-    folder = tmp_path / "first.index"
+    folder = tmp_path / "early.index"
     folder.mkdir()
-    (folder / "data.mdb").write_bytes(gzip.decompress((FOLDER / "format-1.mdb.gz").read_bytes()))
+    (folder / "data.mdb").write_bytes(gzip.decompress((FOLDER / f"format-{number}.mdb.gz").read_bytes()))
     return f"file:{folder}"
 
 
@@ -42,11 +48,11 @@ def answers(index, known):
     }
 
 
-def test_an_index_of_the_first_format_answers_as_before(url, known):
+def test_an_index_of_an_earlier_format_answers_as_before(url, known, number):
     with open_index(url) as index:
         stored = [[s.id, f"{s.simhash:016x}", s.state, s.of, s.distance, s.similarity] for s in index.export()]
 
-        assert (index.profile.format, index.profile.bands) == (1, 0)
+        assert index.profile.format == number
         assert json.loads(index.profile.encode()) == known["profile"]
         assert stored == known["stored"]
         assert answers(index, known) == known["answers"]
@@ -70,13 +76,35 @@ def test_it_is_written_as_before(url, known):
         assert [match.id for match in index.query(texts["gone"]).matches] == ["new"]
 
 
-def test_it_is_the_index_that_is_asked_for_without_a_word_about_bands(url):
+@pytest.mark.parametrize(
+    ("number", "asked", "told"),
+    [
+        (1, {"bands": 6}, "made with bands=0; asked for was bands=6$"),
+        (2, {"bands": 7}, "bands=6, band_bins=6, band_distance=16, free_distance=None; asked for was bands=7, "),
+        (2, {"band_bins": 6, "band_distance": 16}, "made with free_distance=None; asked for was free_distance=10$"),
+    ],
+    indirect=["number"],
+)
+def test_it_is_the_index_that_is_asked_for_without_a_word_about_bands(url, asked, told):
     create_index(url, if_not_exists=True, **OPTIONS).close()
 
-    with pytest.raises(ProfileMismatch, match="bands=0"):
-        create_index(url, if_not_exists=True, bands=6, **OPTIONS)
+    with pytest.raises(ProfileMismatch, match=told):
+        create_index(url, if_not_exists=True, **asked, **OPTIONS)
 
 
+@pytest.mark.parametrize("number", [2], indirect=True)
+def test_a_pair_that_the_second_format_takes_asks_for_more_in_a_new_index(tmp_path, known):
+    texts = dict(known["documents"])
+    with create_index(f"file:{tmp_path}/new.index", **OPTIONS) as index:
+        index.add("shuffled", texts["shuffled"])
+        answer = index.query(texts["shuffled again"])
+
+    [[name, distance, similarity, _]] = known["answers"]["shuffled again"]
+    assert (name, distance, similarity) == ("shuffled", 14, 1 - 55 / 256)
+    assert answer.matches == []
+
+
+@pytest.mark.parametrize("number", [1], indirect=True)
 def test_an_index_without_bands_is_of_the_first_format(tmp_path, known):
     with create_index(f"file:{tmp_path}/none.index", bands=0, **OPTIONS) as index:
         made = json.loads(index.profile.encode())
@@ -86,16 +114,26 @@ def test_an_index_without_bands_is_of_the_first_format(tmp_path, known):
     assert made["format"] == 1
 
 
-def test_a_new_index_is_of_a_format_that_the_first_release_refuses(tmp_path):
+def test_a_new_index_is_of_a_format_that_earlier_releases_refuse(tmp_path):
     with create_index(f"file:{tmp_path}/new.index", **OPTIONS) as index:
         made = json.loads(index.profile.encode())
 
-    assert (made["format"], made["bands"], made["band_bins"], made["band_distance"]) == (2, 6, 6, 16)
+    assert (made["format"], made["bands"], made["band_bins"], made["band_distance"]) == (3, 6, 4, 24)
+    assert made["free_distance"] == 10
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"format": 1}, {"format": 3}, {"bands": 0}, {"band_bins": None}, {"band_distance": None}, {"band_bins": 100}],
+    [
+        {"format": 1},
+        {"format": 2},
+        {"format": 4},
+        {"bands": 0},
+        {"band_bins": None},
+        {"band_distance": None},
+        {"free_distance": None},
+        {"band_bins": 100},
+    ],
 )
 def test_a_profile_whose_format_and_bands_disagree_is_refused(wrong):
     fields = json.loads(Profile.resolve(**OPTIONS).encode())

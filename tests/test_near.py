@@ -113,6 +113,27 @@ def test_two_documents_are_judged_as_pairs_are(bits, accepted):
     assert accept(VERIFIED, 7, one, other, by_blocks=True) == accepted
 
 
+@pytest.mark.parametrize(
+    ("distance", "bits", "accepted"),
+    [(10, 58, True), (10, 59, False), (11, 57, True), (11, 58, False), (24, 44, True), (24, 45, False), (25, 0, False)],
+)
+def test_each_bit_beyond_the_free_ones_asks_for_one_more_of_the_sketch(distance, bits, accepted):
+    rule = Profile.resolve().rule
+    one = entries({"a": 0}, sketches=[0], bands=[(1, 2, 3, 4, 5, 6)])
+    other = entries({"b": (1 << distance) - 1}, sketches=[(1 << bits) - 1], bands=[(1, 0, 0, 0, 0, 0)])
+
+    for a, b in ((one, other), (other, one)):
+        assert accept(rule, distance, a, b, by_blocks=False) == (accepted, 1 - bits / 256)
+
+
+def test_what_a_block_row_joins_is_asked_for_more_too():
+    rule = MatchRule(radius=12, free_distance=10)
+
+    for bits, accepted in ((56, True), (57, False)):
+        one, other = entries({"a": 0}, sketches=[0]), entries({"b": 4095}, sketches=[(1 << bits) - 1])
+        assert accept(rule, 12, one, other, by_blocks=True)[0] == accepted
+
+
 @given(
     seed=st.integers(0, 1_000),
     rule=st.builds(
@@ -122,6 +143,7 @@ def test_two_documents_are_judged_as_pairs_are(bits, accepted):
         radius=st.integers(0, 12),
         similarity=st.sampled_from([0.5, 0.77, 0.9]),
         band_distance=st.none() | st.integers(0, 64),
+        free_distance=st.none() | st.integers(0, 64),
     ),
 )
 def test_pairs_are_judged_as_the_rule_is_written_down(seed, rule):

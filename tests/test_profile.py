@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.profile.near import MatchRule
-from simhash_hbase.profile.profile import BANDED_FORMAT, FIRST_FORMAT, Profile
+from simhash_hbase.profile.profile import BANDED_FORMAT, FIRST_FORMAT, GRADED_FORMAT, Profile
 
 options = st.fixed_dictionaries(
     {},
@@ -74,7 +74,8 @@ def test_options_that_are_none_count_as_not_given():
         {"ttl_days": 0},
         {"grace_s": -1},
         {"lease_s": 0},
-        {"format": BANDED_FORMAT + 1},
+        {"format": GRADED_FORMAT + 1},
+        {"format": BANDED_FORMAT},
         {"format": FIRST_FORMAT},
         {"format": BANDED_FORMAT, "bands": 0},
         {"no_such_option": 1},
@@ -152,10 +153,10 @@ def test_profiles_that_differ_are_told_with_both_values():
 
 
 def test_the_rule_of_an_index_follows_its_profile():
-    verified = MatchRule(match="verified", distance=3, similarity=0.77, radius=7, band_distance=16)
+    verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=24, free_distance=10)
     assert Profile.resolve().rule == verified
     assert Profile.resolve(bands=0).rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
-    assert Profile.resolve(band_distance=24).rule.band_reach == 24
+    assert Profile.resolve(band_distance=16).rule.band_reach == 16
     assert Profile.resolve(match="distance", bands=6).rule.band_reach is None
     assert Profile.resolve(match="distance", distance=1).rule.reach == 1
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
@@ -224,19 +225,21 @@ def test_a_text_is_short_below_either_bound_where_its_size_is_known(features, ch
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, (6, 6, 16, 2)),
-        ({"match": "distance"}, (0, None, None, 1)),
-        ({"sketch": False}, (0, None, None, 1)),
-        ({"analyzer": "weighted"}, (0, None, None, 1)),
-        ({"bands": 0}, (0, None, None, 1)),
-        ({"match": "distance", "bands": 3}, (3, 6, 16, 2)),
-        ({"bands": 10, "band_bins": 8, "band_distance": 64}, (10, 8, 64, 2)),
+        ({}, (6, 4, 24, 10, 3)),
+        ({"match": "distance"}, (0, None, None, None, 1)),
+        ({"sketch": False}, (0, None, None, None, 1)),
+        ({"analyzer": "weighted"}, (0, None, None, None, 1)),
+        ({"bands": 0}, (0, None, None, None, 1)),
+        ({"match": "distance", "bands": 3}, (3, 4, 24, 10, 3)),
+        ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, 64, 64, 3)),
     ],
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
     profile = Profile.resolve(**options)
 
-    assert (profile.bands, profile.band_bins, profile.band_distance, profile.format) == expected
+    fields = msgspec.structs.asdict(profile)
+    named = ("bands", "band_bins", "band_distance", "free_distance", "format")
+    assert tuple(fields[name] for name in named) == expected
     assert Profile.decode(profile.encode()) == profile
 
 
@@ -246,10 +249,12 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
         ({"bands": 6, "sketch": False}, "keeps no sketches"),
         ({"bands": 0, "band_bins": 6}, "band_bins"),
         ({"match": "distance", "band_distance": 20}, "band_distance"),
+        ({"bands": 0, "free_distance": 10}, "free_distance"),
         ({"bands": 65, "band_bins": 8}, "512 minima"),
         ({"bands": 250, "band_bins": 1}, "flag"),
         ({"bands": -1}, "bands"),
         ({"band_distance": 65}, "band_distance"),
+        ({"free_distance": 65}, "free_distance"),
     ],
 )
 def test_bands_that_cannot_be_are_refused(options, told):
@@ -270,12 +275,14 @@ def test_bands_are_given_up_and_taken_up_with_the_format():
     assert profile.replace(bands=0) == profile.without_bands()
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
     assert profile.replace(bands=4, band_distance=0).band_distance == 0
-    assert Profile.resolve(band_bins=8, band_distance=24).replace(seed=7).rule.band_distance == 24
+    assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == 20
     assert b"band" not in profile.without_bands().encode()
+    assert profile.replace(free_distance=None).replace(seed=7) == Profile.resolve(seed=7).replace(free_distance=None)
+    assert profile.replace(free_distance=None).format == BANDED_FORMAT
 
 
 def test_of_bands_and_what_follows_from_them_only_what_was_asked_for_is_named():
     with pytest.raises(ProfileMismatch, match=r"made with bands=0; asked for was bands=6$"):
         Profile.resolve(bands=0).check_same(Profile.resolve())
-    with pytest.raises(ProfileMismatch, match=r"bands=6, band_distance=16; asked for was bands=8, band_distance=20$"):
+    with pytest.raises(ProfileMismatch, match=r"bands=6, band_distance=24; asked for was bands=8, band_distance=20$"):
         Profile.resolve().check_same(Profile.resolve(bands=8, band_distance=20))

@@ -209,6 +209,7 @@ class IndexChoice(TableChoice, FingerprintChoice):
     bands: int | None = None
     band_bins: int | None = None
     band_distance: int | None = None
+    free_distance: int | None = None
     short: int | None = None
     short_characters: int | None = None
     max_rows_per_prefix: int | None = None
@@ -241,10 +242,12 @@ index_options = collected(
     _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
     _index("--bands", type=click.IntRange(0), metavar="N", show_default="6 for verified, else 0",
            help="Number of sketch rows of a document; 0 for none."),
-    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default="6",
+    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default="4",
            help="Number of the sketch's minima in each band."),
-    _index("--band-distance", type=click.IntRange(0, 64), metavar="BITS", show_default="16",
+    _index("--band-distance", type=click.IntRange(0, 64), metavar="BITS", show_default="24",
            help="Most bits that differ where a band joins two documents; 64 for any."),
+    _index("--free-distance", type=click.IntRange(0, 64), metavar="BITS", show_default="10",
+           help="Beyond so many bits each one asks for 1/256 more similarity; 64 for none."),
     _index("--short", type=click.IntRange(0), metavar="N", show_default="30",
            help="A text with fewer features is called short."),
     _index("--short-characters", type=click.IntRange(0), metavar="N", show_default="0",

@@ -77,6 +77,7 @@ class ReadableIndex(OpenedIndex):
             similarity=least,
             radius=max(own.radius, within),
             band_distance=None if own.band_distance is None else max(own.band_distance, within),
+            free_distance=own.free_distance,
         )
 
     def query(

@@ -138,9 +138,9 @@ def resolve_profile(
     profile = _with_machine(Profile.resolve(**options))
     if held is not None and held.words is None and options.get("words") is None:
         profile = profile.replace(words=None)
-    if held is not None and not held.bands and not any(name in options for name in BAND_FIELDS):
-        # The index may be of the first format; who asks for bands is told that it has none.
-        profile = profile.without_bands()
+    if held is not None and profile.bands and not any(name in options for name in BAND_FIELDS):
+        # The index may be of an earlier format; who asks for other bands is told which it has.
+        profile = profile.replace(**{name: getattr(held, name) for name in BAND_FIELDS})
     if learn_from is None:
         return profile, None
     idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from simhash_hbase.rows.documents import sketch_bytes
 from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
@@ -22,7 +22,8 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     -----
     ``distance``: every document within `distance` bits, and nothing else. ``verified``: of the candidates that share a
     block row within `radius` bits, or a sketch row within `band_distance`, those whose sketches say `similarity` or
-    more; it promises precision, not completeness. A pair of which one side has no sketch is judged by `distance` under
+    more; it promises precision, not completeness. Fingerprint and sketch are two witnesses: each bit beyond
+    `free_distance` asks for 1/256 more similarity. A pair of which one side has no sketch is judged by `distance` under
     both. Whether two documents match depends on these two alone, and is symmetric.
     """
 
@@ -36,6 +37,8 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     """Bits that may differ before the sketch is asked, under ``verified``."""
     band_distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
     """The same for documents that a sketch row joins; None: sketch rows are not read."""
+    free_distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
+    """Bits that ask for no more than `similarity`; None: none does."""
 
     @property
     def reach(self) -> int:
@@ -46,6 +49,11 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     def band_reach(self) -> int | None:
         """Bits within which what a sketch row joins is looked at; None where sketch rows are not read."""
         return self.band_distance if self.match == "verified" else None
+
+    def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
+        """Say how much more than `similarity` is asked for at distances."""
+        free = SIMHASH_BITS if self.free_distance is None else self.free_distance
+        return np.maximum(0.0, np.asarray(distances, np.float64) - free) / SKETCH_SCALE
 
 
 def hamming(a: int, b: int) -> int:
@@ -136,7 +144,7 @@ def judge(
         met = by_blocks & (distances <= rule.radius)
         if rule.band_distance is not None and min(a.segments.shape[1], b.segments.shape[1]):
             met |= (a.segments == b.segments).any(axis=1) & (distances <= rule.band_distance)
-        within = np.where(both, met & (similarities >= rule.similarity), within)
+        within = np.where(both, met & (similarities - rule.more_asked(distances) >= rule.similarity), within)
     return within, np.where(both, similarities, np.nan)
 
 

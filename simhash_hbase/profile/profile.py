@@ -14,7 +14,8 @@ from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.entries import SKETCH_VERSION
 
 FIRST_FORMAT = 1
-BANDED_FORMAT = 2  # Of indexes with sketch rows; without them they are written as in the first format, byte for byte.
+BANDED_FORMAT = 2  # Of indexes with sketch rows whose threshold is the same at every distance.
+GRADED_FORMAT = 3  # Of those whose threshold rises with the distance.
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 DEFAULT_TOP = 200
@@ -94,6 +95,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     band_distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
     """Bits that may differ between documents that a sketch row joins, before the sketch is asked; 64: any. None
     without bands."""
+    free_distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
+    """Bits that may differ before each further one asks the sketch for 1/256 more; None: the similarity is enough at
+    every distance, as in formats 1 and 2."""
     short: Annotated[int, msgspec.Meta(ge=0)] = 30
     """Below so many features an answer says that the text is short; 0: never."""
     short_characters: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -112,7 +116,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         if not self.format:
-            msgspec.structs.force_setattr(self, "format", BANDED_FORMAT if self.bands else FIRST_FORMAT)
+            msgspec.structs.force_setattr(self, "format", self._needed_format())
         scheme = _parsed(self.scheme)
         problem = (
             self._format_problem()
@@ -172,7 +176,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if made["sketch"] is None and "bands" not in fields:
             made["bands"] = 0
         for name, default in BAND_DEFAULTS.items():
-            if name not in fields and (not made["bands"] or made[name] is None):
+            if name not in fields and not (self.bands and made["bands"]):
                 made[name] = default if made["bands"] else None
         return self._convert(made)
 
@@ -189,6 +193,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             similarity=self.similarity,
             radius=min(2 * self.distance + 1, 64),
             band_distance=self.band_distance,
+            free_distance=self.free_distance,
         )
 
     @property
@@ -212,8 +217,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def encode(self) -> bytes:
         """Encode as JSON with sorted keys: what the index row holds and `create` prints."""
         fields = msgspec.structs.asdict(self)
-        # A version that knows the first format alone refuses fields that it does not know.
-        hidden = BAND_FIELDS if self.format == FIRST_FORMAT else ()
+        # A version that knows earlier formats alone refuses fields that it does not know.
+        hidden = {FIRST_FORMAT: BAND_FIELDS, BANDED_FORMAT: ("free_distance",)}.get(self.format, ())
         return msgspec.json.encode({name: fields[name] for name in fields if name not in hidden}, order="sorted")
 
     @classmethod
@@ -244,31 +249,33 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if differing == ["probe"]:
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
         if differing:
-            # Other options make other fingerprints of the probe, too.
-            differing = [name for name in differing if name != "probe"]
-            if "bands" in differing:
-                # The format follows from the bands; without bands their other fields are None.
-                follows = ["format", *(name for name in BAND_DEFAULTS if None in (mine[name], theirs[name]))]
-                differing = [name for name in differing if name not in follows]
+            # Other options make other fingerprints of the probe, too; without bands their other fields are None.
+            follows = {"probe", "format", *(() if self.bands and wanted.bands else BAND_DEFAULTS)}
+            differing = [name for name in differing if name not in follows]
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
 
     def _format_problem(self) -> str | None:
-        if self.format not in (FIRST_FORMAT, BANDED_FORMAT):
-            return f"format {self.format}: this version reads and writes formats {FIRST_FORMAT} and {BANDED_FORMAT}"
+        if not FIRST_FORMAT <= self.format <= GRADED_FORMAT:
+            return f"format {self.format}: this version reads and writes formats {FIRST_FORMAT} to {GRADED_FORMAT}"
         if self.fingerprints != 1:
             return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
         if self.sketch not in (None, SKETCH_VERSION):
             return f"sketch version {self.sketch}: this version knows version {SKETCH_VERSION}"
         return None
 
+    def _needed_format(self) -> int:
+        if not self.bands:
+            return FIRST_FORMAT
+        return BANDED_FORMAT if self.free_distance is None else GRADED_FORMAT
+
     def _band_problem(self, tables: int) -> str | None:
-        if (self.format == BANDED_FORMAT) != bool(self.bands):
-            return f"format {self.format} and {self.bands} bands: format {BANDED_FORMAT} is that of indexes with bands"
+        if self.format != (needed := self._needed_format()):
+            return f"format {self.format}: bands {self.bands}, free_distance {self.free_distance} are format {needed}"
         if self.bands and self.sketch is None:
             return f"bands {self.bands}: they are groups of a sketch's minima, and the index keeps no sketches"
-        return band_problem(self.bands, self.band_bins, self.band_distance, tables)
+        return band_problem(self.bands, self.band_bins, self.band_distance, self.free_distance, tables)
 
     def _analyzer_problem(self) -> str | None:
         if self.analyzer == "shingle" and self.shingle is None:

@@ -29,6 +29,7 @@ def _one_rare(whole: Minima, rare: Minima) -> NDArray[np.uint32]:
 
 
 BANDINGS: dict[str, Callable[[Minima, Minima], NDArray[np.uint32]]] = {
+    "4 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 4)),
     "6 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 6)),
     "8 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 8)),
     "10 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 10)),

@@ -70,10 +70,10 @@ def measure_templates(sizes: Sizes) -> list[Table]:
             notes=[
                 "Each copy has the templates of the set and other content words: runs of letters that at most 20 pages "
                 "have are exchanged for others of about their length. The idf is learned from ten of the copies.",
-                f"{BANDS} sketch rows each, gate of 16 bits, a `file:` index, {count(sizes.growing_queries)} single "
-                "queries of documents out of all copies: rows and members (of fingerprints within the gate) are means; "
-                "processor time. Recall is of the listed pairs of the set itself. “Rare” leaves out shingles that 1 % "
-                "of a sample have.",
+                f"{BANDS} sketch rows each, the rule of a new index, a `file:` index, "
+                f"{count(sizes.growing_queries)} single queries of documents out of all copies: rows and members (of "
+                "fingerprints within the gate) are means; processor time. Recall is of the listed pairs of the set "
+                "itself. “Rare” leaves out shingles that 1 % of a sample have.",
             ],
         )
     ]

@@ -15,6 +15,7 @@ from simhash_hbase.bulk.puts import StoreWriter
 from simhash_hbase.bulk.seen import DIGEST
 from simhash_hbase.bulk.spool import Spool
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.documents import decode_member, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, id_digest
@@ -100,7 +101,7 @@ def test_what_shares_one_segment_is_found_however_the_blocks_differ(make_banded)
 
 @pytest.mark.parametrize(("bits", "found"), [(16, True), (17, False)])
 def test_sketch_rows_reach_as_far_as_the_band_distance(make_in_memory, bits, found):
-    index = make_in_memory()
+    index = make_in_memory(band_distance=16)
     apart = flip(BASE, [bit for block in range(5) for bit in range(13 * block, 13 * block + 4)][:bits])
     index.add_entries(of(stored=Written(apart, SKETCH, SEGMENTS)))
 
@@ -110,13 +111,29 @@ def test_sketch_rows_reach_as_far_as_the_band_distance(make_in_memory, bits, fou
 
 
 def test_a_band_distance_of_64_takes_every_fingerprint(make_in_memory):
-    index = make_in_memory(band_distance=64)
+    index = make_in_memory(band_distance=64, free_distance=64)
     index.add_entries(of(stored=Written(~BASE & (1 << 64) - 1, SKETCH, SEGMENTS)))
 
     [answer] = index.query_entries(of(asked=Written(BASE, sketch_near(SKETCH, 58), ONE_SHARED)))
     [unlike] = index.query_entries(of(asked=Written(BASE, sketch_near(SKETCH, 59), ONE_SHARED)))
 
     assert (answered(answer), answered(unlike)) == ([("stored", 64)], [])
+
+
+@pytest.mark.parametrize(
+    ("bits", "differing", "found"),
+    [(10, 58, True), (10, 59, False), (11, 58, False), (24, 44, True), (24, 45, False), (25, 0, False)],
+)
+def test_the_farther_a_fingerprint_the_more_alike_its_sketch(make_banded, bits, differing, found):
+    index = make_banded()
+    index.add_entries(of(stored=Written(flip(BASE, range(64)[-bits:]), sketch_near(SKETCH, differing), ONE_SHARED)))
+    asked = of(asked=Written(BASE, SKETCH, SEGMENTS), again=Written(BASE, SKETCH, SEGMENTS))
+
+    singly = [answer for at in range(2) for answer in index.query_entries(asked.take([at]))]
+
+    for answer in (*index.query_entries(asked), *singly):
+        assert (answered(answer) == [("stored", bits)]) == found
+    assert [d.is_original for d in index.claim_entries(of(claimed=Written(BASE, SKETCH, SEGMENTS)))] == [not found]
 
 
 def test_rule_distance_reads_no_sketch_row(make_in_memory):
@@ -149,9 +166,10 @@ def test_a_wide_query_takes_sketch_rows_as_far_as_block_rows(make_in_memory):
     index = make_in_memory()
 
     assert index.rule(distance=20, similarity=0.8) == MatchRule(
-        match="verified", distance=20, similarity=0.8, radius=20, band_distance=20
+        match="verified", distance=20, similarity=0.8, radius=20, band_distance=24, free_distance=10
     )
-    assert index.rule(similarity=0.8).band_distance == 16
+    assert index.rule(distance=30).band_distance == 30
+    assert index.rule(similarity=0.8).band_distance == 24
     assert make_in_memory(bands=0).rule(similarity=0.8).band_distance is None
 
 
@@ -176,7 +194,7 @@ def test_answers_equal_brute_force(make_banded, seed):
 
 def rule_off(one, documents):
     """Count what sketch rows alone bring: the test would be blind without."""
-    rule = MatchRule(band_distance=16)
+    rule = Profile.resolve().rule
     return sum(matches(one, d, rule) and not matches(one, d, MatchRule()) for d in documents.values())
 
 
@@ -196,7 +214,7 @@ def greedy(documents, rule):
 def test_dedup_and_claim_decide_as_brute_force_does(make_banded, seed, batch):
     documents = crowd(60, seed=seed)
     names = list(documents)
-    expected = greedy(documents, MatchRule(band_distance=16))
+    expected = greedy(documents, Profile.resolve().rule)
     for operation in ("dedup", "claim"):
         index, decided = make_banded(), {}
         decider = index.deduplicator()

@@ -152,8 +152,9 @@ def _reasons(record: _Compared, rule: MatchRule) -> Iterator[str]:
     reaches = [rule.radius if by_sketch else rule.distance, rule.band_distance or 0 if banded else 0]
     if distance > max(reaches):
         yield f"more than {max(reaches)} bits differ"
-    if by_sketch and similarity is not None and similarity < rule.similarity:
-        yield f"the similarity is below {rule.similarity}"
+    more = float(rule.more_asked(distance))
+    if by_sketch and similarity is not None and similarity - more < rule.similarity:
+        yield f"the similarity is below {rule.similarity + more:.4g}"
 
 
 def _features(record: _Compared) -> Iterator[RenderableType]:

@@ -46,12 +46,12 @@ LEARNED_NAME = "learned, verified"
 TEN_ROWS_NAME = "learned, verified, without bands"
 
 REQUIRED_RECALL = {
-    "lctt_zh_edit": (0.99, 0.95),
-    "laws_tw_versions": (0.99, 0.94),
-    "laws_tw_en_versions": (0.99, 0.90),
-    "graph_zh_v1_beta": (0.99, 0.93),
+    "lctt_zh_edit": (0.99, 0.963),
+    "laws_tw_versions": (0.99, 0.973),
+    "laws_tw_en_versions": (0.99, 0.96),
+    "graph_zh_v1_beta": (0.99, 0.95),
 }
-"""Of `LEARNED` on a whole set: least recall at J .9-.95 and .8-.9."""
+"""Of `LEARNED` on a whole set: least recall at J .9-.95 and .8-.9; the latter is that of Lance's index less .02."""
 REQUIRED_PRECISION = 0.98
 """Of `LEARNED` on these sets: least share of returned pairs with J >= `JUDGED`."""
 RECALL_ONLY = "minhash2500_en"

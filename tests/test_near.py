@@ -89,6 +89,14 @@ def test_a_rule_reaches_as_far_as_it_may_accept(rule, reach):
     assert rule.reach == reach
 
 
+@pytest.mark.parametrize(
+    ("rule", "bits"),
+    [(VERIFIED, 7), (MatchRule(band_distance=24), 24), (MatchRule(match="distance", band_distance=24), 3)],
+)
+def test_a_rule_tells_how_far_its_matches_may_be(rule, bits):
+    assert rule.farthest == bits
+
+
 @pytest.mark.parametrize(("match", "reach"), [("verified", 40), ("distance", None)])
 def test_sketch_rows_are_read_by_rule_verified_alone(match, reach):
     assert MatchRule(match=match, band_distance=40).band_reach == reach

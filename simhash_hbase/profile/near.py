@@ -50,6 +50,11 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
         """Bits within which what a sketch row joins is looked at; None where sketch rows are not read."""
         return self.band_distance if self.match == "verified" else None
 
+    @property
+    def farthest(self) -> int:
+        """Bits that two documents of which each has a sketch may differ by at most."""
+        return max(self.radius, self.band_reach or 0) if self.match == "verified" else self.distance
+
     def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Say how much more than `similarity` is asked for at distances."""
         free = SIMHASH_BITS if self.free_distance is None else self.free_distance

@@ -114,8 +114,7 @@ def charts(distances: Sequence[Bar], similarities: Sequence[Bar], duplicates: in
     """Draw both histograms; nothing without duplicates."""
     if not duplicates:
         return ""
-    most = rule.radius if rule.match == "verified" else rule.distance
-    bound: Bound | None = Bound(most + 1, f"at most {most}")
+    bound: Bound | None = Bound(rule.farthest + 1, f"at most {rule.farthest}")
     drawn = histogram("distances", "Distance to the kept document", "bits of 64 that differ", distances, bound=bound)
     note = ""
     if similarities:

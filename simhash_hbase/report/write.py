@@ -84,7 +84,7 @@ def _named(sources: Sequence[str]) -> str:
 def _rule(profile: Profile) -> str:
     rule = profile.rule
     if rule.match == "verified":
-        judged = f"at most {rule.radius} bits apart, with an estimated similarity of {rule.similarity:g} or more"
+        judged = f"at most {rule.farthest} bits apart, with an estimated similarity of {rule.similarity:g} or more"
     else:
         judged = f"at most {rule.distance} bits apart"
     return f"Duplicates are {judged} (rule {rule.match}, analyzer {profile.analyzer}, scheme {profile.scheme})"

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
-from thriftpy2.thrift import TException
+from thriftpy2.thrift import TApplicationException, TException
 
 from simhash_hbase.errors import StoreBusy, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
@@ -160,6 +160,16 @@ def test_errors_of_the_server_say_whether_they_may_pass(error, kind):
     with pytest.raises(kind) as raised, translated("ask", GATEWAY, "t"):
         raise error
     assert "Exception: so" in str(raised.value) or raised.value is error
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"), [("getAllRegionLocations", StoreUnavailable), ("getTableDescriptor", StoreRefused)]
+)
+def test_a_gateway_that_fails_over_a_region_without_a_server_is_asked_again(method, kind):
+    failure = TApplicationException(TApplicationException.INTERNAL_ERROR, f"Internal error processing {method}")
+
+    with pytest.raises(kind, match=f"^{method} at gateway:1: "), translated(method, GATEWAY, "t"):
+        raise failure
 
 
 def test_deletes_that_a_region_did_not_do_are_an_error():

@@ -26,6 +26,8 @@ _KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
 )
 _MOST_TEXT = 300
 _DENIED = "AccessDeniedException"
+# A gateway of Thrift 2 fails in it while a region of a new table has no server.
+_PLACES = "getAllRegionLocations"
 
 
 class AccessDenied(errors.StoreRefused):
@@ -73,6 +75,8 @@ def after_tries(error: errors.Retryable, tries: int, seconds: float) -> errors.R
 def _refusal(error: TApplicationException, what: str) -> SimhashError:
     if error.type == TApplicationException.UNKNOWN_METHOD:
         return errors.Unsupported(f"{what}: the gateway does not know this call")
+    if error.type == TApplicationException.INTERNAL_ERROR and what.startswith(_PLACES):
+        return errors.StoreUnavailable(f"{what}: a region has no server yet")
     return errors.StoreRefused(f"{what}: {_short(error)}")
 
 

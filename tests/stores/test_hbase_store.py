@@ -17,6 +17,7 @@ from simhash_hbase.stores.hbase import HBaseStore, cells, grouping, scanning
 from simhash_hbase.stores.hbase.scanning import Regions
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
+from tests.patience import END_S
 from tests.stores.hbase_server import hbase_options, tables
 from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
@@ -186,7 +187,7 @@ def test_a_cell_above_the_servers_limit_is_refused_before_it_is_sent(store):
 
 
 def test_threads_share_a_store_with_fewer_connections_than_they_want(version):
-    store = HBaseStore.open(hbase_options(version, tables().take(), max_connections=3))
+    store = HBaseStore.open(hbase_options(version, tables().take(), max_connections=3, timeout_s=END_S))
     simhashes = np.random.default_rng(1).integers(0, 1 << 64, 40, dtype=np.uint64)
     rows = block_rows(Scheme(5, 2), simhashes)
     store.put_rows(rows, timestamp=1)

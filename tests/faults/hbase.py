@@ -193,7 +193,10 @@ def new_lab(cluster: Cluster, seed: int) -> Lab:
 def run(cluster: Cluster, scenario: str, times: int, seed: int, say) -> Outcome:
     """Hurt a cluster so many times under traffic, and check everything."""
     kinds = list(FAULTS.values()) if scenario == IN_TURN else [FAULTS[scenario]]
-    return hurt(new_lab(cluster, seed), scenario, [kinds[number % len(kinds)] for number in range(times)], say)
+    lab = new_lab(cluster, seed)
+    outcome = hurt(lab, scenario, [kinds[number % len(kinds)] for number in range(times)], say)
+    cluster.admin("drop", lab.table)
+    return outcome
 
 
 def hurt(lab: Lab, scenario: str, faults, say) -> Outcome:
@@ -216,5 +219,4 @@ def hurt(lab: Lab, scenario: str, faults, say) -> Outcome:
             say(f"{scenario} {outcome.times}, {name}: recovered in {outcome.recovery[-1]:.1f} s, refused {refused}")
             say("".join(f"WRONG: {line}\n" for line in traffic.log.wrong[:3]).strip() or "nothing wrong so far")
     outcome.take(traffic.log)
-    lab.cluster.admin("drop", lab.table)
     return outcome

@@ -66,6 +66,7 @@ def run(cluster, scenario: str, times: int, seed: int, say) -> Outcome:
         outcome = hbase.hurt(lab, scenario, [hbase.FAULTS[HURTS[n % len(HURTS)]] for n in range(times)], say)
         with closing(server.client()) as client:
             wait_for(lambda: client.get("/readyz").status_code == 200)
+    cluster.admin("drop", lab.table)
     return outcome
 
 

@@ -135,6 +135,31 @@ def test_the_lock_holds_the_versions_that_the_pom_names():
     assert wanted - locked == {"hbase-single-node:1"}
 
 
+MAVEN = """#!/bin/sh
+echo "$*" > asked
+for word; do case $word in -DoutputDirectory=*) folder=${word#*=};; esac; done
+for name in org/a/server/2.1/server-2.1 log4j/log4j/1.2.17/log4j-1.2.17; do
+  mkdir -p "$folder/$(dirname $name)" && echo "$name" > "$folder/$name.jar"
+done
+"""
+
+
+def test_a_lock_file_is_made_of_what_maven_resolves(tmp_path):
+    for folder in ("docker/hbase", "simhash_hbase/stores/hbase/launcher/files", "bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    script, asked = tmp_path / "docker/hbase/lock", tmp_path / "docker/hbase/asked"
+    script.write_text((IMAGE / "lock").read_text())
+    (tmp_path / "bin/mvn").write_text(MAVEN)
+    (tmp_path / "bin/mvn").chmod(0o755)
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+    subprocess.run(["bash", script, "-Dhbase=2.1"], check=True, env={**os.environ, "PATH": path})
+
+    [jar] = maven.read_lock(tmp_path / "simhash_hbase/stores/hbase/launcher/files/jars.lock")
+    assert str(jar) == "org.a:server:2.1"
+    assert asked.read_text().split()[-1] == "-Dhbase=2.1"
+
+
 def test_a_line_of_another_form_is_named(tmp_path):
     lock = tmp_path / "bad.lock"
     lock.write_text("# comment\n\ng:a:1 abc\n")

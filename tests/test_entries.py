@@ -1,5 +1,7 @@
 """Columns of documents: put together, selected, and refused where an index could not keep them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bruteforce import entries
@@ -29,6 +31,7 @@ def test_entries_without_bands_get_empty_ones_beside_others_and_none_among_thems
     assert Entries.joined([bare, with_bands("a", (1, 2))]).segments.tolist() == [[0, 0], [1, 2]]
     assert Entries.joined([with_bands("a", (1, 2)), bare]).segments.tolist() == [[1, 2], [0, 0]]
     assert Entries.joined([bare, bare]).bands is None
+    assert bare.take([0]).bands is None
 
 
 def test_no_documents_need_no_columns_and_one_needs_all():
@@ -51,3 +54,16 @@ def test_metadata_may_have_as_many_bytes_as_fit():
 
     assert metadata_problem({"a": "x" * (1_024 - around)}) is None
     assert "takes more" in metadata_problem({"a": "x" * (1_024 - around + 1)})
+
+
+def test_a_document_needs_an_id():
+    with pytest.raises(InvalidArgument, match="the id of a document is empty"):
+        check_storable(entries({"a": 1, "": 2}))
+
+
+def test_metadata_that_cannot_be_kept_is_refused_by_the_name_of_its_document():
+    documents = replace(entries({"a": 1, "b": 2}), metadata=[{"n": 1}, {"n": 1, 2: 3}])
+
+    assert metadata_problem({"n": 1, 2: 3}) == "has a key that is not a string"
+    with pytest.raises(InvalidArgument, match="metadata of 'b' has a key"):
+        check_storable(documents)

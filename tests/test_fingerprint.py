@@ -3,6 +3,7 @@
 import math
 import pickle
 import random
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 
@@ -309,6 +310,14 @@ def test_weights_too_large_for_exact_floats_are_summed_as_integers():
     assert fast(Fingerprinter(analyzer), ["a " + words]) == obvious(analyzer, ["a " + words])
 
 
+@pytest.mark.parametrize("most", [0.0, wordsums._MAX_EXACT])
+def test_one_unit_more_sets_a_bit_by_floats_and_by_integers(most, monkeypatch):
+    monkeypatch.setattr(wordsums, "_MAX_EXACT", most)
+    analyzer = LearnedAnalyzer(idf=Weights(apple=2 / SCALE, pear=1 / SCALE))
+
+    assert fast(Fingerprinter(analyzer), ["apple pear"]) == ([fingerprint(["apple"])], [2])
+
+
 def test_a_weight_that_is_refused_alone_is_refused_in_a_text():
     class Absurd:
         def weight(self, word):
@@ -364,6 +373,16 @@ def test_own_features_are_fingerprinted_as_they_are():
 
     assert simhashes.tolist() == [5, 0, 7]
     assert counts.tolist() == [2, 0, 1]
+
+
+def test_an_analyzer_that_lists_features_alone_is_asked_for_those_of_each_text():
+    class Letters:
+        def features(self, text):
+            return sorted(Counter(text).items())
+
+    texts = ["abc", "", "aab"]
+
+    assert fast(Fingerprinter(Letters()), texts) == obvious(Letters(), texts)
 
 
 def test_words_are_not_hashes():

@@ -181,7 +181,16 @@ def test_sketches_are_written_as_they_are_read():
     assert read.at(np.array([2, 0])).packed() == [packed[2], packed[0]]
 
 
+def test_sketches_are_written_as_they_are_read_with_their_segments():
+    packed = [bytes(range(64)) + bytes([0, 0, 1, 2, 0xFF, 0, 0, 0]), b"", b"\xff" * 72]
+    read = Sketches.unpacked(packed, 2)
+
+    assert read.packed() == packed
+    assert read.words[0, -1] == 0x38393A3B3C3D3E3F
+    assert read.segments.tolist() == [[0x0102, 0xFF000000], [0, 0], [0xFFFFFFFF] * 2]
+
+
 def test_bits_above_64_do_not_count():
     assert hamming(1 << 64, 0) == 0
-    assert hamming(1 << 63, 0) == 1
+    assert hamming(1 << 63, 0) == hamming(1, 0) == 1
     assert distances(np.array([1 << 63], np.uint64), np.array([0], np.uint64)).tolist() == [1]

@@ -163,6 +163,23 @@ def test_a_short_file_that_outgrows_the_map_while_it_is_opened_is_filled_up(stor
     again.close()
 
 
+def test_a_folder_that_outgrows_the_map_before_its_databases_are_opened_is_opened_all_the_same(
+    store, folder, monkeypatch
+):
+    real = environment.Environment.open_databases
+
+    def be_outgrown_and_open(self):
+        finish(start(folder, "store.put_rows(random_rows(50_000), timestamp=1)"))
+        real(self)
+
+    store.close()
+    monkeypatch.setattr(environment.Environment, "open_databases", be_outgrown_and_open)
+    again = EmbeddedStore.open(folder, SMALL)
+
+    assert len(all_pairs(again)) == 50_000
+    again.close()
+
+
 def test_folders_open_while_other_processes_grow_the_map_all_the_time(store, folder):
     code = """
         for n in range(40):

@@ -9,6 +9,8 @@ from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.thrift.pace import ANSWERS_TO_GROW, LEAST, Pace
+from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 from tests.stores.hbase_server import tables
 from tests.stores.proxies import proxied_options
@@ -226,6 +228,31 @@ def test_a_write_goes_on_with_fewer_rows_at_a_time(store, monkeypatch, method):
     assert (all_cells(store), all_pairs(store)) == wanted
 
 
+WALKS = {
+    "scan_keys": lambda driver: driver.scan_keys(b"", b"", 9, walk=True),
+    "scan_cells": lambda driver: driver.scan_cells("d", b"", b"", 9, 9),
+    "row_tail": lambda driver: driver.row_tail("d", b"row", b"", 9, walk=True),
+}
+READS = {
+    "scan_keys": lambda driver: driver.scan_keys(b"", b"", 9),
+    "row_tail": lambda driver: driver.row_tail("d", b"row", b"", 9),
+}
+
+
+@pytest.mark.parametrize("driver", [Thrift1("t"), Thrift2("t")], ids=["thrift1", "thrift2"])
+@pytest.mark.parametrize(("reads", "wanted"), [(WALKS, False), (READS, None)], ids=["walks", "reads"])
+def test_walks_and_no_other_reads_ask_the_servers_to_keep_nothing(driver, reads, wanted):
+    asked = [reads_of(call) for read in reads.values() for call in next(read(driver))]
+
+    assert [[one.cacheBlocks for one in each] for each in asked] == [[wanted]] * len(reads)
+
+
+def reads_of(call):
+    """List the scans and rows that a call asks for."""
+    named = call.arguments
+    return [asked for asked in (named.get("tscan"), named.get("scan"), *named.get("tgets", ())) if asked is not None]
+
+
 @pytest.fixture
 def scans(monkeypatch):
     """Note for each scan or row that is read whether the servers keep what they read: None means they do."""
@@ -233,11 +260,7 @@ def scans(monkeypatch):
     write = Connection.write
 
     def noting(self, calls):
-        for call in calls:
-            named = call.arguments
-            for asked in (named.get("tscan"), named.get("scan"), *named.get("tgets", ())):
-                if asked is not None:
-                    caching.append(asked.cacheBlocks)
+        caching.extend(asked.cacheBlocks for call in calls for asked in reads_of(call))
         write(self, calls)
 
     monkeypatch.setattr(Connection, "write", noting)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, MissingExtra
@@ -177,10 +178,11 @@ def open_remote(url: str, block_bytes: int = 1 << 20) -> BinaryIO:
 def created(url: str) -> Iterator[BinaryIO]:
     """Write a file in parts while it is made; it is there when all is written, and after an error it is not."""
     if is_web(url):
-        raise InvalidArgument(f"{shown(url)} cannot be written: name a file, s3:// or gs://")
+        raise InvalidArgument(f"{shown(url)} cannot be written: name a file, s3://, gs:// or hf://")
     with _sentences(url):
         system, path = _system(url)
-        file = system.open(path, "wb", autocommit=False)
+        # The hub's client keeps a file on this machine until it is closed, and refuses this option.
+        file = system.open(path, "wb", **({} if url.startswith("hf:") else {"autocommit": False}))
     file.name = url
     write = file.write
 
@@ -197,6 +199,9 @@ def created(url: str) -> Iterator[BinaryIO]:
         # A store that is gone cannot be told to forget the parts, either.
         with suppress(Exception):
             file.discard()
+        file.closed = True  # Else its end would close it, and the hub's client upload what there is.
+        if own := getattr(file, "temp_file", None):
+            Path(own.name).unlink(missing_ok=True)
         raise
     with _sentences(url):
         file.commit()

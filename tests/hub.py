@@ -1,4 +1,4 @@
-"""A Hugging Face hub of a test's own, with one data set: what the hub's client asks for to list, read and write files."""
+"""A Hugging Face hub of a test's own, with one data set: what its client needs to list, read and write files."""
 
 import base64
 import hashlib
@@ -34,8 +34,8 @@ class Hub(BaseHTTPRequestHandler):
         path, body = urlsplit(self.path).path, self.rfile.read(int(self.headers["Content-Length"]))
         self.asked.append((path, ""))
         if path == f"/api/datasets/{self.repository}/preupload/main":
-            files = [{"path": file["path"], "uploadMode": "regular", "shouldIgnore": False} for file in json.loads(body)["files"]]
-            self._answer(200, {"files": files})
+            plain = {"uploadMode": "regular", "shouldIgnore": False}
+            self._answer(200, {"files": [plain | {"path": file["path"]} for file in json.loads(body)["files"]]})
         elif path == f"/api/datasets/{self.repository}/commit/main":
             for line in map(json.loads, body.splitlines()):
                 if line["key"] == "file":

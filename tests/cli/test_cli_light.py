@@ -43,3 +43,12 @@ def test_a_look_up_waits_for_no_dictionary_and_no_terminal(tmp_path) -> None:
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "simhash_hbase.index.index" in imported
     assert not imported & {"importlib.metadata", "jieba", "pyarrow", "rich.console", "rjieba", "thriftpy2"}
+
+
+def test_a_first_text_waits_for_no_table_of_all_characters() -> None:
+    program = "from simhash_hbase.words import normal; text = normal.normalize('Ab, é e\u0301 ㎏ b')\n"
+    program += "print(text.encode(), (normal._table() != normal._UNSEEN).sum())"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"{'abéékgb'.encode()} 8\n"  # A b , blank é e, the accent and the sign.

@@ -152,7 +152,7 @@ def test_a_long_title_is_cut_and_a_long_address_left_out(tmp_path):
         (b"%PDF-1.4 and so on", "not HTML"),
         (b"<html><body><script>x()</script></body></html>", "the text is empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0" * 100, "NUL"),
-        (b"<p>x</p>" * (PAGE_BYTES // 8 + 1), f"longer than {PAGE_BYTES}"),
+        (b"<p>x</p>" * (PAGE_BYTES // 8 + 1), f"longer than {PAGE_BYTES:,} bytes"),
     ],
 )
 def test_what_is_no_page_is_refused_by_name(tmp_path, content, reason):

@@ -235,6 +235,17 @@ def test_an_index_that_a_full_disk_left_unmade_can_be_made_again(cli, tmp_path, 
     still_whole(cli, url, 0)
 
 
+def test_a_full_disk_of_a_backup_is_named_and_not_that_of_the_index(cli, filled, tmp_path):
+    target = tmp_path / "copy"
+
+    failed = run("backup", filled, target, preexec_fn=lambda: limited(16_384))
+
+    assert failed.code == 1
+    assert failed.sentence.startswith(f"{target}: no room left")
+    assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == []
+    still_whole(cli, filled)
+
+
 def test_kept_and_rejected_documents_that_cannot_be_written_are_a_failure(cli, filled, corpus_file, tmp_path):
     missing = tmp_path / "no such folder" / "file.jsonl"
 

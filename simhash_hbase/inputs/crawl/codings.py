@@ -101,7 +101,7 @@ def _joined(blocks: Iterable[bytes], limit: int) -> bytes:
         pieces.append(block)
         held += len(block)
         if held > limit:
-            raise InvalidInput(f"the page is longer than {limit} bytes")
+            raise InvalidInput(f"the page is longer than {limit:,} bytes")
     return b"".join(pieces)
 
 

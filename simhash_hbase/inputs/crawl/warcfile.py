@@ -108,7 +108,7 @@ def _page_of(body: _Body, record: WarcRecord, place: Place, options: InputOption
         return f"content of type {media}" if media else "content without a type"
     url = _url(record.headers) or str(place)
     if record.is_long:
-        return Reject(place, f"the page is longer than {PAGE_BYTES} bytes", record.raw, url)
+        return Reject(place, f"the page is longer than {PAGE_BYTES:,} bytes", record.raw, url)
     try:
         # Here, not in the workers: a chunk would hold a thousand small pages, each of which may unpack to megabytes.
         content = undo(body.content, body.codings, PAGE_BYTES)

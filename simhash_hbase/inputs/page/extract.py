@@ -40,7 +40,7 @@ def _of_html(page: Page) -> tuple[str, dict[str, str]]:
 def _decoded(page: Page) -> str:
     content = page.content
     if len(content) > PAGE_BYTES:
-        raise InvalidInput(f"the page is longer than {PAGE_BYTES} bytes")
+        raise InvalidInput(f"the page is longer than {PAGE_BYTES:,} bytes")
     decode_page = import_module("simhash_hbase.inputs.page.charset").decode_page
     text: str = decode_page(content, page.content_type, page.options.encoding, html=page.html)
     return text

@@ -19,7 +19,7 @@ def read_html(source: Source, options: InputOptions, progress: Progress) -> Iter
     limit = min(PAGE_BYTES, options.record_bytes)
     content, whole = take_all(stream.blocks, limit)
     if not whole:
-        yield Reject(place, f"the page is longer than {limit} bytes; only its beginning is kept", content, source.id)
+        yield Reject(place, f"the page is longer than {limit:,} bytes; only its beginning is kept", content, source.id)
     elif stream.fault is not None:
         yield Reject(place, stream.fault, content, source.id)
     else:

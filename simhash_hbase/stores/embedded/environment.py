@@ -121,9 +121,9 @@ class Environment:
         """The size of the memory map."""
         return int(self._env.info()["map_size"])
 
-    def copy(self, destination: str) -> None:
-        """Write a compact copy of what is committed into an empty folder."""
-        with translated(self.path):
+    def copy(self, destination: str, target: str) -> None:
+        """Write a compact copy of what is committed into an empty folder, which errors call by its later name."""
+        with translated(self.path, target):
             self._follow(lambda: self._copy(destination))
 
     def check_readable(self) -> None:

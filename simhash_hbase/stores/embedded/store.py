@@ -146,7 +146,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             partial = new_partial(target)
             try:
-                shared.copy(partial)
+                shared.copy(partial, target)
                 os.rename(partial, target)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)

@@ -38,10 +38,12 @@ _SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
 class translated:
     """A ``with`` block that lets no error of the driver out."""
 
-    __slots__ = ("_path",)
+    __slots__ = ("_path", "_target")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, target: str = "") -> None:
+        """Name the folder that is used, and the one that is written to if it is another."""
         self._path = path
+        self._target = target
 
     def __enter__(self) -> None:
         """Do nothing."""
@@ -51,7 +53,10 @@ class translated:
     ) -> Literal[False]:
         """Raise the package's own error in place of a driver's."""
         if isinstance(error, lmdb.Error):
-            raise _of_lmdb(error, self._path) from error
+            ours = _of_lmdb(error, self._path)
+            if self._target and isinstance(ours, errors.StoreFull | errors.StoreRefused):
+                ours = _of_lmdb(error, self._target)
+            raise ours from error
         if isinstance(error, struct.error):
             raise errors.CorruptIndex(f"{self._path}: a cell is damaged ({error})") from error
         if isinstance(error, OSError):
@@ -75,5 +80,6 @@ def _of_system(code: int, text: str, path: str) -> SimhashError:
     if code in _NO_ROOM:
         return errors.StoreFull(f"{path}: no room left, or the disk fails ({text})")
     if code in _NO_PERMISSION:
-        return errors.StoreRefused(f"{path}: permission denied ({text})")
+        why = "" if text == os.strerror(errno.EACCES) else f" ({text})"
+        return errors.StoreRefused(f"{path}: permission denied{why}")
     return errors.StoreUnavailable(f"{path}: the folder cannot be used ({text})")

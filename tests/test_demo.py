@@ -33,6 +33,14 @@ def decisions(corpus):
         return {decision.id: decision for decision in index.dedup_entries(entries, index.deduplicator())}
 
 
+def test_an_option_names_no_folder_of_pages(tmp_path):
+    program = [sys.executable, "-m", "simhash_hbase.demo", "--help"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("usage: python -m simhash_hbase.demo [-h] [folder]")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_corpus_has_two_thousand_documents_with_ids_of_their_own(corpus):
     assert len(corpus) >= 2_000
     assert len({text.id for text in corpus}) == len(corpus)

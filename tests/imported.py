@@ -9,6 +9,6 @@ for package in ("cli", "corpus", "index", "inputs.stream", "pipeline", "stores.e
     found = importlib.import_module("simhash_hbase." + package)
     for module in pkgutil.walk_packages(found.__path__, found.__name__ + "."):
         importlib.import_module(module.name)
-for name in ("entries", "opening", "inputs.jsonl", "inputs.options", "inputs.folders", "inputs.wholefile"):
+for name in ("rows.entries", "opening", "inputs.jsonl", "inputs.options", "inputs.folders", "inputs.wholefile"):
     importlib.import_module("simhash_hbase." + name)
 """

@@ -138,6 +138,8 @@ class Environment:
         except OSError:
             # This user may not start processes: the caller will read the pages itself and take the risk.
             return
+        if code == probe.PAGE_DAMAGED:
+            raise CorruptIndex(f"{self.path}: a page is damaged: {_REMEDY}")
         if code == probe.FREE_LIST_DAMAGED:
             raise CorruptIndex(f"{self.path}: a page of the list of free pages is damaged: {_REMEDY}")
         if code < 0:

@@ -13,6 +13,8 @@ import lmdb
 
 FAILED = 1
 FREE_LIST_DAMAGED = 2
+PAGE_DAMAGED = 3
+_DAMAGE = (lmdb.CorruptedError, lmdb.IncompatibleError, lmdb.PageNotFoundError)
 
 
 def main(folder: str, map_bytes: int, names: list[str], *, lock: bool) -> None:
@@ -23,10 +25,21 @@ def main(folder: str, map_bytes: int, names: list[str], *, lock: bool) -> None:
         for name in names:
             database = environment.open_db(name.encode(), create=False)
             with environment.begin(database) as transaction, transaction.cursor() as cursor:
-                deque(cursor, maxlen=0)
+                _read_pages(cursor, lock=lock)
         # A writer that does not see this process may change the list meanwhile.
         if lock:
             _read_free_list(environment)
+
+
+def _read_pages(cursor: Any, *, lock: bool) -> None:  # noqa: ANN401 - lmdb has no precise types
+    """Read to the end or to the first damaged page, behind which there may be one that ends the process."""
+    try:
+        deque(cursor, maxlen=0)
+    except _DAMAGE:
+        # What looks like damage may be a page that a writer who does not see this process has used again.
+        if lock:
+            sys.exit(PAGE_DAMAGED)
+        raise
 
 
 def _read_free_list(environment: Any) -> None:  # noqa: ANN401 - lmdb has no precise types
@@ -34,7 +47,7 @@ def _read_free_list(environment: Any) -> None:  # noqa: ANN401 - lmdb has no pre
     with open(os.devnull, "wb") as nowhere:
         try:
             environment.copyfd(nowhere.fileno(), compact=True)
-        except (lmdb.CorruptedError, lmdb.IncompatibleError, lmdb.PageNotFoundError):
+        except _DAMAGE:
             # All other databases have been read.
             sys.exit(FREE_LIST_DAMAGED)
 

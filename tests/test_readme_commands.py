@@ -19,7 +19,8 @@ CHANGING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=\"request_id\":\")[0-9a-f]{
 STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
 SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
-    *("snapshot", "hbase", "reindex", "tour", "service", "crawlers", "revisits", "objects", "unit", "cluster")
+    *("snapshot", "hbase", "reindex", "tour", "service", "crawlers", "revisits", "objects", "unit", "cluster"),
+    *SPARK,
 }
 
 

@@ -128,7 +128,7 @@ def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done():
 def test_a_process_that_has_grown_is_replaced():
     with closing(Worker(ANALYSIS, most_grown=0)) as worker, pytest.raises(WorkerLost):
         worker.call(its_pid)
-    with closing(Worker(ANALYSIS, most_grown=1)) as worker:
+    with closing(Worker(ANALYSIS, most_grown=32 << 20)) as worker:
         first = worker.call(grow)
         assert worker.call(its_pid) != first
 

@@ -1,18 +1,16 @@
 """A Google Cloud Storage of a test's own: the parts of its JSON API that its client needs for objects of one bucket."""
 
-import json
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.json_server import JsonHandler, served
 
 __all__ = ["buckets"]
 
 
-class Bucket(BaseHTTPRequestHandler):
+class Bucket(JsonHandler):
     """Serves `files` of the bucket ``corpora``; an upload is there when it is finished."""
 
-    protocol_version = "HTTP/1.1"
     files, uploads, objects = {}, {}, "/storage/v1/b/corpora/o"
 
     def do_GET(self):
@@ -55,25 +53,11 @@ class Bucket(BaseHTTPRequestHandler):
         size = str(len(self.files[name]))
         return {"name": name, "bucket": "corpora", "size": size, "generation": "1", "etag": size}
 
-    def _answer(self, status, content, headers=None):
-        body = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        for name, value in {**(headers or {}), "Content-Length": len(body)}.items():
-            self.send_header(name, str(value))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *words):
-        pass
-
 
 @contextmanager
 def buckets(files):
     """Serve the bucket; give the variables that send the client here, and the uploads that are not finished."""
     handler = type("Handler", (Bucket,), {"files": files, "uploads": {}})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        endpoint = f"http://127.0.0.1:{server.server_port}"
+    with served(handler) as endpoint:
         # Else it asks by gRPC, and of Google, what kind of bucket this is.
         yield {"STORAGE_EMULATOR_HOST": endpoint, "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}, handler.uploads
-        server.shutdown()

@@ -4,17 +4,16 @@ import base64
 import hashlib
 import json
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from urllib.parse import unquote, urlsplit
+
+from tests.json_server import JsonHandler, served
 
 __all__ = ["hub"]
 
 
-class Hub(BaseHTTPRequestHandler):
+class Hub(JsonHandler):
     """Serves `files` by their paths in the data set, and keeps the paths and ranges that were asked for."""
 
-    protocol_version = "HTTP/1.1"
     repository, files, broken = "", {}, 0  # So many answers with a part of a file fail before the others.
 
     def do_GET(self):
@@ -67,26 +66,11 @@ class Hub(BaseHTTPRequestHandler):
     def _missing(self, code):
         self._answer(404, {"error": "not found"}, {"X-Error-Code": code})
 
-    def _answer(self, status, content, headers=None):
-        body = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        for name, value in {**(headers or {}), "Content-Length": len(body)}.items():
-            self.send_header(name, str(value))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *words):
-        pass
-
 
 @contextmanager
 def hub(repository, files, *, broken=0):
     """Serve a data set; give the variables that send the client here, and the list of what was asked."""
     facts = {"repository": repository, "files": files, "broken": broken, "asked": []}
     handler = type("Handler", (Hub,), facts)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        Thread(target=server.serve_forever, daemon=True).start()
-        endpoint = f"http://127.0.0.1:{server.server_port}"
+    with served(handler) as endpoint:
         yield {"HF_ENDPOINT": endpoint, "HF_HUB_DISABLE_TELEMETRY": "1", "HF_TOKEN": ""}, handler.asked
-        server.shutdown()

@@ -16,6 +16,7 @@ from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import Stopped, stoppable
 from simhash_hbase.cli.screen.sentences import sentence_of, usage_sentence
 from simhash_hbase.cli.screen.standard import discard_output, set_up_streams
+from simhash_hbase.cli.screen.starting import erase_starting
 from simhash_hbase.cli.settings import load_settings, with_sources
 from simhash_hbase.cli.shell import VARIABLE
 from simhash_hbase.cli.state import State
@@ -148,6 +149,7 @@ def _run(words: list[str]) -> int:
         code = _report(error, state, WRONG_USAGE)
     except (SimhashError, OSError, MemoryError) as error:
         code = _report(error, state, FAILED)
+    erase_starting()
     return code
 
 
@@ -184,5 +186,6 @@ def _report(error: BaseException, state: State, code: int) -> int:
 def _say(text: str, code: int) -> int:
     # A terminal that was closed shows nothing any more.
     with suppress(OSError):
+        erase_starting()
         click.echo(f"{PROGRAM}: {secretless(harmless(' '.join(text.split())))}", err=True)
     return code

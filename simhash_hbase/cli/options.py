@@ -8,6 +8,7 @@ from typing import TypeVar, get_args
 import click
 
 from simhash_hbase.cli.help import option
+from simhash_hbase.cli.screen.starting import show_starting
 from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.cli.state import State
 from simhash_hbase.corpus.options import Reading, Watch
@@ -68,11 +69,13 @@ _quiet = partial(_output, "--quiet", is_flag=True, help="Print no progress, summ
 silent_option = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none of that.
 
 
-def _printer(**given: object) -> object:
+def _printer(*, quiet: bool, **given: object) -> object:
+    if not quiet:
+        show_starting()
     from simhash_hbase.cli.screen.output import Output
 
     make: Callable[..., Output] = Output
-    return make(**given)
+    return make(quiet=quiet, **given)
 
 
 def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:

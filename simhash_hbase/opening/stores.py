@@ -106,4 +106,6 @@ def _split(url: str) -> tuple[str, str]:
     if scheme == "file":
         # A shell expands ~ at the beginning of a word only.
         rest = os.path.expanduser(rest)
+        if rest.partition("/")[0] == "~":
+            raise InvalidArgument(f"{url}: this user has no home folder: name the folder by its path")
     return ("redis" if scheme == "rediss" else scheme), rest

@@ -105,3 +105,14 @@ def test_load_without_a_home_folder_says_what_to_name(cli, empty, file, monkeypa
 
     assert refused.code == 2
     assert "--work DIR" in refused.sentence
+
+
+def test_load_into_a_home_folder_that_cannot_be_written_says_what_to_name(cli, empty, file, monkeypatch):
+    # Root may write everywhere but here.
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
+
+    refused = cli("load", empty, file)
+
+    assert refused.code == 2
+    assert refused.sentence.startswith("/proc/none")
+    assert refused.sentence.endswith(": name a folder for analysed documents by --work DIR")

@@ -34,6 +34,17 @@ def test_the_home_folder_in_an_address_is_the_user_s(cli, tmp_path, monkeypatch)
     assert not (tmp_path / "~").exists()
 
 
+def test_a_user_without_a_home_folder_gets_no_folder_of_that_name(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # As it is without HOME and without an account.
+    monkeypatch.chdir(tmp_path)
+
+    done = cli("create", "file:~/i", "--analyzer", "shingle")
+
+    assert done.code == 2
+    assert done.err == "simhash-hbase: file:~/i: this user has no home folder: name the folder by its path\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_id(cli, filled, tmp_path):
     gone = tmp_path / "gone.txt"
     gone.write_bytes("\ufeffgroup 0 copy 0\r\ngroup 0 copy 1\r\n".encode())

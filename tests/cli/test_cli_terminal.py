@@ -7,6 +7,7 @@ import pytest
 from corpus import text, write_jsonl
 from terminal import Terminal, on_terminal, terminal_as_stderr, without_styles
 
+STARTING = "starting …\r\x1b[K"
 COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*[34][0-9]")
 
 
@@ -60,7 +61,7 @@ def test_every_long_command_shows_a_bar_and_its_results_stay_clean(on_screen, tm
 
         assert done.code == 0, shown
         assert done.records or words[0] == "add"
-        assert re.search(rf"{name} ━", without_styles(shown)) if name else not shown
+        assert re.search(rf"{name} ━", without_styles(shown)) if name else shown == STARTING
 
 
 def test_a_bar_tells_share_and_rate_and_is_gone_in_the_end(on_screen, empty, big):
@@ -111,6 +112,29 @@ def test_a_pipe_gets_neither_bars_nor_colours(cli, monkeypatch, filled, corpus_f
     assert piped.err.startswith("add: 60 documents")
     assert "\x1b" not in piped.err
     assert b"\x1b" not in piped.out
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (["get", "group 0 copy 0"], '{"id":"group 0 copy 0"'),
+        (["get", "group 0 copy 0", "--format", "table"], "┏"),
+        (["get", "nobody"], "simhash-hbase: nobody: not in the index"),
+        (["query"], "simhash-hbase: nothing to look for"),
+        (["explain", "group 0 copy 0", "group 1 copy 0", "--format", "table"], ""),
+    ],
+)
+def test_a_word_is_on_the_terminal_before_anything_else_and_gone_then(filled, words, first):
+    _, shown = on_terminal(words[0], filled, *words[1:])
+
+    assert shown.startswith(STARTING)
+    assert without_styles(shown.removeprefix(STARTING)).lstrip().startswith(first)
+
+
+def test_the_word_on_the_terminal_waits_for_no_library(filled, corpus_file):
+    _, shown = on_terminal("query", filled, corpus_file, env={"PYTHONPROFILEIMPORTTIME": "1"})
+
+    assert shown.index("click.core") < shown.index("starting …") < shown.index("numpy")
 
 
 def test_quiet_shows_nothing_on_a_terminal(on_screen, filled, corpus_file):

@@ -138,7 +138,13 @@ def _work_folder(index: Index, given: str | None) -> Path:
     if given is not None:
         return Path(given)
     key = blake2b(index.store.url.encode(), digest_size=KEY_BYTES).hexdigest()
-    return _cache() / f"load-{key}"
+    folder = _cache() / f"load-{key}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}"
+        raise InvalidArgument(f"{reason}: name a folder for analysed documents by --work DIR") from error
+    return folder
 
 
 def _cache() -> Path:

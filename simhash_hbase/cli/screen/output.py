@@ -18,6 +18,7 @@ import msgspec
 from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import whole
 from simhash_hbase.cli.screen.progress import Bar, Lines, Pace, live_bar
+from simhash_hbase.cli.screen.starting import erase_starting
 from simhash_hbase.corpus.notes import counted
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.index.jsonforms import plain
@@ -100,6 +101,7 @@ class Output:
     @contextmanager
     def _room(self) -> Iterator[None]:
         """Keep a bar out of the way of lines on the same terminal."""
+        erase_starting()
         with self._bar.hidden() if self._bar and sys.stdout.isatty() else nullcontext():
             yield
 
@@ -128,6 +130,7 @@ class Output:
     def error(self, text: str) -> None:
         """Print why the exit code is not 0; standard error, also when quiet."""
         said = secretless(harmless(text))
+        erase_starting()
         if self._is_terminal():
             self._console.print(said, markup=False, highlight=False, emoji=False, soft_wrap=True)
         else:
@@ -139,6 +142,7 @@ class Output:
         if self._is_terminal() and not self.quiet:
             from simhash_hbase.cli.screen.tables import summary_table
 
+            erase_starting()
             self._console.print(summary_table(command, documents, counts, seconds))
             return
         rest = "".join(f", {counted(n, name.replace('_', ' '))}" for name, n in counts.items() if n)
@@ -155,6 +159,7 @@ class Output:
             with silent(name) as meter:
                 yield meter
         elif self._is_terminal():
+            erase_starting()
             with live_bar(name, total, Pace(total, noun, count=count), self._console) as bar:
                 self._bar = bar
                 try:

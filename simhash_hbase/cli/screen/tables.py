@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simhash_hbase.cli.screen.controls import harmless
+from simhash_hbase.cli.screen.starting import erase_starting
 
 CELL_CHARACTERS = 100
 # A line of a cell up to this length is not broken if it holds a figure.
@@ -59,6 +60,7 @@ def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds:
 
 def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
     """Print on standard output as wide as the terminal is; for a pipe, whose reader has no width, never narrow."""
+    erase_starting()
     console = Console(file=sys.stdout)
     if not console.is_terminal:
         console.width = max(console.width, PIPE_COLUMNS)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 
 import lmdb
 import numpy as np
@@ -294,6 +295,20 @@ def test_size_tells_bytes_on_disk_and_rows(index):
     assert store.size().rows == {"b": 1, "d": 0, "m": 0}
     assert 4096 <= store.size().bytes < 1 << 20
     store.close()
+
+
+@pytest.mark.parametrize("prefixes", [1 << 40, 500_000, 50_000])
+def test_sorted_rows_fill_the_pages_also_where_some_share_a_prefix(folder, prefixes):
+    count = 200_000
+    numbers = np.random.default_rng(4).integers(0, [[prefixes], [1 << 63]], (2, count), dtype=np.uint64)
+    rows = BlockRows.merged(BlockRows(*numbers))
+    with closing(EmbeddedStore.create(folder, QUICK)) as store:
+        for first in range(0, len(rows.prefixes), 40_000):
+            part = slice(first, first + 40_000)
+            store.put_rows(BlockRows(rows.prefixes[part], rows.simhashes[part]), timestamp=1)
+
+        assert all_pairs(store, page=50_000) == pairs_of(rows)
+        assert store.size().bytes < 29 * len(rows.prefixes)
 
 
 def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):

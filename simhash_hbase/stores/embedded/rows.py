@@ -59,7 +59,9 @@ def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: Bl
     with transaction.cursor(blocks) as cursor:
         for i in range(0, len(rows.prefixes), _PUT_CHUNK):
             chunk = BlockRows(rows.prefixes[i : i + _PUT_CHUNK], rows.simhashes[i : i + _PUT_CHUNK])
-            _put_packed(cursor, pack_rows(chunk))
+            # Behind all rows that there are, sorted rows fill pages completely. The driver's own append does not: it
+            # leaves out the second row of a prefix, which put between others later splits a full page.
+            cursor.putmulti(iter_unpack(_PAIR, pack_rows(chunk)), dupdata=False)
             for prefix in _newly_hot(cursor, chunk):
                 transaction.put(prefix, b"", db=hot)
 
@@ -133,17 +135,6 @@ def _merged(scans: list[PrefixScan]) -> PrefixScan:
     # Stable: the rows of one prefix come from one scan, in order already.
     order = np.argsort(rows.prefixes, kind="stable")
     return PrefixScan(BlockRows(rows.prefixes[order], rows.simhashes[order]), np.sort(truncated))
-
-
-def _put_packed(cursor: Transaction, packed: bytes) -> None:
-    first = packed[:PREFIX_BYTES], packed[PREFIX_BYTES:BLOCK_ROW_BYTES]
-    # After all rows that there are: an append fills pages completely and searches nothing.
-    if not cursor.last() or cursor.item() < first:
-        consumed, added = cursor.putmulti(iter_unpack(_PAIR, packed), append=True)
-        if consumed == added:
-            return
-        # An append leaves out rows that are not sorted; they are written below.
-    cursor.putmulti(iter_unpack(_PAIR, packed), dupdata=False)
 
 
 def _newly_hot(cursor: Transaction, rows: BlockRows) -> Iterator[bytes]:

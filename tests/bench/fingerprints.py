@@ -27,7 +27,8 @@ NOTES = (
     "{texts} documents, spread over each set. Ours is `Fingerprinter(JiebaAnalyzer(top=200)).fingerprint_many` after "
     "{warm} other documents of the set. “From the first document” starts with empty tables of words.",
     "jieba + loop is `jieba.analyse.extract_tags`, ties cut by the word, integer weights, murmur3 and a Python loop "
-    "over 64 bits, so the results are equal. The time to count tokens, by which `extract_tags` divides, is subtracted.",
+    "over 64 bits, so the results are equal but for words with letters such as ö, which jieba cuts. The time to count "
+    "tokens, by which `extract_tags` divides, is subtracted.",
     "PyPI simhash gets the same features, and murmur3 instead of MD5; all its fingerprints equal the loop's.",
     "“With sketch” adds 512 bits of MinHash and the digest of the normalised text, which the peers do not compute.",
 )

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from simhash_hbase.cli.codes import DONE, FAILED, SIGNAL_CODES, SOME_REFUSED, WRONG_USAGE
-from simhash_hbase.cli.help import CONFIG, Command, Option, option
+from simhash_hbase.cli.help import CONFIG, Group, Option, option
 from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import Stopped, stoppable
 from simhash_hbase.cli.screen.sentences import sentence_of, usage_sentence
@@ -67,7 +67,7 @@ also be set by a variable SIMHASH_HBASE_OPTION.
 """
 
 
-class _Group(Command, click.Group):
+class _Group(Group):
     """Imports the module of a command when it is called, so that ``--help`` does not wait for all of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -83,10 +83,6 @@ class _Group(Command, click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -149,14 +145,18 @@ def _run(words: list[str]) -> int:
         code = _report(error, state, WRONG_USAGE)
     except (SimhashError, OSError, MemoryError) as error:
         code = _report(error, state, FAILED)
-    erase_starting()
     return code
 
 
 def _call(words: list[str], state: State) -> int:
-    result: object = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
-    # Here, so that a full disk is an error of ours, not of Python's end.
-    sys.stdout.flush()
+    try:
+        result: object = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
+        # Here, so that a full disk is an error of ours, not of Python's end.
+        sys.stdout.flush()
+    finally:
+        # A terminal that was closed shows nothing any more.
+        with suppress(OSError):
+            erase_starting()
     return result if isinstance(result, int) else DONE
 
 
@@ -186,6 +186,5 @@ def _report(error: BaseException, state: State, code: int) -> int:
 def _say(text: str, code: int) -> int:
     # A terminal that was closed shows nothing any more.
     with suppress(OSError):
-        erase_starting()
         click.echo(f"{PROGRAM}: {secretless(harmless(' '.join(text.split())))}", err=True)
     return code

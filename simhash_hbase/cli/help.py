@@ -6,6 +6,7 @@ from functools import partial
 import click
 from click.core import ParameterSource
 
+from simhash_hbase.cli.codes import WRONG_USAGE
 from simhash_hbase.cli.state import Setting, State
 
 SECTION = "Options"
@@ -118,3 +119,19 @@ class Command(click.Command):
         with formatter.section("Example" if len(self.examples) == 1 else "Examples"):
             for example in self.examples:
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+class Group(Command, click.Group):
+    """A command with commands below it; called without one it shows its help, on standard error."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line; nothing is wrong usage, which click has as a message or as success by its version."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(WRONG_USAGE)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, then the commands."""
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)

@@ -55,6 +55,14 @@ def test_the_help_lists_every_command_and_every_form_of_an_address(cli):
     assert {"file:PATH", "hbase://HOST:PORT/[NAMESPACE:]TABLE", "redis://HOST:PORT/DB"} <= {name for name, *_ in lines}
 
 
+@pytest.mark.parametrize("group", [[], ["spark"]])
+def test_a_program_that_is_called_without_a_command_shows_its_help(cli, group):
+    shown = cli(*group)
+
+    assert (shown.code, shown.out) == (2, b"")
+    assert shown.err == cli(*group, "--help").out.decode()
+
+
 def described():
     options = {}
     for name, command in HELD.items():

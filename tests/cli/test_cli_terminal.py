@@ -121,6 +121,7 @@ def test_a_pipe_gets_neither_bars_nor_colours(cli, monkeypatch, filled, corpus_f
         (["get", "group 0 copy 0", "--format", "table"], "┏"),
         (["get", "nobody"], "simhash-hbase: nobody: not in the index"),
         (["query"], "simhash-hbase: nothing to look for"),
+        (["query", "--debug"], "Traceback"),
         (["explain", "group 0 copy 0", "group 1 copy 0", "--format", "table"], ""),
     ],
 )

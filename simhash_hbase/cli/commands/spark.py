@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simhash_hbase.cli.codes import after
-from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.help import Command, Group, option
 from simhash_hbase.cli.options import (
     IndexChoice,
     collected,
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.spark import SparkOptions
     from simhash_hbase.spark.analysed import Input
-
-
-class _Group(Command, click.Group):
-    """Two commands."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,7 @@ class Deciding:
     results: str | None
 
 
-@click.group("spark", cls=_Group, examples=["simhash-hbase spark dedup crawl-*.jsonl.gz > decisions.jsonl"])
+@click.group("spark", cls=Group, examples=["simhash-hbase spark dedup crawl-*.jsonl.gz > decisions.jsonl"])
 def command() -> None:
     """Decide or load a corpus on Spark: JSON lines, text or Parquet on any Hadoop file system.
 

@@ -18,8 +18,8 @@ def is_address(word: str) -> bool:
 
 def folder_of(url: str) -> str | None:
     """Return the folder that a ``file:`` address names; None of other addresses."""
-    scheme, _, path = url.partition(":")
-    return os.path.expanduser(path) or None if scheme == "file" else None
+    scheme, path = _split(url)
+    return path if scheme == "file" else None
 
 
 def holds_index(path: str) -> bool:

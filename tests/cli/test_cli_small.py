@@ -29,8 +29,11 @@ def test_the_home_folder_in_an_address_is_the_user_s(cli, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
 
     assert cli("create", "file:~/i", "--analyzer", "shingle").code == 0
+    copied = cli("backup", "file:~/i", "file:~/copy").record
 
     assert (tmp_path / "i").is_dir()
+    assert copied == {"backup": f"file:{tmp_path / 'copy'}"}
+    assert (tmp_path / "copy").is_dir()
     assert not (tmp_path / "~").exists()
 
 

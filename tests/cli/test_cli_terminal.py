@@ -2,10 +2,13 @@
 
 import json
 import re
+import sys
 
 import pytest
 from corpus import text, write_jsonl
 from terminal import Terminal, on_terminal, terminal_as_stderr, without_styles
+
+from simhash_hbase.errors import StoreUnavailable
 
 STARTING = "starting …\r\x1b[K"
 COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*[34][0-9]")
@@ -102,6 +105,15 @@ def test_results_on_the_same_terminal_are_whole_lines(filled, corpus_file):
     assert [json.loads(line)["query"] for line in lines] == [f"group {i} copy {j}" for i in range(20) for j in range(3)]
 
 
+@pytest.mark.parametrize("form", ["table", "html"])
+def test_one_result_on_the_same_terminal_stands_where_the_bar_was(filled, form):
+    _, shown = on_terminal("stats", filled, "--format", form)
+
+    before = shown[: shown.index({"table": "┏", "html": "<!DOCTYPE"}[form])]
+    assert "stats ━" in without_styles(before)
+    assert "━" not in before[before.rindex("\x1b[2K") :]
+
+
 @pytest.mark.parametrize("variables", [{}, {"FORCE_COLOR": "1"}])
 def test_a_pipe_gets_neither_bars_nor_colours(cli, monkeypatch, filled, corpus_file, variables):
     for name, value in variables.items():
@@ -136,6 +148,18 @@ def test_the_word_on_the_terminal_waits_for_no_library(filled, corpus_file):
     _, shown = on_terminal("query", filled, corpus_file, env={"PYTHONPROFILEIMPORTTIME": "1"})
 
     assert shown.index("click.core") < shown.index("starting …") < shown.index("numpy")
+
+
+def test_the_word_on_the_terminal_is_gone_before_spark_says_anything(cli, monkeypatch, corpus_file):
+    def begun(_):
+        sys.stderr.write("WARNING: of Java's own")
+        raise StoreUnavailable("Spark: gone")
+
+    monkeypatch.setattr("simhash_hbase.spark.session", begun)
+    with terminal_as_stderr(monkeypatch) as shown:
+        cli("spark", "dedup", corpus_file)
+
+    assert shown[0].startswith(f"{STARTING}WARNING")
 
 
 def test_quiet_shows_nothing_on_a_terminal(on_screen, filled, corpus_file):

@@ -24,10 +24,11 @@ MEGABYTE = 1 << 20
 @output_options
 def command(url: str, destination: str, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
-    from simhash_hbase.opening import open_index
+    from simhash_hbase.opening import folder_of, open_index
     from simhash_hbase.stores.embedded.copies import copied_bytes
 
-    destination = destination.removeprefix("file:")
+    if destination.startswith("file:"):
+        destination = folder_of(destination) or ""
     with output, open_index(url) as index, ThreadPoolExecutor(1) as pool:
         total = index.store.size().bytes if isinstance(index.store, Backup) else None
         with output.meter("backup", total, noun="MB") as meter:

@@ -100,6 +100,7 @@ def dedup(
     from simhash_hbase.spark.analysed import Input, report_refused
 
     options = cluster.options(reading.workers)
+    output.give_way()
     with output, Refusals.open(reading.rejects, output.note) as refusals, session(options) as spark:
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         corpus = Input.of(spark, files, settings)
@@ -191,6 +192,7 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
         raise InvalidArgument(f"{url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf")
     tools = find_tools(jars=Path(chosen.jars) if chosen.jars else None, cache=cache_folder())
     options = cluster.options(reading.workers)
+    output.give_way()
     with (
         output,
         open_index(url) as index,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,6 @@ def command(url: str, exact: bool, output: Output) -> None:
     with output, open_index(url, readonly=True) as index, output.walk("stats") as watch:
         figures = index.stats(exact=exact, watch=watch)
         if output.format == "html":
-            sys.stdout.buffer.write(stats_page(secretless(url), index.profile, figures))
+            output.page(stats_page(secretless(url), index.profile, figures))
         else:
             output.record(asdict(figures))

@@ -76,9 +76,15 @@ class Output:
         if self.format == "table":
             from simhash_hbase.cli.screen.tables import print_wide, record_table
 
-            print_wide(lambda _: [record_table(record)])
+            with self._room():
+                print_wide(lambda _: [record_table(record)])
         else:
             self.line(record)
+
+    def page(self, data: bytes) -> None:
+        """Print the one result of a command that is a page for a browser."""
+        with self._room():
+            self._stream.write(data)
 
     def flush(self) -> None:
         """Hand what was printed to the reader."""
@@ -116,6 +122,10 @@ class Output:
         if self._rows:
             self._print_rows()
         self.flush()
+
+    def give_way(self) -> None:
+        """Leave the terminal to another program, whose messages go there, too."""
+        erase_starting()
 
     def note(self, text: str) -> None:
         """Print a message for people; standard error."""

@@ -16,7 +16,6 @@ from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import Stopped, stoppable
 from simhash_hbase.cli.screen.sentences import sentence_of, usage_sentence
 from simhash_hbase.cli.screen.standard import discard_output, set_up_streams
-from simhash_hbase.cli.screen.starting import erase_starting
 from simhash_hbase.cli.settings import load_settings, with_sources
 from simhash_hbase.cli.shell import VARIABLE
 from simhash_hbase.cli.state import State
@@ -149,14 +148,9 @@ def _run(words: list[str]) -> int:
 
 
 def _call(words: list[str], state: State) -> int:
-    try:
-        result: object = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
-        # Here, so that a full disk is an error of ours, not of Python's end.
-        sys.stdout.flush()
-    finally:
-        # A terminal that was closed shows nothing any more.
-        with suppress(OSError):
-            erase_starting()
+    result: object = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
+    # Here, so that a full disk is an error of ours, not of Python's end.
+    sys.stdout.flush()
     return result if isinstance(result, int) else DONE
 
 

@@ -1,12 +1,14 @@
 """What commands and options have in common: the layout of help, and where values may come from."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import click
 from click.core import ParameterSource
 
 from simhash_hbase.cli.codes import WRONG_USAGE
+from simhash_hbase.cli.screen.starting import erase_starting
 from simhash_hbase.cli.state import Setting, State
 
 SECTION = "Options"
@@ -100,7 +102,12 @@ class Command(click.Command):
                 for item in self.params
                 if isinstance(item, Option) and ctx.get_parameter_source(item.name or "") in _OUTSIDE
             }
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        finally:
+            # Here, because click ends the line that a ^C stands on. A terminal that was closed shows nothing any more.
+            with suppress(OSError):
+                erase_starting()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of the command itself, then those that it shares with others."""

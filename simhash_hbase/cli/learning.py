@@ -38,6 +38,14 @@ def temporary(sources: Sequence[str], options: Callable[[], Fields], output: Out
         yield index
 
 
+def await_input(named: Sequence[str], output: Output) -> None:
+    """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
+    from simhash_hbase.inputs.folders import STDIN
+
+    if STDIN in named:
+        output.give_way()
+
+
 def say_gone(url: str | None, output: Output) -> None:
     """End a summary: a temporary index keeps nothing."""
     if url is None:

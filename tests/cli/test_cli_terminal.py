@@ -162,6 +162,27 @@ def test_the_word_on_the_terminal_is_gone_before_spark_says_anything(cli, monkey
     assert shown[0].startswith(f"{STARTING}WARNING")
 
 
+@pytest.mark.parametrize("command", ["dedup", "claim"])
+def test_the_word_on_the_terminal_is_gone_while_documents_are_typed(cli, monkeypatch, command):
+    monkeypatch.setattr("shutil.copyfileobj", lambda *_: sys.stderr.write("typed"))
+
+    with terminal_as_stderr(monkeypatch) as shown:
+        cli(command, "-")
+
+    assert shown[0].startswith(f"{STARTING}typed")
+
+
+def test_ctrl_c_leaves_nothing_of_the_word_on_the_terminal(monkeypatch, cli, corpus_file):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("simhash_hbase.inputs.total_bytes", interrupted)
+    with terminal_as_stderr(monkeypatch) as shown:
+        cli("dedup", corpus_file)
+
+    assert shown[0].startswith(f"{STARTING}\r\nsimhash-hbase: interrupted")
+
+
 def test_quiet_shows_nothing_on_a_terminal(on_screen, filled, corpus_file):
     assert on_screen("add", filled, corpus_file, "--quiet")[1] == ""
 

@@ -11,7 +11,7 @@ import click
 
 from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.learning import Fields, learned, say_gone, temporary
+from simhash_hbase.cli.learning import Fields, await_input, learned, say_gone, temporary
 from simhash_hbase.cli.named import Named, named_argument
 from simhash_hbase.cli.options import input_options, output_options
 from simhash_hbase.corpus import Reading
@@ -83,6 +83,7 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
         with open_index(named.url) as index:
             yield index, sources, reading
         return
+    await_input(named.files, output)
     with spooled(sources, wanted=True) as stdin:
         settings = replace(reading.settings, stdin=stdin)
 

@@ -11,7 +11,7 @@ import click
 
 from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.learning import Fields, learned, say_gone, temporary
+from simhash_hbase.cli.learning import Fields, await_input, learned, say_gone, temporary
 from simhash_hbase.cli.named import Named, named_argument
 from simhash_hbase.cli.options import (
     IndexChoice,
@@ -87,6 +87,7 @@ def command(named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, 
     from simhash_hbase.report import Corpus, Run, write_report
 
     url, options = named.url, _completed(named.url, chosen, asked)
+    await_input(named.files, output)
     with output, Deduplication(named.files, options, reading=reading, lines=output, watch=output.watch) as corpus:
         opened = replacing(chosen.report) if chosen.report else nullcontext()
         with _open(url, corpus, asked, chosen, output) as index, opened as report:

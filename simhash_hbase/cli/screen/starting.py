@@ -12,9 +12,9 @@ def show_starting() -> None:
     """Show the word, unless standard error is no terminal, or one whose cursor does not move."""
     global _shown  # noqa: PLW0603 - a process has one terminal
     if sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
+        _shown = True  # Before it is: a signal may come in between.
         sys.stderr.write(_WORD)
         sys.stderr.flush()
-        _shown = True
 
 
 def erase_starting() -> None:

@@ -32,13 +32,24 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, 
     assert failed.sentence.endswith(f": pip install 'simhash-hbase[{extra}]'")
 
 
+ALL_BLOCKED = (
+    "import sys; sys.modules.update(dict.fromkeys(['trafilatura','lxml','w3lib','pyarrow','warcio','brotli']));"
+)
+
+
+def test_a_crawl_names_its_own_extra_where_that_of_pages_is_missing_too(tmp_path):
+    (tmp_path / "a.warc").write_text("")
+
+    failed = python(ALL_BLOCKED + BLOCKED.format(module="redis", path=str(tmp_path / "a.warc")))
+
+    assert failed.sentence.endswith(": pip install 'simhash-hbase[warc]'")
+
+
 def test_other_formats_need_none_of_them(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("some text of a few words")
-    names = ["trafilatura", "lxml", "w3lib", "pyarrow", "warcio", "brotli"]
-    blocked = f"import sys; sys.modules.update(dict.fromkeys({names}));"
 
-    done = python(blocked + BLOCKED.format(module="redis", path=str(path)))
+    done = python(ALL_BLOCKED + BLOCKED.format(module="redis", path=str(path)))
 
     assert done.code == 0
     assert len(done.records) == 1

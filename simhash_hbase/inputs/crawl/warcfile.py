@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Imported here so that a missing package is reported before anything is read.
+# Imported here so that a missing package is reported before anything is read, that of crawls first: its extra has both.
+import simhash_hbase.inputs.crawl.codings
 import simhash_hbase.inputs.page.charset
 import simhash_hbase.inputs.page.maintext  # noqa: F401
 from simhash_hbase.errors import InvalidInput

@@ -1,4 +1,4 @@
-"""Spark for the tests: its settings, the decisions of one machine, and a made corpus that has everything."""
+"""Spark for the tests: its settings, decisions and cells of one machine, and a made corpus that has everything."""
 
 import gc
 import random
@@ -7,13 +7,26 @@ from contextlib import contextmanager
 import msgspec
 import pytest
 
+from simhash_hbase.bulk import Spool, StoreWriter, begin
+from simhash_hbase.bulk import load as load_alone
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading
+from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import json_line
-from simhash_hbase.inputs import InputOptions
+from simhash_hbase.inputs import InputOptions, scan
 from simhash_hbase.opening import create_index
 from simhash_hbase.spark import session
+from simhash_hbase.stores.memory import MemoryStore
 
-__all__ = ["QUICK", "SOCKETS", "corpus", "decisions_of_one_machine", "quiet_session", "write_lines"]
+__all__ = [
+    "QUICK",
+    "SOCKETS",
+    "cells",
+    "cells_of_load",
+    "corpus",
+    "decisions_of_one_machine",
+    "quiet_session",
+    "write_lines",
+]
 
 QUICK = {
     # A test is over before a thorough compiler would have paid off.
@@ -77,6 +90,23 @@ def decisions_of_one_machine(sources, *, settings=None, index=None):
             return lines.taken, corpus.run(made)
 
 
+def cells(index):
+    """Read all rows and all document cells."""
+    rows = [(p, s) for page in index.store.scan_range(0, 1 << 40, page=9_999) for p, s in zip(*page, strict=True)]
+    return rows, [cell for page in index.store.scan_cells("d", b"", None, page=9_999) for cell in page]
+
+
+def cells_of_load(profile, source, stamp, folder, options=None):
+    """Load as one machine does, into memory, with the same timestamp."""
+    model = Index.create(MemoryStore(), profile)
+    spool = Spool(folder, model.store.url, profile)
+    begin(model, spool)
+    list(spool.fill(scan([source], options or InputOptions()), model.analysis))
+    spool.manifest.stamp = stamp
+    load_alone(model, spool, StoreWriter(model.store))
+    return cells(model)
+
+
 def corpus(seed=5, families=60):
     """Make families of documents that were edited again and again, exact copies, short ones and refused ones."""
     chance = random.Random(seed)
@@ -93,9 +123,9 @@ def corpus(seed=5, families=60):
     return [*records, {"id": "no text"}, {"id": "empty", "text": " "}, {"id": "0/0", "text": "港口，来过两次"}]
 
 
-def write_lines(path, records):
-    """Write JSON lines, with an empty line and a line that is none among them."""
+def write_lines(path, records, *, others=(b"", b"{no json")):
+    """Write JSON lines, with an empty line and a line that is none among them, or with other ones."""
     lines = [msgspec.json.encode(record) for record in records]
-    lines[5:5] = [b"", b"{no json"]
+    lines[5:5] = others
     path.write_bytes(b"\n".join(lines) + b"\n")
     return str(path)

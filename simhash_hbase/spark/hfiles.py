@@ -42,11 +42,12 @@ class Loader:
     classes: dict[str, bytes]
     table: str
     staging: str
+    user: str
 
     @classmethod
-    def of(cls, tools: Tools, conf: Path, table: str, staging: str) -> "Loader":
-        """Read the files."""
-        return cls(str(tools.java), str(tools.jars), _files(conf), _files(tools.classes), table, staging)
+    def of(cls, tools: Tools, conf: Path, table: str, staging: str, user: str) -> "Loader":
+        """Read the files; `user` is who writes on the workers, too, where HDFS believes names."""
+        return cls(str(tools.java), str(tools.jars), _files(conf), _files(tools.classes), table, staging, user)
 
     def below(self, token: str) -> "Loader":
         """Write files to a folder of one load."""
@@ -58,7 +59,10 @@ class Loader:
             (folder / name).mkdir()
             for file, content in files.items():
                 (folder / name / file).write_bytes(content)
-        return Tools(java=Path(self.java), jars=Path(self.jars), classes=folder / "classes").program(folder / "conf")
+        tools = Tools(java=Path(self.java), jars=Path(self.jars), classes=folder / "classes")
+        java, *words = tools.program(folder / "conf")
+        # Else it would be whoever runs the worker, and HBase moves the files as who submitted.
+        return [java, f"-DHADOOP_USER_NAME={self.user}", *words]
 
 
 def _files(folder: Path) -> dict[str, bytes]:

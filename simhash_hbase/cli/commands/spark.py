@@ -201,7 +201,7 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
     ):
         work = WorkPlace(spark, chosen.work)
         staging = staging_folder(conf, chosen.staging, "spark")
-        loader = Loader.of(tools, conf, where.table, staging)
+        loader = Loader.of(tools, conf, where.table, staging, spark.sparkContext.sparkUser())
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         way = Way(work, loader, take_over=chosen.take_over)
         done = load_documents(spark, index, files, settings, way=way, refusals=refusals)

@@ -18,6 +18,7 @@ from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.commands import carry_out
 from simhash_hbase.stores.hbase.launcher.layouts import CLUSTER, SINGLE
 from tests.gates import MUST_RUN
+from tests.spark_hdfs import spark_works_on
 
 ROOT = Path(__file__).parents[1]
 
@@ -95,12 +96,14 @@ def nothing_goes_wrong(cluster):
 
 @pytest.mark.hbase
 @pytest.mark.slow
-def test_a_cluster_is_changed_hurt_and_stopped_without_a_rest(cluster):
+def test_a_cluster_is_changed_hurt_and_stopped_without_a_rest(cluster, tmp_path):
     assert states(cluster) == dict.fromkeys(CLUSTER.roles, "alive")
     regions_are_changed(cluster)
     hbase(cluster, "pause", "backup")
     assert states(cluster) == {**dict.fromkeys(CLUSTER.roles, "alive"), "backup": "paused"}
     hbase(cluster, "resume", "backup")
+    # Here, so that no second cluster has to be started.
+    spark_works_on(cluster, tmp_path / "spark")
 
     nothing_goes_wrong(cluster)
 

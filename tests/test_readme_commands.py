@@ -21,6 +21,7 @@ SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
     *("snapshot", "hbase", "reindex", "tour", "service", "crawlers", "revisits", "objects", "unit", "cluster"),
     *SPARK,
+    "sparkhdfs",  # In test_hbase_cluster.py.
 }
 
 

@@ -272,15 +272,16 @@ def test_a_text_that_fills_the_tables_or_bursts_them_is_summed_all_the_same(word
     assert fast(Fingerprinter(analyzer), [text]) == obvious(analyzer, [text])
 
 
-def test_tables_of_words_and_of_runs_are_bounded(monkeypatch):
+def test_tables_of_words_and_of_blocks_are_bounded(monkeypatch):
     monkeypatch.setattr(wordsums, "_MAX_ROWS", 50)
-    words, runs = Fingerprinter(JiebaAnalyzer()), Fingerprinter(JiebaAnalyzer())
+    monkeypatch.setattr(wordsums, "MAX_BLOCKS", 50)
+    words, blocks = Fingerprinter(JiebaAnalyzer()), Fingerprinter(JiebaAnalyzer())
     words.fingerprint_many([f"word{number}" for number in range(300)])
-    # Many runs of few words.
-    runs.fingerprint_many(["-".join(few) for few in permutations(["red", "blue", "green", "black", "white"])])
+    # Many blocks of few words.
+    blocks.fingerprint_many(["-".join(few) for few in permutations(["red", "blue", "green", "black", "white"])])
 
     assert len(words._sums._rows) <= 60
-    assert len(runs._sums._runs) <= 60
+    assert len(blocks._sums._blocks) <= 60
 
 
 def test_a_word_has_one_row_however_it_is_written():

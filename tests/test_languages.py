@@ -7,7 +7,7 @@ from languages import COPIES, EDITS, FORMS, copies, decomposed, full_width, make
 
 from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analysis import learn_idf
-from simhash_hbase.features.analyzers import LearnedAnalyzer, word_set
+from simhash_hbase.features.analyzers import LearnedAnalyzer, WordSets
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.sketch import text_digests
 from simhash_hbase.opening import create_index
@@ -107,11 +107,11 @@ def test_a_mark_makes_another_word(word, other, form):
     analyzer = LearnedAnalyzer(idf=learn_idf([first, second]))
     simhashes, features = Fingerprinter(analyzer).fingerprint_many([first, second])
 
-    assert set(word_set(first)) != set(word_set(second))
+    assert WordSets().words(first) != WordSets().words(second)
     assert simhashes[0] != simhashes[1]
     assert features.all()
     assert len(set(text_digests([first, second]))) == 2
-    assert word_set(first) == word_set(word)
+    assert WordSets().words(first) == WordSets().words(word)
 
 
 def test_emoji_change_no_text_and_are_none_alone():

@@ -159,7 +159,7 @@ def test_the_tables_of_words_are_bounded_in_characters(monkeypatch):
 
     one_by_one = [WordSums(JiebaAnalyzer(), hash="murmur3", seed=0).fingerprint_many([text])[0][0] for text in texts]
     assert sums.fingerprint_many(texts)[0].tolist() == one_by_one
-    assert sum(map(len, sums._rows)) + sum(map(len, sums._runs)) <= 100_000
+    assert sum(map(len, sums._rows)) + sum(map(len, sums._blocks)) <= 100_000
 
 
 def test_word_tokens_of_long_runs_are_bounded():

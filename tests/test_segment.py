@@ -13,7 +13,7 @@ from simhash_hbase.words.dictionary import dictionary_digest
 from simhash_hbase.words.fast import FastSegmenter, fast_available, fast_segmenter
 from simhash_hbase.words.model import WordModel
 from simhash_hbase.words.runs import ASCII_RUN, ascii_runs
-from simhash_hbase.words.segment import Wording, bag, cut, cut_run, segmenter
+from simhash_hbase.words.segment import Wording, bag, block_cutter, cut, segmenter
 
 plain = segmenter("jieba")
 
@@ -86,9 +86,9 @@ def words(tokens):
 
 
 def bagged(text):
-    """Cut a text into a bag, and the bag's runs into tokens."""
+    """Cut a text into a bag, and the bag's blocks into tokens."""
     found = bag(text, Wording(words=None), letters=True)
-    return words(found.tokens + [token for run in found.runs for token in cut_run(run.decode())])
+    return words(found.tokens + [token for block in found.blocks for token in block_cutter()(block)])
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,6 @@ def test_fast_cuts_every_unlikely_word_beside_ascii_as_jieba_does():
     texts = [text for word in unlikely for text in (f"a{word}", f"{word}a", f"C++{word}c#")]
 
     assert not [text for text in texts if cut(text) != plain(text)]
-    # In a text of its own each, since a bag that needs the order of one text is cut as a whole.
     assert not [text for text in texts if bagged(text) != words(plain(text))]
 
 
@@ -212,7 +211,7 @@ def test_a_bag_holds_the_tokens_with_word_characters(text):
 
 @given(st.text() | mixtures)
 def test_ascii_runs_are_those_of_the_expression(text):
-    assert [run.decode() for run in ascii_runs(text)] == ASCII_RUN.findall(text)
+    assert ascii_runs(text) == ASCII_RUN.findall(text)
 
 
 def test_without_rjieba_jieba_itself_cuts(monkeypatch):

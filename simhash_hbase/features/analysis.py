@@ -23,7 +23,7 @@ from simhash_hbase.features.analyzers import (
     LearnedAnalyzer,
     ShingleAnalyzer,
     WeightedAnalyzer,
-    word_set,
+    WordSets,
 )
 from simhash_hbase.features.bands import Banding
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
@@ -75,7 +75,7 @@ def learn_idf(
     sample: Reservoir[str] = Reservoir(limit=limit)
     for text in texts:
         sample.add(text)
-    return IdfTable.learn(word_set(text, segmenter=segmenter, words=words) for text in sample.items)
+    return IdfTable.learn(map(WordSets(segmenter=segmenter, words=words).words, sample.items))
 
 
 class Analysis:

@@ -1,21 +1,24 @@
 """The fast way from texts to fingerprints: rows of numpy tables in place of words.
 
-A word's hash and weight are computed when it is first seen and kept in a row; a document is then
-an array of rows and one of counts. The results equal ``fingerprint(analyzer.features(text))``.
+A word's hash and weight are computed when it is first seen and kept in a row. So are the rows of a block: half of
+the characters of ordinary texts, and most of templates, stand in blocks that were cut before. A document is an array of
+rows and one of counts. The results equal ``fingerprint(analyzer.features(text))``.
 """
 
 import threading
-from collections import Counter
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analyzers import CountingAnalyzer
+from simhash_hbase.features.analyzers.words import MAX_BLOCKS
 from simhash_hbase.features.hashes import hash_features
 from simhash_hbase.features.weights import MAX_TOTAL, MAX_WEIGHT, SCALE
-from simhash_hbase.words.segment import cut_run
+from simhash_hbase.words.segment import block_cutter
 
 # A row takes some 300 bytes with its word and the dictionaries that lead to it: 80 MB in all.
 _MAX_ROWS = 1 << 18
@@ -23,6 +26,7 @@ _MAX_ROWS = 1 << 18
 _MAX_CHARACTERS = 1 << 24
 _FIRST_ROWS = 1 << 12
 _DROPPED = 0  # The row of every token that counts for no feature.
+_ROW = np.dtype(np.intc)
 _MAX_EXACT = float(1 << 52)
 
 
@@ -52,32 +56,30 @@ class _Rows(dict[str, int]):
         return row
 
 
-class _Runs(dict[bytes, int]):
-    """Rows by ASCII run; a run of several words has the negative number of a list of rows."""
+class _Blocks(dict[str, bytes]):
+    """The rows of a block's words, as bytes that join fast."""
 
     def __init__(self, rows: _Rows) -> None:
         super().__init__()
-        self._rows = rows
-        self.several: list[list[int]] = [[]]
+        self._row = rows.__getitem__
         self.characters = 0
 
-    def __missing__(self, run: bytes) -> int:
-        rows = [self._rows[token] for token in cut_run(run.decode("ascii"))]
-        rows = [row for row in rows if row != _DROPPED]
-        if len(rows) > 1:
-            self.several.append(rows)
-            number = 1 - len(self.several)
-        else:
-            number = rows[0] if rows else _DROPPED
-        self[run] = number
-        self.characters += len(run)
-        return number
+    @cached_property
+    def _cut(self) -> Callable[[str], list[str]]:
+        return block_cutter()
+
+    def __missing__(self, block: str) -> bytes:
+        rows = array(_ROW.char, filter(None, map(self._row, self._cut(block)))).tobytes()
+        self[block] = rows
+        self.characters += len(block)
+        return rows
 
 
 class WordSums:
     """Fingerprints texts by tables of the words seen so far.
 
-    The tables start anew after 262,144 words, or 16 million characters of them. Threads take turns.
+    The tables start anew after 262,144 words, or 16 million characters of words and blocks; that of blocks alone after
+    131,072 blocks. Threads take turns.
     """
 
     def __init__(self, analyzer: CountingAnalyzer, *, hash: str, seed: int) -> None:
@@ -89,7 +91,7 @@ class WordSums:
 
     def _reset(self) -> None:
         self._rows = _Rows(self._analyzer)
-        self._runs = _Runs(self._rows)
+        self._blocks = _Blocks(self._rows)
         self._known = 0
         self._weights = np.zeros(_FIRST_ROWS)
         self._bytes = np.zeros((_FIRST_ROWS, 8), np.uint8)
@@ -107,35 +109,21 @@ class WordSums:
                     features[number] = self._sum(rows, counts, bits[number])
         return np.packbits(bits, axis=1).view(">u8")[:, 0].astype(np.uint64), features
 
-    def _counted(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _counted(self, text: str) -> tuple[NDArray[np.intc], NDArray[np.int64]]:
         """Give the distinct rows of a text's words, and how often each occurs."""
-        if self._is_full():
-            self._reset()
-        bag = self._analyzer.bag(text)
-        tokens = Counter(bag.tokens)
-        rows = list(map(self._rows.__getitem__, tokens))
-        counts = list(tokens.values())
-        if bag.runs:
-            self._add_runs(bag.runs, rows, counts)
+        self._make_room()
+        tokens, blocks = self._analyzer.bag(text)
+        rows = np.frombuffer(b"".join(map(self._blocks.__getitem__, blocks)), _ROW)
+        if tokens:
+            rows = np.concatenate([rows, np.fromiter(map(self._rows.__getitem__, tokens), _ROW, len(tokens))])
         self._learn_new_rows()
-        return self._merged(np.array(rows, np.int64), np.array(counts, np.int64))
+        return self._merged(rows)
 
-    def _is_full(self) -> bool:
-        characters = self._rows.characters + self._runs.characters
-        return max(len(self._rows), len(self._runs)) > _MAX_ROWS or characters > _MAX_CHARACTERS
-
-    def _add_runs(self, runs: list[bytes], rows: list[int], counts: list[int]) -> None:
-        counted = Counter(runs)
-        numbers = list(map(self._runs.__getitem__, counted))
-        rows.extend(numbers)
-        counts.extend(counted.values())
-        if min(numbers) < 0:
-            for place in range(len(rows) - len(numbers), len(rows)):
-                if rows[place] < 0:
-                    several = self._runs.several[-rows[place]]
-                    rows.extend(several)
-                    counts.extend([counts[place]] * len(several))
-                    rows[place] = _DROPPED
+    def _make_room(self) -> None:
+        if len(self._rows) > _MAX_ROWS or self._rows.characters + self._blocks.characters > _MAX_CHARACTERS:
+            self._reset()
+        elif len(self._blocks) > MAX_BLOCKS:
+            self._blocks = _Blocks(self._rows)
 
     def _learn_new_rows(self) -> None:
         words = self._rows.words
@@ -151,22 +139,15 @@ class WordSums:
         self._weights[start:stop] = self._rows.weights[start:]
         self._known = stop
 
-    def _merged(
-        self, rows: NDArray[np.int64], counts: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Add up the counts of equal rows, and leave the dropped ones out."""
-        places = self._places
-        numbers = np.arange(len(rows))
-        places[rows] = numbers
-        last = places[rows]
-        if not np.array_equal(last, numbers):
-            totals = np.zeros(len(rows), np.int64)
-            np.add.at(totals, last, counts)
-            counts = totals
-        kept = (last == numbers) & (rows != _DROPPED)
+    def _merged(self, rows: NDArray[np.intc]) -> tuple[NDArray[np.intc], NDArray[np.int64]]:
+        """Count equal rows, and leave the dropped ones out."""
+        self._places[rows] = np.arange(len(rows))
+        counts = np.bincount(self._places[rows])
+        kept = np.flatnonzero(counts)
+        kept = kept[rows[kept] != _DROPPED]
         return rows[kept], counts[kept]
 
-    def _sum(self, rows: NDArray[np.int64], counts: NDArray[np.int64], bits: NDArray[np.bool_]) -> int:
+    def _sum(self, rows: NDArray[np.intc], counts: NDArray[np.int64], bits: NDArray[np.bool_]) -> int:
         """Set the bits of a fingerprint; give the number of features that went into it."""
         weights = counts * self._weights[rows]
         top = self._analyzer.top
@@ -177,7 +158,7 @@ class WordSums:
         decided = _set_bits(np.unpackbits(self._bytes[rows], axis=1), integers, bits)
         return int(np.count_nonzero(integers)) if decided else 0
 
-    def _heaviest(self, rows: NDArray[np.int64], weights: NDArray[np.float64], top: int) -> NDArray[np.int64]:
+    def _heaviest(self, rows: NDArray[np.intc], weights: NDArray[np.float64], top: int) -> NDArray[np.int64]:
         """Choose the heaviest features; of those that tie at the edge the first by the word."""
         edge = np.partition(weights, len(weights) - top)[len(weights) - top]
         above = np.flatnonzero(weights > edge)

@@ -19,7 +19,7 @@ rjieba cuts text without ASCII as jieba does. These rules make the two agree on 
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 from simhash_hbase.errors import MissingExtra
@@ -28,7 +28,7 @@ from simhash_hbase.words.dictionary import jieba_cut, jieba_tokenizer
 from simhash_hbase.words.exceptions import mixed_words, unlikely_words
 from simhash_hbase.words.long import pieces
 from simhash_hbase.words.model import WordModel
-from simhash_hbase.words.runs import ASCII, HAN, HAN_RUN, ascii_runs, run_of
+from simhash_hbase.words.runs import ASCII, BLOCK, HAN, HAN_RUN, ascii_runs, run_of
 
 _RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
 _SURROGATES = "\ud800-\udfff"
@@ -38,9 +38,9 @@ _split_ascii = re.compile(f"({run_of(ASCII)})").split
 _split_rare = re.compile(f"({run_of(_RARE_HAN + _SURROGATES + _SEPARATOR)})").split
 _find_letters = re.compile(f"[^\\W{HAN}{ASCII}]").findall
 _split_han = re.compile(f"({run_of(HAN)})").split
-_find_blocks = re.compile(run_of(HAN + ASCII)).finditer
 
 _TIES = ("常在",)
+_find_tie = re.compile("|".join(_TIES)).search
 _MAX_CACHED_RUNS = 1 << 18
 _MAX_CACHED_LENGTH = 40
 
@@ -64,7 +64,7 @@ class Bag(NamedTuple):
     """The tokens of a text in any order."""
 
     tokens: list[str]  # Tokens.
-    runs: list[bytes]  # ASCII runs, each of which is still to be cut by `cut_run`.
+    blocks: list[str]  # Runs of Han and ASCII, each of which is still to be cut by `cut_block`.
 
 
 class FastSegmenter:
@@ -84,7 +84,6 @@ class FastSegmenter:
         self._model = WordModel()
         self._borders, self._ascii_words = mixed_words(tokenizer.FREQ)
         self._unlikely = unlikely_words(tokenizer.FREQ, tokenizer.total)
-        self._suspects = {pair for word in self._unlikely for pair in (word[:2], word[-2:])}
         self._runs: dict[str, list[str]] = {}
 
     def cut(self, text: str) -> list[str]:
@@ -104,37 +103,20 @@ class FastSegmenter:
                 self._runs[run] = tokens
         return tokens
 
-    def cut_stretches(self, stretches: list[str]) -> list[str]:
-        """Cut several stretches without ASCII, none of which touches an ASCII run in a way that counts."""
-        return self._cut_han(_SEPARATOR.join(stretches))
+    def cut_block(self, block: str) -> list[str]:
+        """Cut a block, or a piece of a long one: what is beside it changes nothing."""
+        if block.isascii():
+            return self.cut_run(block)
+        if HAN_RUN.fullmatch(block) and not _find_tie(block):
+            return self._cut_by_rjieba(block)
+        return self._cut_plain(block)
 
     def bag(self, text: str, *, letters: bool) -> "Bag":
         """Cut a text into a `Bag`, without blanks and punctuation."""
         if text.isascii():
             return Bag([], ascii_runs(text))
-        parts = pieces(text)
-        if len(parts) == 1:
-            return self._bag(text, letters=letters)
-        bags = [self._bag(part, letters=letters) for part in parts]
-        return Bag([token for bag in bags for token in bag.tokens], [run for bag in bags for run in bag.runs])
-
-    def _bag(self, text: str, *, letters: bool) -> "Bag":
-        stretches = HAN_RUN.findall(text)
-        runs = ascii_runs(text)
-        if runs and stretches:
-            parts = _split_ascii(text)
-            if self.needs_order(parts[::2], parts[1::2]):
-                return Bag(self.cut(text), [])
-        tokens = self.cut_stretches(stretches) if stretches else []
-        if letters:
-            tokens.extend(_find_letters(text))
-        return Bag(tokens, runs)
-
-    def needs_order(self, between: list[str], runs: list[str]) -> bool:
-        """Return whether rule 2 or 3 may apply in a text, so that `cut` needs all of it."""
-        ends = {piece[-2:] for piece in between[:-1]}
-        starts = {piece[:2] for piece in between[1:]}
-        return not self._suspects.isdisjoint(ends | starts) or self._mixed(between, runs)
+        blocks = list(chain.from_iterable(map(BLOCK.findall, pieces(text))))
+        return Bag(_find_letters(text) if letters else [], blocks)
 
     def _mixed(self, between: list[str], runs: list[str]) -> bool:
         borders = {piece[-1:] + run[0] for piece, run in zip(between, runs, strict=False)}
@@ -154,7 +136,7 @@ class FastSegmenter:
         """Cut the blocks with a border of a mixed word by jieba."""
         tokens: list[str] = []
         start = 0
-        for match in _find_blocks(text):
+        for match in BLOCK.finditer(text):
             parts = _split_ascii(match.group())
             if self._mixed(parts[::2], parts[1::2]):
                 tokens.extend(self._cut_plain(text[start : match.start()]))
@@ -204,11 +186,11 @@ class FastSegmenter:
 
     def _cut_han(self, text: str) -> list[str]:
         """Cut a text without ASCII (rule 4)."""
-        if not _has_tie(text):
+        if not _find_tie(text):
             return self._cut_by_rjieba(text)
         tokens: list[str] = []
         for part in _split_han(text):
-            tokens.extend(self._cut_tied(part) if _has_tie(part) else self._cut_by_rjieba(part))
+            tokens.extend(self._cut_tied(part) if _find_tie(part) else self._cut_by_rjieba(part))
         return tokens
 
     def _cut_tied(self, run: str) -> list[str]:
@@ -220,10 +202,6 @@ class FastSegmenter:
             modelled = single and len(found) > 1 and not self._frequencies.get(joined)
             tokens.extend(self._model.cut(joined) if modelled else found)
         return tokens
-
-
-def _has_tie(text: str) -> bool:
-    return any(tie in text for tie in _TIES)
 
 
 def _singles(tokens: Iterable[str]) -> int:

@@ -21,17 +21,18 @@ def run_of(characters: str) -> str:
 
 ASCII_RUN = re.compile(run_of(ASCII))  # A run of the ASCII characters that jieba takes into a block.
 HAN_RUN = re.compile(run_of(HAN))  # A run of the Han characters that jieba takes into a block.
+BLOCK = re.compile(run_of(HAN + ASCII))  # What jieba cuts at a time, whatever stands around it.
 
 _BLANK = 0x20
 _TO_BLANK = bytes(byte if ASCII_RUN.fullmatch(chr(byte)) else _BLANK for byte in range(256))
 
 
-def ascii_runs(text: str) -> list[bytes]:
-    """List the ASCII runs of a text, in order.
+def ascii_runs(text: str) -> list[str]:
+    """List the ASCII runs of a text, in order: of an ASCII text its blocks, faster than by the expression.
 
     Examples
     --------
     >>> ascii_runs("用TF-IDF 和 k=3")
-    [b'TF-IDF', b'k', b'3']
+    ['TF-IDF', 'k', '3']
     """
-    return text.encode("ascii", "replace").translate(_TO_BLANK).split()
+    return text.encode("ascii", "replace").translate(_TO_BLANK).decode("ascii").split()

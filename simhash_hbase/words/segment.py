@@ -41,9 +41,9 @@ def cut(text: str) -> list[str]:
     return fast_segmenter().cut(text) if fast_available() else _plain_cut(text)
 
 
-def cut_run(run: str) -> list[str]:
-    """Cut one ASCII run, through a cache."""
-    return fast_segmenter().cut_run(run) if fast_available() else cut_ascii(run)
+def block_cutter() -> Callable[[str], list[str]]:
+    """Return the function that cuts the blocks of a `Bag`; only the fast segmenter leaves any."""
+    return fast_segmenter().cut_block
 
 
 def tokens(text: str, wording: Wording) -> list[str]:
@@ -71,8 +71,8 @@ def bag(text: str, wording: Wording, *, letters: bool) -> Bag:
     found = _stretches(text, wording)
     if len(found) == 1 and not found[0].words:
         return _plain_bag(found[0].before, wording.segmenter, letters=letters)
-    tokens, runs = _plain_bag(" ".join(before for before, _ in found), wording.segmenter, letters=letters)
-    return Bag([*tokens, *(word for _, words in found for word in words)], runs)
+    tokens, blocks = _plain_bag(" ".join(before for before, _ in found), wording.segmenter, letters=letters)
+    return Bag([*tokens, *(word for _, words in found for word in words)], blocks)
 
 
 def _stretches(text: str, wording: Wording) -> list[Stretch]:

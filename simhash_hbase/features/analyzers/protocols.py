@@ -26,7 +26,7 @@ class CountingAnalyzer(Analyzer, Protocol):
         """Features to keep, the heaviest; None for all."""
 
     def bag(self, text: str) -> Bag:
-        """Give the tokens of a text in any order, and the ASCII runs that are yet to be cut."""
+        """Give the tokens of a text in any order, and the blocks that are yet to be cut."""
 
     def word(self, token: str) -> str | None:
         """Give the feature that a token counts for, None if for none."""

@@ -54,7 +54,7 @@ class ShingleAnalyzer:
         return weigh_tokens(self, self._shingles(text))
 
     def bag(self, text: str) -> Bag:
-        """Give the shingles of a text; no ASCII run is left over."""
+        """Give the shingles of a text; no block is left over."""
         return Bag(list(self._shingles(text)), [])
 
     def word(self, token: str) -> str | None:

@@ -32,7 +32,7 @@ class WordedAnalyzer(ABC):
         return weigh_tokens(self, tokens(text, self._wording))
 
     def bag(self, text: str) -> Bag:
-        """Give the tokens of a text in any order, and the ASCII runs that are yet to be cut."""
+        """Give the tokens of a text in any order, and the blocks that are yet to be cut."""
         return bag(text, self._wording, letters=self.letters)
 
     @cached_property

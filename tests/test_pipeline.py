@@ -1,6 +1,7 @@
 """Chunks of documents and pages are analysed alike in one process and in several."""
 
 import os
+from concurrent.futures import Future
 from itertools import cycle, islice
 
 import pytest
@@ -11,6 +12,7 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject
 from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.pipeline.chunks import analyse_chunk
 
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 OPTIONS = InputOptions()
@@ -77,6 +79,32 @@ def test_nothing_depends_on_the_number_of_processes():
     assert len(alone) > 1
     assert list(told(several)) == list(told(alone))
     assert refused(several) == refused(alone)
+
+
+def test_processes_have_work_before_this_one_begins_with_the_first_chunk(monkeypatch):
+    order = []
+
+    class Pool:
+        def __init__(self, *_):
+            pass
+
+        def submit(self, _, *parts):
+            order.append("there")
+            future = Future()
+            future.set_result(analyse_chunk(ANALYSIS, *parts))
+            return future
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.Workers", Pool)
+    monkeypatch.setattr(
+        "simhash_hbase.pipeline.analyse.analyse_chunk", lambda *parts: order.append("here") or analyse_chunk(*parts)
+    )
+    list(analyse(records(200), ANALYSIS, workers=2))
+
+    assert order[0] == "there"
+    assert order.count("here") == 1
 
 
 def test_pages_are_extracted_in_the_workers(monkeypatch):

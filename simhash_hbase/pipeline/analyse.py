@@ -1,9 +1,10 @@
 """Records to entries, chunk by chunk, in one process or several, in the order of the input."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
+from functools import partial
 from itertools import chain
 
 from simhash_hbase.features.analysis import Analysis
@@ -17,33 +18,37 @@ IN_FLIGHT = 3
 def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Chunk]:
     """Fingerprint and sketch a stream of records, and extract its pages.
 
-    With several workers this process analyses the first chunk, so that a short input starts no process.
+    An input of one chunk starts no process.
     """
     chunks = _chunks(records)
-    if workers <= 1:
-        for chunk in chunks:
-            yield finish(chunk, analyse_chunk(analysis, *chunk.parts()))
-        return
+    if workers > 1:
+        first, second = next(chunks, None), next(chunks, None)
+        if first is not None and second is not None:
+            yield from _in_processes(first, chain((second,), chunks), analysis, workers)
+            return
+        chunks = iter(() if first is None else (first,))
     for chunk in chunks:
-        yield finish(chunk, analyse_chunk(analysis, *chunk.parts()))
-        if chunk.is_full:
-            break
-    yield from _in_processes(chunks, analysis, workers)
+        yield _analysed(chunk, analysis)
 
 
-def _in_processes(chunks: Iterator[Chunk], analysis: Analysis, workers: int) -> Iterator[Chunk]:
-    first = next(chunks, None)
-    if first is None:
-        return
+def _in_processes(first: Chunk, chunks: Iterable[Chunk], analysis: Analysis, workers: int) -> Iterator[Chunk]:
     with closing(Workers(analysis, workers)) as pool:
-        waiting: deque[tuple[Chunk, Future[Done]]] = deque()
-        for chunk in chain((first,), chunks):
-            waiting.append((chunk, pool.submit(analyse_chunk, *chunk.parts())))
+        # Processes take a second to start: this one analyses the first chunk meanwhile.
+        waiting: deque[Callable[[], Chunk]] = deque([partial(_analysed, first, analysis)])
+        for chunk in chunks:
+            waiting.append(partial(_awaited, chunk, pool.submit(analyse_chunk, *chunk.parts())))
             if len(waiting) > workers * IN_FLIGHT:
-                done, future = waiting.popleft()
-                yield finish(done, future.result())
-        for done, future in waiting:
-            yield finish(done, future.result())
+                yield waiting.popleft()()
+        for ready in waiting:
+            yield ready()
+
+
+def _analysed(chunk: Chunk, analysis: Analysis) -> Chunk:
+    return finish(chunk, analyse_chunk(analysis, *chunk.parts()))
+
+
+def _awaited(chunk: Chunk, future: Future[Done]) -> Chunk:
+    return finish(chunk, future.result())
 
 
 def _chunks(records: Iterable[Scanned]) -> Iterator[Chunk]:

@@ -23,7 +23,7 @@ from bench.texts import are_shared, corpus
 from simhash_hbase.opening import create_index
 from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
 
-__all__ = ["measure_dedup"]
+__all__ = ["CLI", "ENVIRONMENT", "measure_dedup", "write_lines"]
 
 CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
 ALONE = (sys.executable, "-W", "ignore", "-m", "bench.alone")
@@ -114,7 +114,7 @@ def _commands(texts: Sequence[str]) -> tuple[float, float, float]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         path, table = Path(folder) / "documents.jsonl", Path(folder) / "documents.arrow"
         records = [{"id": document_id(at), "text": text} for at, text in enumerate(texts)]
-        _write(path, records)
+        write_lines(path, records)
         rows = pa.Table.from_pylist(records)
         with pa.OSFile(str(table), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
             writer.write_table(rows)
@@ -143,7 +143,7 @@ def _memory(sizes: Sizes) -> Table:
     simhashes = np.random.default_rng(13).integers(0, 2**64, last, dtype=np.uint64).tolist()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         path = Path(folder) / "fingerprints.jsonl"
-        _write(path, ({"id": document_id(at), "simhash": f"{value:016x}"} for at, value in enumerate(simhashes)))
+        write_lines(path, ({"id": document_id(at), "simhash": f"{value:016x}"} for at, value in enumerate(simhashes)))
         url = f"file:{Path(folder) / 'index'}"
         command = [*CLI, "dedup", url, str(path), *OPTIONS, "--analyzer", "jieba", "--simhash-field", "simhash"]
         start = perf_counter()
@@ -177,6 +177,6 @@ def _memory_after(command: Sequence[str], lines: tuple[int, int]) -> list[int]:
     return seen
 
 
-def _write(path: Path, records: Any) -> None:
+def write_lines(path: Path, records: Any) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

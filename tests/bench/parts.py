@@ -16,6 +16,7 @@ from bench.service import measure_service
 from bench.sizes import Sizes
 from bench.tables import Table
 from bench.templated import measure_templates
+from bench.throughput import measure_text
 
 __all__ = ["DEFAULT_PARTS", "PARTS"]
 
@@ -26,6 +27,7 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "lsh": measure_lsh,
     "load": measure_load,
     "dedup": measure_dedup,
+    "text": measure_text,
     "service": measure_service,
     "bands": measure_bands,
     "templates": measure_templates,
@@ -36,4 +38,4 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "growth-hbase": measure_growth_in_hbase,
 }
 # `growth` takes hours and 20 GB of disk; the others start an HBase.
-DEFAULT_PARTS = ("fingerprints", "queries", "rows", "lsh", "load", "dedup", "service", "bands", "templates")
+DEFAULT_PARTS = ("fingerprints", "queries", "rows", "lsh", "load", "dedup", "text", "service", "bands", "templates")

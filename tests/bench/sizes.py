@@ -38,6 +38,12 @@ class Sizes:
     """Documents that are loaded for time and bytes."""
     dedup_documents: int = 2_000
     """Documents of a set that ``dedup`` decides."""
+    text_sets: tuple[str, ...] = ("lctt", "graph")
+    """Sets whose texts go from a file to rows."""
+    text_documents: int = 5_000
+    """Documents of each."""
+    text_rounds: int = 2
+    """So many times."""
     memory_documents: tuple[int, int] = (50_000, 200_000)
     """Between these two, the memory of ``dedup`` is seen to grow."""
     service_documents: int = 4_000
@@ -116,6 +122,9 @@ TINY = Sizes(
     lsh_texts=30,
     load_documents=300,
     dedup_documents=40,
+    text_sets=("graph",),
+    text_documents=40,
+    text_rounds=1,
     memory_documents=(2_000, 5_000),
     service_documents=30,
     service_singles=5,

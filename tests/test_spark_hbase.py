@@ -1,6 +1,7 @@
 """Spark and a real HBase: the cells that `load` makes, by files that the workers write."""
 
 import subprocess
+from getpass import getuser
 from pathlib import Path
 
 import pytest
@@ -41,11 +42,12 @@ def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(
     status = server_status()
     conf, name = Path(status["conf"]), index.store.url.rpartition("/")[2]
     tools = find_tools(jars=Path(status["jars"]), cache=tmp_path / "cache")
-    loader = Loader.of(tools, conf, name, staging_folder(conf, None, name), "me")
+    # The files of this machine have its own user, whatever name is claimed, and HBase looks.
+    loader = Loader.of(tools, conf, name, staging_folder(conf, None, name), getuser())
     refused = []
     with quiet_session(SparkOptions(master="local[2]", partitions=2, settings=QUICK)) as spark:
         work = WorkPlace(spark, str(tmp_path / "work"))
-        broken = Way(work, Loader.of(tools, conf, "no_such_table", loader.staging, "me"))
+        broken = Way(work, Loader.of(tools, conf, "no_such_table", loader.staging, loader.user))
         with pytest.raises(PySparkException, match="TableNotFound"):
             load(spark, index, [source], OPTIONS, way=broken, refusals=Refusals(lambda _: None, None, 0))
         stamp = work.read().stamp

@@ -215,7 +215,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return 0 if self.ttl_ms is None else now - self.ttl_ms
 
     def encode(self) -> bytes:
-        """Encode as JSON with sorted keys: what the index row holds and `create` prints."""
+        """Encode as JSON with sorted keys: what the index row holds and the service answers."""
         fields = msgspec.structs.asdict(self)
         # A version that knows earlier formats alone refuses fields that it does not know.
         hidden = {FIRST_FORMAT: BAND_FIELDS, BANDED_FORMAT: ("free_distance",)}.get(self.format, ())

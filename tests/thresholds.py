@@ -1,7 +1,7 @@
 """Which distance and which similarity sketch rows are judged by: one search of a set, judged by all of them.
 
 Run by ``scripts/evaluate --thresholds [SET…]``. Every document is asked within the widest distance and the least
-similarity; each cell keeps of the pairs that came back those that its own rule accepts.
+similarity; each line keeps of the pairs that came back those that its own rule accepts.
 """
 
 import tempfile
@@ -16,8 +16,9 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.entries import Entries
 
-BAND_DISTANCES = (None, 16, 18, 20, 24, 64)
-"""None: the ten rows alone."""
+OWN = Profile.resolve().rule
+BANDINGS = (*((distance, None) for distance in (None, 16, 18, 20, 24, 64)), (OWN.band_distance, OWN.free_distance))
+"""Band distance and free distance: the ten rows alone, flat rules, and that of a new index."""
 LEAST = (0.77, 0.78, 0.8)
 SETS = ("lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta")
 HEAD = (
@@ -56,17 +57,17 @@ def _share_blocks(profile: Profile, a: int, b: int) -> bool:
     return bool(profile.blocks.agreeing(a, b))
 
 
-def accepted(found: Found, band_distance: int | None, similarity: float) -> set[Pair]:
+def accepted(found: Found, rule: MatchRule) -> set[Pair]:
     """Keep the pairs that a rule accepts."""
-    own = MatchRule()
+    reach = -1 if rule.band_distance is None else rule.band_distance
     return {
         pair
         for pair, (distance, alike, by_blocks) in found.items()
-        if (by_blocks and alike is None and distance <= own.distance)
+        if (by_blocks and alike is None and distance <= rule.distance)
         or (
             alike is not None
-            and alike >= similarity
-            and ((by_blocks and distance <= own.radius) or (band_distance is not None and distance <= band_distance))
+            and alike - rule.more_asked(distance) >= rule.similarity
+            and ((by_blocks and distance <= rule.radius) or distance <= reach)
         )
     }
 
@@ -77,14 +78,15 @@ def rows(corpus: Corpus) -> Iterator[str]:
     found = search(corpus, sample(range(len(corpus.ids)), SEEDS[0]), widest)
     exact = Similarities(corpus.texts)
     similar = dict(zip(found, exact.of_many(found), strict=True))
-    for band_distance in BAND_DISTANCES:
+    for band_distance, free in BANDINGS:
         for least in LEAST:
-            kept = accepted(found, band_distance, least)
+            kept = accepted(found, MatchRule(similarity=least, band_distance=band_distance, free_distance=free))
             _, recall = score(corpus.pairs, kept, exact)
             judged = np.array([similar[pair] for pair in kept])
             cells = [*(f"{recall[at] or 0:.3f}" for at in (1, 2)), f"{len(kept):,}"]
             cells += [f"{(judged >= limit).mean():.3f}" for limit in (STRICT, JUDGED)]
             told = "none" if band_distance is None else str(band_distance)
+            told += "" if free is None else f", more beyond {free}"
             yield f"| {' | '.join([corpus.name, told, f'{least:.2f}', *cells])} |"
 
 

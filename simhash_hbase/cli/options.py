@@ -21,6 +21,7 @@ T = TypeVar("T")
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
 
 DEFAULT_SCHEME = "5x2"
+_TABLE_FIELDS = ("regions", "compression")
 
 
 def _parameters(function: Callable[..., object]) -> list[click.Parameter]:
@@ -69,13 +70,12 @@ _quiet = partial(_output, "--quiet", is_flag=True, help="Print no progress, summ
 silent_option = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none of that.
 
 
-def _printer(*, quiet: bool, **given: object) -> object:
+def _printer(*, format: str, quiet: bool) -> object:
     if not quiet:
         show_starting()
     from simhash_hbase.cli.screen.output import Output
 
-    make: Callable[..., Output] = Output
-    return make(quiet=quiet, **given)
+    return Output(format=format, quiet=quiet)
 
 
 def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
@@ -282,23 +282,18 @@ match_options = (
 
 def table_fields(asked: TableChoice) -> dict[str, object]:
     """Take what was asked for of the store, not of the profile."""
-    given = {"regions": asked.regions, "compression": asked.compression}
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name in _TABLE_FIELDS if (value := getattr(asked, name)) is not None}
 
 
 def profile_fields(asked: FingerprintChoice) -> dict[str, object]:
     """Turn what was asked for into fields of a profile."""
     from simhash_hbase.rows.blocks import Scheme
 
-    given = {name: value for name, value in asdict(asked).items() if value is not None}
+    given = {name: value for name, value in asdict(asked).items() if value is not None and name not in _TABLE_FIELDS}
     if given.pop("no_sketch", False):
         given["sketch"] = False
-    for name in ("regions", "compression"):
-        given.pop(name, None)
     distance = given.get("distance")
     if distance is not None and distance > Scheme.parse(DEFAULT_SCHEME).distance and "scheme" not in given:
-        raise InvalidProfile(
-            f"scheme {DEFAULT_SCHEME} is complete up to distance 3, not {distance}: "
-            f"add --scheme {distance + 2}x2 or another one"
-        )
+        better = f"add --scheme {distance + 2}x2 or another one"
+        raise InvalidProfile(f"scheme {DEFAULT_SCHEME} is complete up to distance 3, not {distance}: {better}")
     return given

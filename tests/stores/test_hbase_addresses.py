@@ -2,8 +2,9 @@
 
 import pytest
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, MissingExtra
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, format_url, parse_url
+from simhash_hbase.stores.hbase.thrift import kerberos
 
 ONE = Gateway("one", 9091)
 
@@ -77,3 +78,10 @@ def test_an_address_of_another_form_is_refused_with_the_reason(url, words):
 def test_options_out_of_range_are_refused(wrong):
     with pytest.raises(InvalidArgument):
         HBaseOptions(**{"gateways": (ONE,), "table": "t", **wrong})
+
+
+def test_kerberos_without_its_library_names_the_extra(monkeypatch):
+    monkeypatch.setattr(kerberos, "gssapi", None)
+
+    with pytest.raises(MissingExtra, match=r"pip install 'simhash-hbase\[kerberos\]'"):
+        kerberos.authenticated(None, ONE, "hbase")

@@ -10,8 +10,8 @@ from simhash_hbase.stores.hbase.options import Gateway
 
 try:
     import gssapi
-except ImportError as error:
-    raise MissingExtra("kerberos= needs gssapi: pip install 'simhash-hbase[kerberos]'") from error
+except ImportError:
+    gssapi = None
 
 # The layers of SASL (RFC 4752): authentication alone, with a checksum for each message, encrypted.
 PLAIN, SIGNED, ENCRYPTED = 1, 2, 4
@@ -60,6 +60,8 @@ class _Client:
 
 def authenticated(channel: Transport, gateway: Gateway, service: str) -> Transport:
     """Show the ticket; return the transport for what follows."""
+    if gssapi is None:
+        raise MissingExtra("kerberos= needs gssapi: pip install 'simhash-hbase[kerberos]'")
     transport = TCySaslClientTransport(lambda: _Client(service, gateway.host), MECHANISM, channel)
     try:
         transport.open()

@@ -4,7 +4,6 @@ Inside the package a prefix is a 40-bit integer, ``segment << 8 | flag``, becaus
 their order is the byte order of the packed form. Every range is half-open.
 """
 
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from struct import iter_unpack
@@ -34,7 +33,6 @@ ALL_PREFIXES = 1 << PREFIX_BITS  # The end of the range of all prefixes.
 OWNER_BITS = 64 - PREFIX_BITS
 # Up to so many, integers are faster than arrays: the prefixes of one query.
 FEW = 64
-_DIGESTS_KEPT = 1 << 13  # A few batches of a claim, which asks for each digest four times.
 FLAGS = U64((1 << FLAG_BITS) - 1)  # Mask of the flag in a prefix.
 NO_PREFIX = U64((1 << PREFIX_BITS) - 1)
 """In the place of a prefix: no block row and no sketch row has its flag, and it is behind all of theirs."""
@@ -220,7 +218,6 @@ def prefix_stop(prefix: bytes) -> bytes:
     return last_row(prefix) + b"\0"
 
 
-@lru_cache(maxsize=_DIGESTS_KEPT)
 def id_digest(document_id: str) -> bytes:
     """Digest an id: 16 bytes of BLAKE2b over its UTF-8."""
     try:

@@ -165,16 +165,34 @@ def test_the_rule_of_an_index_follows_its_profile():
 @pytest.mark.parametrize(
     ("options", "short"),
     [
-        ({}, [True, False, True, False, False]),
+        ({}, [False] * 5),
         ({"short": 0, "short_characters": 300}, [True, True, False, False, False]),
         ({"short": 30, "short_characters": 300}, [True, True, True, False, False]),
         ({"short": 0}, [False] * 5),
+        ({"bands": 0}, [True, False, True, False, False]),
+        ({"short_characters": 300}, [True, True, False, False, False]),
     ],
 )
 def test_a_text_is_short_by_features_by_characters_or_by_either(options, short):
     sizes = [(29, 299), (30, 299), (29, 300), (30, 300), (0, 0)]
 
     assert [Profile.resolve(**options).is_short(*each) for each in sizes] == short
+
+
+@pytest.mark.parametrize(
+    ("features", "characters", "is_short"), [(9, 500, True), (10, 79, True), (10, 80, False), (0, 0, False)]
+)
+def test_with_sketch_rows_a_text_is_short_by_its_characters(features, characters, is_short):
+    assert Profile.resolve().is_short(features, characters) is is_short
+    assert Profile.resolve(bands=0).replace(bands=6).is_short(features, characters) is is_short
+
+
+def test_what_somebody_asked_to_be_called_short_stays_when_bands_come_and_go():
+    asked = Profile.resolve(short=25)
+
+    assert asked.without_bands() == Profile.resolve(bands=0, short=25)
+    assert asked.without_bands().replace(bands=6) == asked
+    assert Profile.resolve().replace(bands=0, short=10).short == 10
 
 
 def test_expiry_is_counted_in_days():

@@ -11,7 +11,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
 from simhash_hbase.opening.stores import create_store, open_store
 from simhash_hbase.profile.profile import SEGMENTING, Profile
-from simhash_hbase.rows.bands import BAND_FIELDS
+from simhash_hbase.rows.bands import BAND_FIELDS, SHORT_DEFAULTS
 from simhash_hbase.words.dictionary import dictionary_digest
 from simhash_hbase.words.fast import fast_available
 
@@ -141,6 +141,8 @@ def resolve_profile(
     if held is not None and profile.bands and not any(name in options for name in BAND_FIELDS):
         # The index may be of an earlier format; who asks for other bands is told which it has.
         profile = profile.replace(**{name: getattr(held, name) for name in BAND_FIELDS})
+    if held is not None:
+        profile = profile.replace(**{name: getattr(held, name) for name in SHORT_DEFAULTS if name not in options})
     if learn_from is None:
         return profile, None
     idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)

@@ -8,7 +8,7 @@ import msgspec
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
 from simhash_hbase.profile.hashnames import HashName
 from simhash_hbase.profile.near import MatchRule
-from simhash_hbase.rows.bands import BAND_DEFAULTS, BAND_FIELDS, DEFAULT_BANDS, band_problem
+from simhash_hbase.rows import bands as banding
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.entries import SKETCH_VERSION
@@ -157,8 +157,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
         match = given.setdefault("match", "verified" if sketched else "distance")
-        if given.setdefault("bands", DEFAULT_BANDS if sketched and match == "verified" else 0):
-            given = {**BAND_DEFAULTS, **given}
+        if given.setdefault("bands", banding.DEFAULT_BANDS if sketched and match == "verified" else 0):
+            given = banding.with_band_defaults(given)
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -175,9 +175,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         made = {**msgspec.structs.asdict(self), "format": 0, **fields}
         if made["sketch"] is None and "bands" not in fields:
             made["bands"] = 0
-        for name, default in BAND_DEFAULTS.items():
-            if name not in fields and not (self.bands and made["bands"]):
-                made[name] = default if made["bands"] else None
+        banding.follow_bands(made, fields.keys(), self.bands)
         return self._convert(made)
 
     def without_bands(self) -> "Profile":
@@ -218,7 +216,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Encode as JSON with sorted keys: what the index row holds and the service answers."""
         fields = msgspec.structs.asdict(self)
         # A version that knows earlier formats alone refuses fields that it does not know.
-        hidden = {FIRST_FORMAT: BAND_FIELDS, BANDED_FORMAT: ("free_distance",)}.get(self.format, ())
+        hidden = {FIRST_FORMAT: banding.BAND_FIELDS, BANDED_FORMAT: ("free_distance",)}.get(self.format, ())
         return msgspec.json.encode({name: fields[name] for name in fields if name not in hidden}, order="sorted")
 
     @classmethod
@@ -250,7 +248,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
         if differing:
             # Other options make other fingerprints of the probe, too; without bands their other fields are None.
-            follows = {"probe", "format", *(() if self.bands and wanted.bands else BAND_DEFAULTS)}
+            follows = {"probe", "format", *banding.following_bands(self.bands, wanted.bands)}
             differing = [name for name in differing if name not in follows]
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
@@ -275,7 +273,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return f"format {self.format}: bands {self.bands}, free_distance {self.free_distance} are format {needed}"
         if self.bands and self.sketch is None:
             return f"bands {self.bands}: they are groups of a sketch's minima, and the index keeps no sketches"
-        return band_problem(self.bands, self.band_bins, self.band_distance, self.free_distance, tables)
+        return banding.band_problem(self.bands, self.band_bins, self.band_distance, self.free_distance, tables)
 
     def _analyzer_problem(self) -> str | None:
         if self.analyzer == "shingle" and self.shingle is None:

@@ -1,12 +1,36 @@
 """Which bands an index may have: how many groups of a sketch's minima, of how many each."""
 
+from collections.abc import Collection, Mapping
+
 from simhash_hbase.rows.layout import MAX_TABLES, SKETCH_BYTES
 
 DEFAULT_BANDS = 6
 BAND_DEFAULTS = {"band_bins": 4, "band_distance": 24, "free_distance": 10}
 BAND_FIELDS = ("bands", *BAND_DEFAULTS)
+# Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
+SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
+SHORT_WITHOUT = {"short": 30, "short_characters": 0}
 # A sketch keeps one bit of each.
 MINIMA = 8 * SKETCH_BYTES
+
+
+def with_band_defaults(given: Mapping[str, object]) -> dict[str, object]:
+    """Fill in the options that an index with bands has when nobody asks for others."""
+    return {**BAND_DEFAULTS, **SHORT_DEFAULTS, **given}
+
+
+def follow_bands(made: dict[str, object], given: Collection[str], before: int) -> None:
+    """Fit the options that nobody gave to a number of bands that was another one before."""
+    for name, default in BAND_DEFAULTS.items():
+        if name not in given and not (before and made["bands"]):
+            made[name] = default if made["bands"] else None
+    old, new = (SHORT_DEFAULTS if bands else SHORT_WITHOUT for bands in (before, made["bands"]))
+    made |= {name: new[name] for name in new if name not in given and made[name] == old[name]}
+
+
+def following_bands(mine: int, other: int) -> Collection[str]:
+    """Name the options that differ between two profiles because one of them has bands."""
+    return () if bool(mine) == bool(other) else (*BAND_DEFAULTS, *SHORT_DEFAULTS)
 
 
 def band_problem(bands: int, bins: int | None, distance: int | None, free: int | None, tables: int) -> str | None:

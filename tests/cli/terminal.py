@@ -10,7 +10,7 @@ import sys
 import termios
 from contextlib import contextmanager
 from fcntl import ioctl
-from threading import Thread
+from threading import Thread, Timer
 
 from results import command
 
@@ -76,8 +76,11 @@ class Terminal:
 
     def finish(self):
         """Read to the end, and return the exit code and what was shown."""
+        stopper = Timer(END_S, self.process.kill)
+        stopper.start()
         while some := read_some(self._master):
             self.shown += some
+        stopper.cancel()
         code = self.process.wait(timeout=END_S)
         os.close(self._master)
         return code, self.shown

@@ -227,3 +227,13 @@ def test_ctrl_c_on_the_keyboard_ends_cleanly_while_workers_start(cli, empty, tmp
     assert 1_000 <= len(acknowledged) < count
     assert acknowledged <= {record["id"] for record in cli("export", empty).records}
     assert cli("verify", empty).code == 0
+
+
+def test_what_is_typed_ends_at_the_first_end_of_file():
+    terminal = Terminal("dedup", "-", "--input-format", "jsonl", "--analyzer", "shingle")
+
+    terminal.type('{"id": "typed", "text": "a line that somebody typed"}\n\x04')
+
+    code, shown = terminal.finish()
+    assert code == 0
+    assert '"id":"typed","status":"original"' in shown

@@ -24,14 +24,20 @@ class _Named(io.FileIO):
     def __init__(self, number: int, mode: str, name: str) -> None:
         super().__init__(number, mode, closefd=False)
         self._said = name
+        self._ended = False
 
     def write(self, data: "ReadableBuffer", /) -> int:
         with self._named():
             return super().write(data)
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int | None:
+        if self._ended:
+            # A terminal would wait for a second ^D.
+            return 0
         with self._named():
-            return super().readinto(buffer)
+            read = super().readinto(buffer)
+        self._ended = read == 0
+        return read
 
     @contextmanager
     def _named(self) -> Iterator[None]:

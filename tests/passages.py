@@ -3,7 +3,7 @@
 Run by ``scripts/evaluate --passages``. Passages are cut out of one of the shared sets, at least half of them Han
 characters; length is counted without blanks and punctuation. Some are edited: a character replaced, three removed, a
 tail or a head of a few added, taken from other passages. An index whose idf is learned from the passages holds them
-all, and is asked for the edited ones.
+all, and is asked for the edited ones. A second table, of passages of all sets, has what an index calls short.
 """
 
 import random
@@ -18,18 +18,22 @@ from evaluate import LEARNED, SAMPLE, TEN_ROWS, Recipe
 from labelled import folder, read_corpus
 from sketching import jaccard
 
+from simhash_hbase.index.answers import Answer
 from simhash_hbase.opening import create_index
 
 NAME = "lctt_zh_edit"
 LENGTHS = (20, 40, 60, 100, 150, 200, 300, 500)
+SHORT_SETS = ("lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta")
+SHORT_LENGTHS = (20, 30, 40, 50, 60, 70, 80, 100, 120, 150)
 PASSAGES, EDITED = 6_000, 1_000
 REQUIRED = {60: 0.85, 100: 0.98, 200: 0.995}
 FALSE_BELOW = 0.7
 HAN = re.compile(r"[\u4e00-\u9fff]")
 HEAD = (
-    "| characters | mean J | distance <= 3 | ten rows | with bands | pairs of other passages | J < .7 |\n"
-    "|---|---|---|---|---|---|---|"
+    "| characters | mean J | distance <= 3 | ten rows | with bands | called short | other pairs | J < .7 |\n"
+    "|---|---|---|---|---|---|---|---|"
 )
+SHORT_HEAD = "\n| set | passages | called short | of them found | of the others found |\n|---|---|---|---|---|"
 RECIPES: dict[str, Recipe] = {
     "distance": {"analyzer": "learned", "match": "distance"},
     "ten rows": TEN_ROWS,
@@ -48,18 +52,20 @@ class Found(NamedTuple):
     """What an index found."""
 
     share: float
+    short: float
+    """Share of the edited copies that the index calls short."""
     others: int
     """Pairs of an edited copy and a passage that it was not made of."""
     false: int
     """Of these, pairs with J below `FALSE_BELOW`."""
 
 
-def cut(texts: Sequence[str], length: int, seed: int = 1) -> Passages:
+def cut(texts: Sequence[str], length: int, seed: int = 1, *, chinese: bool = True) -> Passages:
     """Cut passages that do not overlap, and edit some."""
     chosen = random.Random(seed)
-    pieces = [piece for text in texts for piece in pieces_of(text, length)]
-    chinese = [piece for piece in dict.fromkeys(pieces) if 2 * len(HAN.findall(piece)) >= length]
-    some = chosen.sample(chinese, PASSAGES)
+    pieces = dict.fromkeys(piece for text in texts for piece in pieces_of(text, length))
+    fit = [piece for piece in pieces if not chinese or 2 * len(HAN.findall(piece)) >= length]
+    some = chosen.sample(fit, min(PASSAGES, len(fit)))
     return Passages(some, [edit(text, chosen.choice(some), chosen) for text in some[:EDITED]])
 
 
@@ -81,21 +87,39 @@ def edit(text: str, other: str, chosen: random.Random) -> str:
     return text + added if kind == 2 else added + text
 
 
-def find(passages: Passages, recipe: Recipe, sample: Sequence[str]) -> Found:
-    """Add passages to an index and ask it for the edited ones."""
-    with (
-        tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch,
-        create_index(f"file:{scratch}/index", learn_from=sample, **recipe) as index,
-    ):
-        for _ in index.add_many((str(at), text) for at, text in enumerate(passages.texts)):
-            pass
-        asked = ((f"edited {at}", text) for at, text in enumerate(passages.edited))
-        answers = [answer for _, answer in index.query_many(asked)]
+def find(passages: Passages, recipe: Recipe) -> Found:
+    """Say what an index of passages answers to the edited ones."""
+    answers = ask(passages, recipe)
     ids = [{match.id for match in answer.matches} if answer else set() for answer in answers]
     others = [(at, int(name)) for at, found in enumerate(ids) for name in found - {str(at)}]
     similar = [jaccard(passages.edited[at], passages.texts[other]) for at, other in others]
     share = float(np.mean([str(at) in found for at, found in enumerate(ids)]))
-    return Found(share, len(others), sum(value < FALSE_BELOW for value in similar))
+    short = float(np.mean([answer is not None and answer.short for answer in answers]))
+    return Found(share, short, len(others), sum(value < FALSE_BELOW for value in similar))
+
+
+def ask(passages: Passages, recipe: Recipe) -> list[Answer | None]:
+    """Add passages to an index and ask it for the edited ones; None is for those without features."""
+    with (
+        tempfile.TemporaryDirectory(prefix="simhash-hbase-") as scratch,
+        create_index(f"file:{scratch}/index", learn_from=passages.texts[EDITED:][:SAMPLE], **recipe) as index,
+    ):
+        for _ in index.add_many((str(at), text) for at, text in enumerate(passages.texts)):
+            pass
+        asked = ((f"edited {at}", text) for at, text in enumerate(passages.edited))
+        return [answer for _, answer in index.query_many(asked)]
+
+
+def short_row(name: str) -> str:
+    """Say of the passages of a set how many are called short, and how many of these and of the others are found."""
+    texts = read_corpus(name, folder()).texts
+    told = []
+    for length in SHORT_LENGTHS:
+        answers = ask(cut(texts, length, chinese="_zh_" in name or name == "laws_tw_versions"), LEARNED)
+        found = [answer and str(at) in {match.id for match in answer.matches} for at, answer in enumerate(answers)]
+        told += [(answer.short, hit) for answer, hit in zip(answers, found, strict=True) if answer]
+    short, hits = np.array(told, dtype=bool).T
+    return f"| {name} | {len(told)} | {short.mean():.3f} | {hits[short].mean():.3f} | {hits[~short].mean():.3f} |"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -105,16 +129,20 @@ def main(arguments: Sequence[str]) -> int:
     problems = []
     for length in [int(argument) for argument in arguments] or LENGTHS:
         passages = cut(texts, length)
-        sample = passages.texts[EDITED : EDITED + SAMPLE]
-        done = {name: find(passages, recipe, sample) for name, recipe in RECIPES.items()}
+        done = {name: find(passages, recipe) for name, recipe in RECIPES.items()}
         alike = np.mean([jaccard(a, b) for a, b in zip(passages.texts, passages.edited, strict=False)])
-        shares, banded = [f"{found.share:.3f}" for found in done.values()], done["bands"]
+        banded = done["bands"]
+        shares = [f"{share:.3f}" for share in (*(found.share for found in done.values()), banded.short)]
         print(
             f"| {' | '.join([str(length), f'{alike:.2f}', *shares, str(banded.others), str(banded.false)])} |",
             flush=True,
         )
         if banded.share < REQUIRED.get(length, 0):
             problems.append(f"passages of {length}: {banded.share:.4f} are found, required is {REQUIRED[length]}")
+    if not arguments:
+        print(SHORT_HEAD)
+        for name in SHORT_SETS:
+            print(short_row(name), flush=True)
     for problem in problems:
         print(f"evaluate: {problem}", file=sys.stderr)
     return int(bool(problems))

@@ -34,6 +34,7 @@ def table_descriptor(namespace: str, name: str) -> object:
         "dataBlockEncoding": idl.Encoding.FAST_DIFF,
         "compressionType": idl.Compression.NONE,
         "blockCacheEnabled": True,
+        "blockSize": 8192,
         "timeToLive": FOREVER_S,
     }
     blocks = idl.Family(

@@ -21,6 +21,9 @@ from simhash_hbase.rows.layout import (
 COMPRESSIONS = ("NONE", "SNAPPY", "LZ4", "ZSTD", "GZ")
 FOREVER_S = 2**31 - 1
 MOST_REGIONS = 10_000
+# A search reads a few rows at each of many places, and the server reads and decodes a block from its beginning to the
+# row. HBase's own 65,536 bytes made batches in ten million documents cost four times as much; these take 2 % more disk.
+BLOCK_BYTES = "8192"
 _PREFIX_LENGTH = "RowPrefixBloomFilter.prefix_length"
 
 TABLE_ATTRIBUTES: Mapping[str, str] = {
@@ -103,6 +106,7 @@ class TableSchema:
             "COMPRESSION": self.compression,
             "TTL": str(ttl_s),
             "BLOCKCACHE": "true",
+            "BLOCKSIZE": BLOCK_BYTES,
         }
         return FamilySchema(name=name, settings=settings, configuration=configuration)
 
@@ -136,7 +140,8 @@ def _thrift2_family(family: FamilySchema) -> str:
         f" bloomnFilterType=TBloomFilterType.{settings['BLOOMFILTER']},"
         f" dataBlockEncoding=TDataBlockEncoding.{settings['DATA_BLOCK_ENCODING']},"
         f" compressionType=TCompressionAlgorithm.{settings['COMPRESSION']}, timeToLive={settings['TTL']},"
-        f" blockCacheEnabled={settings['BLOCKCACHE'] == 'true'}, configuration={dict(family.configuration)!r})"
+        f" blockCacheEnabled={settings['BLOCKCACHE'] == 'true'},"
+        f" blockSize={settings['BLOCKSIZE']}, configuration={dict(family.configuration)!r})"
     )
 
 

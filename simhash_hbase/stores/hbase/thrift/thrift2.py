@@ -199,6 +199,7 @@ class Thrift2(Driver):
             maxVersions=int(settings["VERSIONS"]),
             timeToLive=int(settings["TTL"]),
             blockCacheEnabled=settings["BLOCKCACHE"] == "true",
+            blockSize=int(settings["BLOCKSIZE"]),
         )
 
     def _settings(self, family: Answer) -> dict[str, str]:
@@ -209,6 +210,7 @@ class Thrift2(Driver):
             "VERSIONS": family.maxVersions,
             "TTL": family.timeToLive,
             "BLOCKCACHE": boolean(family.blockCacheEnabled),
+            "BLOCKSIZE": family.blockSize,
         }
         return {**{name: str(value) for name, value in names.items()}, **_texts(family.configuration)}
 

@@ -37,6 +37,7 @@ struct TableName { 1: optional binary ns, 2: binary qualifier }
 struct Family {
   1: binary name
   3: optional map<string, string> configuration
+  4: optional i32 blockSize
   5: optional BloomFilter bloomnFilterType
   6: optional Compression compressionType
   8: optional Encoding dataBlockEncoding

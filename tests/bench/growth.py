@@ -32,7 +32,10 @@ __all__ = ["measure_growth", "measure_growth_in_hbase"]
 
 BITS = 3
 FILES = (("FAST_DIFF", "NONE"),)
-COLUMNS = ("documents", "load", "documents /s", "bytes a document", "one query", "median", "99 %", "in a batch of {}")
+COLUMNS = (
+    *("documents", "load", "documents /s", "bytes a document", "one query", "median", "99 %"),
+    *("in a batch of {}", "in the same batch"),
+)
 
 
 class Place(NamedTuple):
@@ -63,7 +66,9 @@ class Grown:
     """Seconds of processor time a query that is asked alone."""
     singles: list[float]
     batch: float
-    """Seconds a query."""
+    """Seconds a query, in a batch about documents all over the index."""
+    same: float
+    """Seconds a query, in one batch that every index is asked: about documents of the smallest one."""
     matches: float
     """A query."""
 
@@ -143,8 +148,9 @@ def _table(name: str, sizes: Sizes, place) -> Table:
                 "queries are stored documents with up to three other bits. "
             )
             + f"{count(sizes.growth_queries)} single queries: their mean processor time, median and 99 % of wall-clock "
-            f"time. The batch is the best of {sizes.repeats}, processor time; that of HBase's "
-            "processes is counted with it.",
+            f"time. A batch is the best of {sizes.repeats}, processor time; that of HBase's processes is counted with "
+            "it. A batch is about documents at equal distances in the whole index. All are asked the same batch, "
+            f"about the first {count(sizes.growth[0])} documents, which all have: its queries share as much in each.",
         ],
     )
 
@@ -179,9 +185,12 @@ def _measure(made: Place, name: str, documents: int, seconds: float, sizes: Size
     start = made.used()
     singles = one_by_one(made.index.query_entries, [few.take([at]) for at in range(len(few))])
     single = (made.used() - start) / len(few)
-    [timed] = in_turns([partial(made.index.query_entries, asked)], repeats=sizes.repeats, clock=made.used)
-    matches = sum(len(answer.matches) for answer in timed.result) / len(asked)
-    return Grown(documents, seconds, made.size(), single, singles, timed.best / len(asked), matches)
+    batches = [asked, queries(name, sizes.growth[0], 10 * sizes.growth_queries, sizes)]
+    work = [partial(made.index.query_entries, batch) for batch in batches]
+    spread, same = in_turns(work, repeats=sizes.repeats, clock=made.used)
+    matches = sum(len(answer.matches) for answer in spread.result) / len(asked)
+    cost = [timed.best / len(batch) for timed, batch in zip((spread, same), batches, strict=True)]
+    return Grown(documents, seconds, made.size(), single, singles, *cost, matches)
 
 
 def queries(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
@@ -211,6 +220,7 @@ def _row(each: Grown) -> list[str]:
         microseconds(percentile(each.singles, 0.5)),
         microseconds(percentile(each.singles, 0.99)),
         microseconds(each.batch),
+        microseconds(each.same),
         fixed(each.matches),
     ]
 
@@ -229,6 +239,7 @@ def _ratios(each: Grown, first: Grown) -> list[str]:
         ratio(lambda one: percentile(one.singles, 0.5)),
         ratio(lambda one: percentile(one.singles, 0.99)),
         ratio(lambda one: one.batch),
+        ratio(lambda one: one.same),
         "",
     ]
 

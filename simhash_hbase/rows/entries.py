@@ -122,15 +122,16 @@ class Entries:
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> "Entries":
         """Select documents by position, in the order asked for."""
         at = np.asarray(rows, dtype=np.intp)
+        places = at.tolist()
         return Entries(
-            ids=[self.ids[i] for i in at],
+            ids=[self.ids[i] for i in places],
             simhashes=self.simhashes[at],
             sketches=self.sketches[at],
             sketched=self.sketched[at],
             features=self.features[at],
             lengths=self.lengths[at],
-            digests=[self.digests[i] for i in at],
-            metadata=[self.metadata[i] for i in at],
+            digests=[self.digests[i] for i in places],
+            metadata=[self.metadata[i] for i in places],
             bands=None if self.bands is None else self.bands[at],
         )
 

@@ -18,6 +18,8 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple
     joined = [row + qualifier for row, qualifier in keys]
     with transaction.cursor(database) as cursor:
         found = dict(cursor.getmulti(joined))
+    if not found:
+        return [None] * len(joined)
     return [_cell_at(row, qualifier, found.get(key)) for (row, qualifier), key in zip(keys, joined, strict=True)]
 
 
@@ -37,13 +39,22 @@ def read_row(transaction: Transaction, database: Database, row: bytes, after: by
 
 def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:
     """Write cells by the rules of `Store.put`; of two writes with one timestamp the later stays."""
-    for row, qualifier, value, timestamp in cells:
-        key = row + qualifier
-        stored = _stamp(transaction.get(key, db=database))
-        if timestamp is None:
-            timestamp = max(clock(), stored + 1)  # noqa: PLW2901
-        if timestamp >= stored:
-            transaction.put(key, _packed(row, value, timestamp), db=database)
+    now = clock()
+    for cell in cells:
+        row, qualifier, value, timestamp = cell
+        new = _packed(row, value, now if timestamp is None else timestamp)
+        # Most cells are new. To look before costs as much as to write.
+        if not transaction.put(row + qualifier, new, overwrite=False, db=database):
+            _put_over(transaction, database, cell, _stamp(transaction.get(row + qualifier, db=database)), now)
+
+
+def _put_over(transaction: Transaction, database: Database, cell: Cell, stored: int, now: int) -> None:
+    """Write a cell where one with the timestamp `stored` is, or none: -1."""
+    row, qualifier, value, timestamp = cell
+    if timestamp is None:
+        timestamp = max(now, stored + 1)
+    if timestamp >= stored:
+        transaction.put(row + qualifier, _packed(row, value, timestamp), db=database)
 
 
 def swap_cells(
@@ -54,10 +65,11 @@ def swap_cells(
 
 
 def _swap(transaction: Transaction, database: Database, swap: Swap, clock: Callable[[], int]) -> bool:
-    old = _cell_at(swap.row, swap.qualifier, transaction.get(swap.row + swap.qualifier, db=database))
+    stored = transaction.get(swap.row + swap.qualifier, db=database)
+    old = _cell_at(swap.row, swap.qualifier, stored)
     if (None if old is None else old.value) != swap.expected:
         return False
-    put_cells(transaction, database, [Cell(swap.row, swap.qualifier, swap.value)], clock)
+    _put_over(transaction, database, Cell(swap.row, swap.qualifier, swap.value), _stamp(stored), clock())
     return True
 
 
@@ -79,11 +91,13 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
 
 def _cells_here(cursor: Transaction, row: bytes, limit: int) -> list[Cell]:
     cells: list[Cell] = []
+    width = len(row)
     for key, stored in cursor.iternext():
         if len(cells) == limit or not key.startswith(row):
             break
-        if _HEAD.unpack_from(stored)[1] == len(row):
-            cells.append(_split(key, stored))
+        timestamp, cut = _HEAD.unpack_from(stored)
+        if cut == width:
+            cells.append(Cell(row, key[width:], stored[_HEAD_BYTES:], timestamp))
     return cells
 
 

@@ -53,11 +53,28 @@ class Change(NamedTuple):
         return self.old is not None and self.old.shown(oldest) is not None
 
 
-def read_states(store: Store, ids: Sequence[str]) -> list[tuple[DocumentState, bytes] | None]:
+class Found(NamedTuple):
+    """The document cells of some ids."""
+
+    rows: Sequence[bytes]  # Their row keys.
+    held: Sequence[tuple[DocumentState, bytes] | None]  # What they say, and their bytes; None where there is none.
+
+    def take(self, places: Sequence[int]) -> "Found":
+        """Select by position."""
+        return Found([self.rows[at] for at in places], [self.held[at] for at in places])
+
+
+def find_documents(store: Store, ids: Sequence[str]) -> Found:
+    """Read the document cells of ids, and tell their rows."""
+    rows = [document_row(id_digest(name)) for name in ids]
+    cells = store.get(FAMILY_DOCUMENTS, [(row, STATE_QUALIFIER) for row in rows])
+    pairs = zip(ids, cells, strict=True)
+    return Found(rows, [None if cell is None else (_own(name, cell), cell.value) for name, cell in pairs])
+
+
+def read_states(store: Store, ids: Sequence[str]) -> Sequence[tuple[DocumentState, bytes] | None]:
     """Read the document cells of ids."""
-    keys = [(document_row(id_digest(name)), STATE_QUALIFIER) for name in ids]
-    cells = store.get(FAMILY_DOCUMENTS, keys)
-    return [None if cell is None else (_own(name, cell), cell.value) for name, cell in zip(ids, cells, strict=True)]
+    return find_documents(store, ids).held
 
 
 def removal(at: int, old: DocumentState, value: bytes) -> Change:
@@ -71,19 +88,26 @@ def put_documents(store: Store, profile: Profile, entries: Entries, changes: Seq
     if not changes:
         return
     check_bands(profile, entries)
-    copies = copy_cells(entries, ((change.at, change.new) for change in changes))
+    duplicates = [change for change in changes if change.new.is_duplicate]
     changes = [change for change in changes if not change.new.is_duplicate]
-    members = member_cells(entries.take([change.at for change in changes]), [change.new for change in changes])
+    copies = copy_cells(entries, [(change.at, change.new) for change in duplicates], digests=_digests(duplicates))
+    kept = entries.take([change.at for change in changes])
+    members = member_cells(kept, [change.new for change in changes], digests=_digests(changes))
     store.put(FAMILY_DOCUMENTS, members + copies)
     # Where HBase collects what is old, a refresh rewrites all cells of a document.
     again = profile.ttl_ms is not None
     fresh = [change.at for change in changes if again or not change.has_rows]
     # Another text may have the same fingerprint, so its sketch rows are written whatever stands there.
     known = sorted({change.at for change in changes} - set(fresh)) if profile.bands else []
-    rows = [entry_rows(profile, entries.take(fresh))] if fresh else []
+    all_fresh = len(fresh) == len(changes)
+    rows = [entry_rows(profile, kept if all_fresh else entries.take(fresh))] if fresh else []
     rows += [entry_band_rows(profile, entries.take(known))] if known else []
     if rows:
         store.put_rows(BlockRows.merged(*rows), timestamp=max(change.new.seen for change in changes))
+
+
+def _digests(changes: Sequence[Change]) -> list[bytes]:
+    return [row_digest(change.row) for change in changes]
 
 
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:

@@ -6,6 +6,7 @@ no answer. It is written before the decision, at the stamp of the copy's documen
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
@@ -20,27 +21,28 @@ MORE_COPIES = 10_000
 Key = tuple[bytes, bytes]
 
 
-def copy_cells(entries: Entries, decided: Iterable[tuple[int, DocumentState]]) -> list[Cell]:
-    """Make the cells of those documents, by their places, that become duplicates."""
+def copy_cells(
+    entries: Entries, decided: Iterable[tuple[int, DocumentState]], *, digests: Iterable[bytes] | None = None
+) -> list[Cell]:
+    """Make the cells of those documents, by their places, that become duplicates; `digests`: of all ids, if known."""
     cells = []
-    for at, state in decided:
+    lengths, features = entries.lengths.tolist(), entries.features.tolist()
+    for (at, state), digest in zip(decided, repeat(None) if digests is None else digests, strict=False):
         # Of a claim under way the decision before it is in force: that one has its cell.
-        if state.is_duplicate and (key := copy_key(state)):
-            sizes = int(entries.lengths[at]), int(entries.features[at])
+        if state.is_duplicate and (key := copy_key(state, digest)):
             metadata = entries.metadata[at]
-            kept = Member(
-                state.id, state.order[0], *sizes, entries.digests[at], b"", dict(metadata) if metadata else None
-            )
+            sizes, own = (lengths[at], features[at]), dict(metadata) if metadata else None
+            kept = Member(state.id, state.order[0], *sizes, entries.digests[at], b"", own)
             cells.append(Cell(*key, encode(kept), state.stamp))
     return cells
 
 
-def copy_key(state: DocumentState) -> Key | None:
-    """Say where the cell of a duplicate is, by the decision in force; None for other documents."""
+def copy_key(state: DocumentState, digest: bytes | None = None) -> Key | None:
+    """Say where the cell of a duplicate is, by the decision in force; `digest`: of its id. None for other documents."""
     decision = state.in_force()
     if decision is None or not decision.is_duplicate or decision.of is None:
         return None
-    return copies_row(id_digest(decision.of)), id_digest(decision.id)
+    return copies_row(id_digest(decision.of)), digest or id_digest(decision.id)
 
 
 def kept_key(state: DocumentState) -> Key:

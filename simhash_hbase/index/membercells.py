@@ -7,7 +7,7 @@ import numpy as np
 from simhash_hbase.profile.near import Sketches
 from simhash_hbase.rows.documents import DocumentState, Member, encode
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.rows.keys import id_digest, member_row
+from simhash_hbase.rows.keys import id_digest, member_rows
 from simhash_hbase.stores.base import Cell
 
 
@@ -27,13 +27,15 @@ def member_values(entries: Entries, added: Iterable[int]) -> Iterator[bytes]:
         yield encode(Member(name, ms, length, features, digest, sketch, dict(metadata) if metadata else None))
 
 
-def member_cells(entries: Entries, states: Sequence[DocumentState]) -> list[Cell]:
-    """Make the member cells that go with the document cells of the same documents."""
-    values = member_values(entries, (state.order[0] for state in states))
-    return [
-        Cell(member_row(state.simhash), id_digest(state.id), value, state.stamp)
-        for state, value in zip(states, values, strict=True)
-    ]
+def member_cells(
+    entries: Entries, states: Sequence[DocumentState], *, digests: Sequence[bytes] | None = None
+) -> list[Cell]:
+    """Make the member cells that go with the document cells of the same documents; `digests`: of the ids, if known."""
+    rows = member_rows(np.array([state.simhash for state in states], dtype=np.uint64))
+    names = [id_digest(state.id) for state in states] if digests is None else digests
+    values = member_values(entries, [state.order[0] for state in states])
+    stamps = [state.stamp for state in states]
+    return [Cell(*each) for each in zip(rows, names, values, stamps, strict=True)]
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:

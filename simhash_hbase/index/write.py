@@ -13,7 +13,17 @@ import numpy as np
 
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.attempts import attempts
-from simhash_hbase.index.changes import Change, commit, drop_copies, drop_members, put_documents, read_states, removal
+from simhash_hbase.index.changes import (
+    Change,
+    Found,
+    commit,
+    drop_copies,
+    drop_members,
+    find_documents,
+    put_documents,
+    read_states,
+    removal,
+)
 from simhash_hbase.index.copycells import kept_key
 from simhash_hbase.index.firstcells import decision_time
 from simhash_hbase.index.lookup import stored_rows
@@ -61,8 +71,9 @@ def write_documents(
     below = decision_time(store, len(entries))
     for attempt in attempts(store):
         with attempt as answered, atomically(store):
-            changes = _plan(store, entries, wanted, pending, now, profile.oldest(now))
+            found = find_documents(store, [entries.ids[at] for at in pending])
             answered()
+            changes = _plan(entries, wanted, pending, found, now, profile.oldest(now))
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
             pending = [change.at for change in apply_changes(store, profile, entries, changes, below=below)]
@@ -148,10 +159,10 @@ def _refreshes(states: Sequence[tuple[DocumentState, bytes] | None], due: range,
 
 
 def apply_outcomes(
-    store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome], *, now: int
+    store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome], *, found: Found, now: int
 ) -> list[Change]:
-    """Do what `write_documents` does once, within the caller's transaction."""
-    changes = _plan(store, entries, outcomes, range(len(entries)), now, profile.oldest(now))
+    """Do what `write_documents` does once, within the caller's transaction, in which the cells were found."""
+    changes = _plan(entries, outcomes, range(len(entries)), found, now, profile.oldest(now))
     return apply_changes(store, profile, entries, changes)
 
 
@@ -167,30 +178,30 @@ def apply_changes(
 
 
 def _plan(
-    store: Store, entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], now: int, oldest: int
+    entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], found: Found, now: int, oldest: int
 ) -> list[Change]:
-    states = read_states(store, [entries.ids[at] for at in pending])
     changes = []
-    for at, held in zip(pending, states, strict=True):
+    simhashes = entries.simhashes.tolist()
+    for at, row, held in zip(pending, *found, strict=True):
         old, old_value = held or (None, None)
-        new = _next_state(entries, at, wanted[at], old, now, oldest)
-        changes.append(Change(at, document_row(id_digest(new.id)), old, old_value, new))
+        new = _next_state(entries.ids[at], simhashes[at], (now, at), wanted[at], old, oldest)
+        changes.append(Change(at, row, old, old_value, new))
     return changes
 
 
 def _next_state(
-    entries: Entries, at: int, outcome: Outcome, old: DocumentState | None, now: int, oldest: int
+    name: str, simhash: int, order: tuple[int, int], outcome: Outcome, old: DocumentState | None, oldest: int
 ) -> DocumentState:
     """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
-    simhash = int(entries.simhashes[at])
+    now, _ = order
     held = old and old.found_under(simhash, oldest)
     return DocumentState(
-        id=entries.ids[at],
+        id=name,
         simhash=simhash,
         state=held.state if held and outcome.state == "added" else outcome.state,
         seen=now,
         stamp=now if old is None else max(now, old.stamp + 1),
-        order=held.order if held else (now, at),
+        order=held.order if held else order,
         of=outcome.of,
         distance=outcome.distance,
         similarity=outcome.similarity,

@@ -165,7 +165,9 @@ class WritableIndex(OpenedIndex):
         claimed: list[Claimed] = []
         for run in runs_of_ids(entries):
             for at in range(0, len(run), BATCH_DOCUMENTS):
-                claimed += self._claim(run.take(range(len(run))[at : at + BATCH_DOCUMENTS]), deadline_s)
+                whole = len(run) <= BATCH_DOCUMENTS
+                few = run if whole else run.take(range(len(run))[at : at + BATCH_DOCUMENTS])
+                claimed += self._claim(few, deadline_s)
         return claimed
 
     def _claim(self, entries: Entries, deadline_s: float | None) -> Sequence[Claimed]:

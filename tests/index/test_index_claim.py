@@ -185,6 +185,18 @@ def test_input_order_decides_where_an_earlier_document_removes_the_expired_cell_
     assert decisions == [True, ("first", 3), True]
 
 
+def test_a_document_that_expired_and_is_in_the_way_of_its_own_batch_keeps_its_new_decision(make_index):
+    index = make_index(ttl_days=10)
+    claim(index, {"expired": BASE})
+    make_index.clock.advance(days=10, ms=10)
+
+    decisions = claim(index, {"first": BASE ^ 0b111, "expired": BASE})
+
+    assert decisions == [True, ("first", 3)]
+    assert index.get("expired").of == "first"
+    assert claim(index, {"expired": BASE}) == [("first", 3)]
+
+
 def test_a_clock_that_is_behind_brings_nothing_back_that_has_expired_for_another_one(make_index):
     index = make_index(ttl_days=10)
     claim(index, {"old": BASE})

@@ -154,6 +154,20 @@ def test_a_batch_of_dedup_costs_a_query_and_a_write(store, documents):
     assert len(names) <= 11
 
 
+@pytest.mark.parametrize("documents", [1, 500])
+def test_a_batch_of_claims_in_a_transaction_reads_the_cells_of_its_documents_once(store, documents):
+    index = make(store)
+    index.claim_entries(entries({f"old {i}": i * BASE & (1 << 64) - 1 for i in range(documents)}))
+    new = store.take()
+
+    index.claim_entries(entries({f"copy {i}": i * BASE & (1 << 64) - 1 for i in range(documents)}))
+    copies = store.take()
+
+    assert [name for name, _ in new] == ["transaction", "get", "scan", "put", "put_rows", "put"]
+    # The second of the reads is that of the originals.
+    assert [name for name, _ in copies] == ["transaction", "get", "scan", "get_rows", "get", "put", "put"]
+
+
 @pytest.mark.parametrize("documents", [2, 500])
 def test_a_batch_of_new_claims_costs_two_queries_and_one_compare_and_set_a_document(store, documents):
     make(store)

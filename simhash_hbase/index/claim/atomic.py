@@ -3,7 +3,7 @@
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.attempts import attempts
-from simhash_hbase.index.changes import commit, drop_members, read_states, removal
+from simhash_hbase.index.changes import commit, drop_members, find_documents, read_states, removal
 from simhash_hbase.index.decide.dedup import Deduplicator, Plan
 from simhash_hbase.index.write import apply_outcomes, refresh_within
 from simhash_hbase.profile import Profile
@@ -24,8 +24,12 @@ def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, no
 
 
 def _write(store: Store, profile: Profile, plan: Plan, now: int) -> None:
-    _bury(store, plan.expired)
-    apply_outcomes(store, profile, plan.entries, plan.outcomes, now=now)
+    found = plan.found
+    if plan.expired:
+        _bury(store, plan.expired)
+        # What was buried may be a document of this batch.
+        found = find_documents(store, plan.entries.ids)
+    apply_outcomes(store, profile, plan.entries, plan.outcomes, found=found, now=now)
     refresh_within(store, profile, plan.seen, now=now)
 
 

@@ -145,7 +145,8 @@ class Run:
 
     def answer(self, claim: Claim, decision: Decision) -> None:
         """Answer a claim."""
-        claim.answer = with_short(decision, self.entries, claim.at, self.profile)
+        features, length = int(self.entries.features[claim.at]), int(self.entries.lengths[claim.at])
+        claim.answer = with_short(self.profile, decision, features, length)
         claim.near = []
 
     def start_over(self, claim: Claim) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.changes import Found, find_documents, read_states
 from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_original, with_short
 from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
 from simhash_hbase.index.servertime import writing_time
@@ -27,6 +27,7 @@ class Plan(NamedTuple):
     decisions: list[Decision]  # One a document.
     entries: Entries  # The documents that have no recorded decision.
     outcomes: list[Outcome]  # One for each of `entries`.
+    found: Found  # What the place that is written to holds of `entries`.
     seen: list[str]  # Ids that were offered again or named as originals.
     expired: list[str]  # Originals within reach that were not seen for too long.
 
@@ -83,19 +84,23 @@ class Deduplicator:
         """Decide a batch without writing it; parameters and errors as for `decide`."""
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
-        states = self._states(entries.ids)
+        found = [find_documents(store, entries.ids) for store in self._places]
+        states = _in_force(found)
         oldest = self._profile.oldest(now)
         recorded = {at: recorded_decision(entries, at, state, oldest) for at, state in enumerate(states)}
         fresh = [at for at, decision in recorded.items() if decision is None]
-        batch = Batch(entries.take(fresh), [states[at] for at in fresh], self._profile, now)
+        few = entries.take(fresh) if len(fresh) < len(entries) else entries
+        batch = Batch(few, [states[at] for at in fresh], self._profile, now)
         expired = self._compare(batch, oldest)
         decided = dict(zip(fresh, batch.decide(), strict=True))
         decisions = [recorded[at] or decided[at] for at in range(len(entries))]
         self._mark_removed(entries, decisions, decided, oldest)
         repeated = [d.id for at, d in enumerate(decisions) if at not in decided]
         named = [d.of for d in decisions if d.of is not None]
-        decisions = [with_short(d, entries, at, self._profile) for at, d in enumerate(decisions)]
-        return Plan(decisions, batch.entries, batch.outcomes, list(dict.fromkeys([*repeated, *named])), sorted(expired))
+        sizes = zip(decisions, entries.features.tolist(), entries.lengths.tolist(), strict=True)
+        decisions = [with_short(self._profile, *each) for each in sizes]
+        seen = list(dict.fromkeys([*repeated, *named]))
+        return Plan(decisions, batch.entries, batch.outcomes, found[-1].take(fresh), seen, sorted(expired))
 
     def _compare(self, batch: Batch, oldest: int) -> set[str]:
         """Search the index and, in a dry run, what the run would have written; return what has expired of it.
@@ -126,20 +131,15 @@ class Deduplicator:
         """Return whether a dry run has decided a document again: its own word replaces the index's."""
         return read_states(self._places[-1], [name]) != [None]
 
-    def _states(self, ids: Sequence[str]) -> list[DocumentState | None]:
-        """Read what the places hold of ids; a dry run's own word comes before the index's."""
-        states: list[DocumentState | None] = [None] * len(ids)
-        for store in self._places:
-            for at, held in enumerate(read_states(store, ids)):
-                states[at] = held[0].in_force() if held is not None else states[at]
-        return states
-
     def _mark_removed(
         self, entries: Entries, decisions: list[Decision], decided: dict[int, Decision], oldest: int
     ) -> None:
         """Say of recorded duplicates whether their original still stands, at their place in the input."""
         named = [(at, d.of) for at, d in enumerate(decisions) if at not in decided and d.of is not None]
-        states = self._states([of for _, of in named])
+        if not named:
+            return
+        ids = [of for _, of in named]
+        states = _in_force([find_documents(store, ids) for store in self._places])
         places = {decision.id: at for at, decision in decided.items()}
         for (at, of), state in zip(named, states, strict=True):
             original = state and state.found(oldest)
@@ -148,3 +148,11 @@ class Deduplicator:
                 # It was decided anew before this document's turn.
                 simhash = int(entries.simhashes[place]) if decided[place].is_original else None
             decisions[at] = with_original(decisions[at], int(entries.simhashes[at]), simhash)
+
+
+def _in_force(found: Sequence[Found]) -> list[DocumentState | None]:
+    """Take the decisions that places hold of the same documents; a dry run's own word comes before the index's."""
+    return [
+        next((held[0].in_force() for held in reversed(each) if held), None)
+        for each in zip(*(place.held for place in found), strict=True)
+    ]

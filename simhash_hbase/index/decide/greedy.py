@@ -35,6 +35,9 @@ class Option(NamedTuple):
     mate: int | None = None  # Its position, if it is of the same batch.
 
 
+ORIGINAL = Outcome("original")
+
+
 class Batch:
     """The undecided documents of one batch, and everything they are compared with."""
 
@@ -52,40 +55,43 @@ class Batch:
         self._sketches = Sketches.of_entries(entries)
         self._reach = Reach.of(profile, profile.rule)
         self._prefixes = asked_prefixes(profile, entries, profile.rule)
-        self._crowded = _crowded(entries.simhashes, self._prefixes, self._reach)
+        self._crowded = _crowded(entries.simhashes, self._prefixes, self._reach).tolist()
         # Positions of documents that were kept, and that others of the batch are near to.
         self._kept = np.empty(len(entries), np.intp)
         self._kept_count = 0
-        self._stored: list[list[Option]] = [[] for _ in range(len(entries))]
+        self._end = len(entries)
+        self._stored: list[Option | None] = [None] * self._end
         # Ids whose own earlier text stands in the index until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
     def offer(self, at: int, hit: Hit) -> bool:
         """Remember an original of a store; return whether it stays one whatever the batch becomes."""
         state = hit.state
-        turn = self._moving.get(state.id, len(self.entries))
+        turn = self._moving.get(state.id, self._end)
         if turn < at:
             self.leaving[at].add(turn)
         elif turn > at:
-            if turn < len(self.entries):
+            if turn < self._end:
                 self.left_by[at].add(turn)
             rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
-            self._stored[at] = [min([*self._stored[at], Option(rank, hit.similarity)], key=lambda o: o.rank)]
-        return turn == len(self.entries)
+            self._stored[at] = _better(self._stored[at], Option(rank, hit.similarity))
+        return turn == self._end
 
     def decide(self) -> list[Decision]:
         """Go through the batch in order."""
-        return [self._decide(at) for at in range(len(self.entries))]
+        return [self._decide(at, name) for at, name in enumerate(self.entries.ids)]
 
-    def _decide(self, at: int) -> Decision:
-        name = self.entries.ids[at]
-        best = min([*self._stored[at], *self._kept_option(at)], default=None, key=lambda option: option.rank)
-        self.mates.append(best.mate if best else None)
+    def _decide(self, at: int, name: str) -> Decision:
+        best = self._stored[at]
+        if self._crowded[at] and (kept := self._kept_option(at)):
+            best = _better(best, kept)
         if best is None:
             self._keep(at)
-            self.outcomes.append(Outcome("original"))
+            self.mates.append(None)
+            self.outcomes.append(ORIGINAL)
             return Decision(name, True)
         rank = best.rank
+        self.mates.append(best.mate)
         self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, best.similarity))
         return Decision(name, False, rank.id, rank.distance, best.similarity)
 
@@ -99,13 +105,13 @@ class Batch:
         later, _, _ = self._accepted(at, np.arange(at + 1, len(self.entries)))
         return [int(turn) for turn in later]
 
-    def _kept_option(self, at: int) -> list[Option]:
+    def _kept_option(self, at: int) -> Option | None:
         """Find the best of the documents of this batch that were kept before."""
-        if not (self._crowded[at] and self._kept_count):
-            return []
+        if not self._kept_count:
+            return None
         kept, apart, similarities = self._accepted(at, self._kept[: self._kept_count])
         options = zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True)
-        return [min((self._option(*each) for each in options), key=lambda o: o.rank)] if len(kept) else []
+        return min((self._option(*each) for each in options), default=None, key=lambda o: o.rank)
 
     def _accepted(
         self, at: int, others: NDArray[np.intp]
@@ -125,6 +131,11 @@ class Batch:
     def _option(self, kept: int, distance: int, estimate: float) -> Option:
         similarity = known_similarity(estimate)
         return Option(rank_of(distance, similarity, (self._now, kept), self.entries.ids[kept]), similarity, kept)
+
+
+def _better(held: Option | None, other: Option) -> Option:
+    """Choose the option with the least rank; of equals the one that is held."""
+    return other if held is None or other.rank < held.rank else held
 
 
 def _crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: Reach) -> NDArray[np.bool_]:
@@ -159,8 +170,6 @@ def with_original(decision: Decision, simhash: int, original: int | None) -> Dec
     return decision
 
 
-def with_short(decision: Decision, entries: Entries, at: int, profile: Profile) -> Decision:
+def with_short(profile: Profile, decision: Decision, features: int, length: int) -> Decision:
     """Say of a decision whether the text was short, as the profile says."""
-    if not profile.is_short(int(entries.features[at]), int(entries.lengths[at])):
-        return decision
-    return replace(decision, short=True)
+    return replace(decision, short=True) if profile.is_short(features, length) else decision

@@ -5,7 +5,8 @@ import pytest
 from simhash_hbase import create_index
 from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.features.analysis import Analysis, learn_idf
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.learning import learn_idf
 from simhash_hbase.profile import Profile
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
-from simhash_hbase.features import fingerprints, wordsums
+from simhash_hbase.features import fingerprints, wordrows, wordsums
 from simhash_hbase.features.analyzers import (
     JiebaAnalyzer,
     LearnedAnalyzer,
@@ -255,7 +255,7 @@ def test_the_fast_way_equals_the_obvious_one_on_real_documents(name):
 
 
 def test_tables_that_start_anew_change_nothing(monkeypatch):
-    monkeypatch.setattr(wordsums, "_MAX_ROWS", 10)
+    monkeypatch.setattr(wordrows, "_MAX_ROWS", 10)
     monkeypatch.setattr(wordsums, "_FIRST_ROWS", 4)
     texts = [f"词语 word{number} other-{number}.x 数据库索引 word{number}" for number in range(60)] * 2
 
@@ -273,22 +273,22 @@ def test_a_text_that_fills_the_tables_or_bursts_them_is_summed_all_the_same(word
 
 
 def test_tables_of_words_and_of_blocks_are_bounded(monkeypatch):
-    monkeypatch.setattr(wordsums, "_MAX_ROWS", 50)
-    monkeypatch.setattr(wordsums, "MAX_BLOCKS", 50)
+    monkeypatch.setattr(wordrows, "_MAX_ROWS", 50)
+    monkeypatch.setattr(wordrows, "MAX_BLOCKS", 50)
     words, blocks = Fingerprinter(JiebaAnalyzer()), Fingerprinter(JiebaAnalyzer())
     words.fingerprint_many([f"word{number}" for number in range(300)])
     # Many blocks of few words.
     blocks.fingerprint_many(["-".join(few) for few in permutations(["red", "blue", "green", "black", "white"])])
 
-    assert len(words._sums._rows) <= 60
-    assert len(blocks._sums._blocks) <= 60
+    assert len(words._sums._words._tokens) <= 60
+    assert len(blocks._sums._words._blocks) <= 60
 
 
 def test_a_word_has_one_row_however_it_is_written():
     fingerprinter = Fingerprinter(LearnedAnalyzer(idf=TABLE))
     fingerprinter.fingerprint_many(["the The THE tHe index Index the"])
 
-    assert fingerprinter._sums._rows.words == ["", "the", "index"]
+    assert fingerprinter._sums._words.words == ["the", "index"]
 
 
 def test_a_text_that_repeats_a_word_very_often_is_summed_exactly():

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from plain_jieba import jieba
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
-from simhash_hbase.features.analyzers import WordSets, word_tokens
 from simhash_hbase.features.idf import IdfTable, Reservoir, jieba_idf
 
 documents = st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=8)
@@ -38,15 +37,6 @@ def test_the_order_of_documents_does_not_change_the_bytes(token_lists):
 
     assert table.encode() == turned.encode()
     assert table.digest() == turned.digest()
-
-
-def test_words_to_learn_from_are_those_of_the_tokens_however_few_blocks_are_remembered(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.features.analyzers.words.MAX_BLOCKS", 2)
-    texts = ["我爱HBase，我爱 hbase！", "T恤、卡拉OK和數據庫，é", "我爱T恤", "The the THE 我爱"]
-    sets = WordSets()
-
-    assert [sets.words(text) for text in texts] == [set(word_tokens(text)) for text in texts]
-    assert len(sets._blocks) < 6
 
 
 def test_the_digest_tells_tables_apart():

@@ -6,9 +6,9 @@ import pytest
 from languages import COPIES, EDITS, FORMS, copies, decomposed, full_width, make_index, measure, read_passages
 
 from simhash_hbase.errors import EmptyDocument
-from simhash_hbase.features.analysis import learn_idf
-from simhash_hbase.features.analyzers import LearnedAnalyzer, WordSets
+from simhash_hbase.features.analyzers import LearnedAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.features.learning import learn_idf
 from simhash_hbase.features.sketch import text_digests
 from simhash_hbase.opening import create_index
 from simhash_hbase.words.normal import normalize
@@ -107,11 +107,11 @@ def test_a_mark_makes_another_word(word, other, form):
     analyzer = LearnedAnalyzer(idf=learn_idf([first, second]))
     simhashes, features = Fingerprinter(analyzer).fingerprint_many([first, second])
 
-    assert WordSets().words(first) != WordSets().words(second)
+    assert word_tokens(first) != word_tokens(second)
     assert simhashes[0] != simhashes[1]
     assert features.all()
     assert len(set(text_digests([first, second]))) == 2
-    assert WordSets().words(first) == WordSets().words(word)
+    assert word_tokens(first) == word_tokens(word)
 
 
 def test_emoji_change_no_text_and_are_none_alone():

@@ -153,13 +153,13 @@ def test_the_caches_keep_no_long_run():
 
 
 def test_the_tables_of_words_are_bounded_in_characters(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.features.wordsums._MAX_CHARACTERS", 50_000)
+    monkeypatch.setattr("simhash_hbase.features.wordrows._MAX_CHARACTERS", 50_000)
     texts = [f"第{number}篇 {number:05}" + "abcde" * 2000 for number in range(40)]
     sums = WordSums(JiebaAnalyzer(), hash="murmur3", seed=0)
 
     one_by_one = [WordSums(JiebaAnalyzer(), hash="murmur3", seed=0).fingerprint_many([text])[0][0] for text in texts]
     assert sums.fingerprint_many(texts)[0].tolist() == one_by_one
-    assert sum(map(len, sums._rows)) + sum(map(len, sums._blocks)) <= 100_000
+    assert sum(map(len, sums._words._tokens)) + sum(map(len, sums._words._blocks)) <= 100_000
 
 
 def test_word_tokens_of_long_runs_are_bounded():

@@ -1,6 +1,7 @@
 """The fast segmenter against jieba."""
 
 import pytest
+from bagging import all_tokens, cut_blocks
 from corpora import sample
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -87,8 +88,7 @@ def words(tokens):
 
 def bagged(text):
     """Cut a text into a bag, and the bag's blocks into tokens."""
-    found = bag(text, Wording(words=None), letters=True)
-    return words(found.tokens + [token for block in found.blocks for token in block_cutter()(block)])
+    return words(all_tokens(bag(text, Wording(words=None), letters=True)))
 
 
 @pytest.mark.parametrize(
@@ -207,6 +207,30 @@ def test_fast_cuts_real_documents_as_jieba_does(name):
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_a_bag_holds_the_tokens_with_word_characters(text):
     assert bagged(text) == words(plain(text))
+
+
+def test_blocks_that_are_cut_by_one_call_are_cut_as_if_alone():
+    # Of Han, of ASCII, mixed, with a pair of paths that weigh the same, and with words of mixed script.
+    blocks = ["我爱北京", "C++", "AT&T-12.5%", "的", "手扶拖拉机专业常在", "买T恤", "用TF-IDF算", "-", "%1", "常在a"]
+    found = cut_blocks(blocks)
+
+    assert {block: sorted(found[block]) for block in blocks} == {block: sorted(plain(block)) for block in blocks}
+
+
+@pytest.mark.parametrize(
+    ("block", "parts"),
+    [
+        ("用TF-IDF算", ["用", "TF-IDF", "算"]),
+        ("C我们", ["C", "我们"]),
+        ("他买T恤", None),  # A word of the dictionary.
+        ("我们一上a", None),  # Two characters that jieba cuts by its model there.
+        ("a一上我们", None),
+        ("abc", None),
+        ("我们", None),
+    ],
+)
+def test_mixed_blocks_are_divided_where_nothing_depends_on_what_is_beside(block, parts):
+    assert block_cutter().divided([block]) == ({} if parts is None else {block: parts})
 
 
 @given(st.text() | mixtures)

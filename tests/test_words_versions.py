@@ -8,8 +8,9 @@ import pytest
 
 from simhash_hbase import create_index, open_index
 from simhash_hbase.errors import ProfileMismatch
-from simhash_hbase.features.analysis import Analysis, learn_idf
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import fingerprint
+from simhash_hbase.features.learning import learn_idf
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_store, resolve_profile
 from simhash_hbase.profile import Profile

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from simhash_hbase.corpus.notes import where
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.features.analysis import LEARN_FROM
 from simhash_hbase.features.idf import Reservoir
+from simhash_hbase.features.learning import LEARN_FROM
 from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, scan, total_bytes
 from simhash_hbase.inputs.page.extract import extracted
 from simhash_hbase.inputs.sources import listed

@@ -3,9 +3,9 @@
 An `Analysis` pickles and is cheap to send to a worker process; entries do not depend on which process made them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -17,26 +17,16 @@ from simhash_hbase.errors import (
     no_words,
     other_fingerprints,
 )
-from simhash_hbase.features.analyzers import (
-    Analyzer,
-    JiebaAnalyzer,
-    LearnedAnalyzer,
-    ShingleAnalyzer,
-    WeightedAnalyzer,
-    WordSets,
-)
+from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.bands import Banding
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
-from simhash_hbase.features.idf import IdfTable, Reservoir
+from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
 from simhash_hbase.features.sketch import Sketched, sketches_and_digests, text_digests
 from simhash_hbase.features.weights import count_features
+from simhash_hbase.features.wordrows import CountedTexts
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.entries import SKETCH_WORDS, Entries, Metadata
-from simhash_hbase.words.segment import WORDS
-
-LEARN_FROM = 3_000
-"""Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
 
 Features = Sequence[tuple[str | int, float]]
 
@@ -65,27 +55,21 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
             return WeightedAnalyzer()
 
 
-def learn_idf(
-    texts: Iterable[str], *, segmenter: str = "fast", words: str | None = WORDS, limit: int = LEARN_FROM
-) -> IdfTable:
-    """Count document frequencies over a sample of a stream of texts.
-
-    Keeps the sampled texts in memory.
-    """
-    sample: Reservoir[str] = Reservoir(limit=limit)
-    for text in texts:
-        sample.add(text)
-    return IdfTable.learn(map(WordSets(segmenter=segmenter, words=words).words, sample.items))
-
-
 class Analysis:
     """Turns documents into entries as one profile says."""
 
-    def __init__(self, profile: Profile, idf: IdfTable | None = None) -> None:
+    def __init__(self, profile: Profile, idf: IdfTable | None = None, *, counted: CountedTexts | None = None) -> None:
         self.profile = profile
         self.analyzer = make_analyzer(profile, idf)
         self._fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed)
         self._probed = profile.probe is None
+        if counted is not None:
+            self._fingerprinter.take(counted)
+
+    def probed(self) -> Self:
+        """Add the probe of this machine to the profile, for a new index."""
+        self.profile = self.probed_profile()
+        return self
 
     def probed_profile(self) -> Profile:
         """Give the profile with the probe of this machine, for a new index."""

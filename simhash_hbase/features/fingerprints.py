@@ -5,7 +5,7 @@ features: the unit of a weight is 1/65,536. Bit i is 1 when the features whose h
 gives 0. Where no bit is decided, there is no fingerprint: the weights are 0, round to it, or cancel each other.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -15,7 +15,8 @@ from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile,
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.hashes import check_hash, hash_features
 from simhash_hbase.features.weights import MAX_TOTAL, Feature, count_features, integer_weights
-from simhash_hbase.features.wordsums import WordSums
+from simhash_hbase.features.wordrows import CountedTexts
+from simhash_hbase.features.wordsums import Summed, WordSums
 
 NO_WEIGHT = (
     "the weights of the features are 0, cancel each other or are below 1/131,072, so the document has no fingerprint"
@@ -106,7 +107,7 @@ class Fingerprinter:
     Notes
     -----
     Threads may share one; they take turns. It pickles small: its tables of words stay behind and
-    fill again.
+    fill again, and the fingerprints of known texts go along.
 
     Examples
     --------
@@ -126,7 +127,18 @@ class Fingerprinter:
         self._sums = WordSums(analyzer, hash=hash, seed=seed) if isinstance(analyzer, CountingAnalyzer) else None
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuilt, (self.analyzer, self.hash, self.seed)
+        return _rebuilt, (self.analyzer, self.hash, self.seed, self._sums.known if self._sums else {})
+
+    def take(self, counted: CountedTexts) -> None:
+        """Fingerprint texts whose words were counted by an analyzer with the same words; they are not cut again.
+
+        Parameters
+        ----------
+        counted : CountedTexts
+            Given away: this fingerprinter goes on with its table of words.
+        """
+        if self._sums is not None:
+            self._sums.take(counted)
 
     def fingerprint(self, text: str) -> int:
         """Fingerprint one text.
@@ -201,5 +213,8 @@ class Fingerprinter:
         return simhashes, counts
 
 
-def _rebuilt(analyzer: Analyzer, hash: str, seed: int) -> Fingerprinter:
-    return Fingerprinter(analyzer, hash=hash, seed=seed)
+def _rebuilt(analyzer: Analyzer, hash: str, seed: int, known: Mapping[bytes, Summed]) -> Fingerprinter:
+    made = Fingerprinter(analyzer, hash=hash, seed=seed)
+    if made._sums is not None:
+        made._sums.known.update(known)
+    return made

@@ -88,6 +88,11 @@ class IdfTable:
         for tokens in token_lists:
             counts.update(set(tokens))
             documents += 1
+        return cls.of_counts(documents, counts)
+
+    @classmethod
+    def of_counts(cls, documents: int, counts: Mapping[str, int]) -> "IdfTable":
+        """Take in how many of the documents each word occurs."""
         kept = {word: count for word, count in sorted(counts.items()) if count > 1}
         return cls(documents=documents, frequencies=kept)
 

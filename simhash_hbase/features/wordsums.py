@@ -1,154 +1,93 @@
 """The fast way from texts to fingerprints: rows of numpy tables in place of words.
 
-A word's hash and weight are computed when it is first seen and kept in a row. So are the rows of a block: half of
-the characters of ordinary texts, and most of templates, stand in blocks that were cut before. A document is an array of
-rows and one of counts. The results equal ``fingerprint(analyzer.features(text))``.
+A word's hash and weight are computed when it is first seen, and kept in its row. A document is an array of rows and one
+of counts (see `wordrows`). The results equal ``fingerprint(analyzer.features(text))``.
 """
 
 import threading
-from array import array
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analyzers import CountingAnalyzer
-from simhash_hbase.features.analyzers.words import MAX_BLOCKS
 from simhash_hbase.features.hashes import hash_features
 from simhash_hbase.features.weights import MAX_TOTAL, MAX_WEIGHT, SCALE
-from simhash_hbase.words.segment import block_cutter
+from simhash_hbase.features.wordrows import CountedTexts, Counts, Rows, WordRows, text_key
 
-# A row takes some 300 bytes with its word and the dictionaries that lead to it: 80 MB in all.
-_MAX_ROWS = 1 << 18
-# Words are short, but a run of letters may take megabytes.
-_MAX_CHARACTERS = 1 << 24
 _FIRST_ROWS = 1 << 12
-_DROPPED = 0  # The row of every token that counts for no feature.
-_ROW = np.dtype(np.intc)
 _MAX_EXACT = float(1 << 52)
 
-
-class _Rows(dict[str, int]):
-    """Rows by token; a token seen for the first time gets one."""
-
-    def __init__(self, analyzer: CountingAnalyzer) -> None:
-        super().__init__()
-        self._analyzer = analyzer
-        self._rows_of_words: dict[str, int] = {}
-        self.characters = 0
-        self.words: list[str] = [""]
-        self.weights: list[float] = [0.0]
-
-    def __missing__(self, token: str) -> int:
-        word = self._analyzer.word(token)
-        row = _DROPPED if word is None else self._row_of(word)
-        self[token] = row
-        self.characters += len(token)
-        return row
-
-    def _row_of(self, word: str) -> int:
-        row = self._rows_of_words.setdefault(word, len(self.words))
-        if row == len(self.words):
-            self.words.append(word)
-            self.weights.append(self._analyzer.word_weight(word))
-        return row
-
-
-class _Blocks(dict[str, bytes]):
-    """The rows of a block's words, as bytes that join fast."""
-
-    def __init__(self, rows: _Rows) -> None:
-        super().__init__()
-        self._row = rows.__getitem__
-        self.characters = 0
-
-    @cached_property
-    def _cut(self) -> Callable[[str], list[str]]:
-        return block_cutter()
-
-    def __missing__(self, block: str) -> bytes:
-        rows = array(_ROW.char, filter(None, map(self._row, self._cut(block)))).tobytes()
-        self[block] = rows
-        self.characters += len(block)
-        return rows
+Summed = tuple[bytes, int]
+"""A fingerprint, most significant byte first, and how many features went into it."""
 
 
 class WordSums:
-    """Fingerprints texts by tables of the words seen so far.
+    """Fingerprints texts by tables of the words seen so far, which are bounded as `WordRows` are.
 
-    The tables start anew after 262,144 words, or 16 million characters of words and blocks; that of blocks alone after
-    131,072 blocks. Threads take turns.
+    Threads take turns.
     """
 
     def __init__(self, analyzer: CountingAnalyzer, *, hash: str, seed: int) -> None:
+        self.known: dict[bytes, Summed] = {}
+        """Fingerprints of texts that are not cut again, by `text_key`."""
         self._analyzer = analyzer
         self._hash = hash
         self._seed = seed
         self._lock = threading.Lock()
-        self._reset()
+        self._words = WordRows(analyzer)
+        self._forget()
 
-    def _reset(self) -> None:
-        self._rows = _Rows(self._analyzer)
-        self._blocks = _Blocks(self._rows)
-        self._known = 0
+    def _forget(self) -> None:
+        self._known_rows = 0
         self._weights = np.zeros(_FIRST_ROWS)
         self._bytes = np.zeros((_FIRST_ROWS, 8), np.uint8)
-        self._places = np.zeros(_FIRST_ROWS, np.int64)
+
+    def take(self, counted: CountedTexts) -> None:
+        """Sum texts that were counted for another purpose, and go on with their table of words."""
+        with self._lock:
+            self._words = counted.words
+            self._forget()
+            self._learn_new_rows()
+            self.known.update({key: self._summed(*found) for key, found in counted.texts.items()})
 
     def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Fingerprint texts."""
-        features = np.zeros(len(texts), np.int32)
-        bits = np.zeros((len(texts), 64), np.bool_)
         with self._lock:
-            for number, text in enumerate(texts):
-                rows, counts = self._counted(text)
-                features[number] = len(rows)
-                if len(rows):
-                    features[number] = self._sum(rows, counts, bits[number])
-        return np.packbits(bits, axis=1).view(">u8")[:, 0].astype(np.uint64), features
+            found = [self._known(text) or self._summed(*self._counted(text)) for text in texts]
+        simhashes = np.frombuffer(b"".join(simhash for simhash, _ in found), ">u8").astype(np.uint64)
+        return simhashes, np.array([features for _, features in found], np.int32)
 
-    def _counted(self, text: str) -> tuple[NDArray[np.intc], NDArray[np.int64]]:
+    def _known(self, text: str) -> Summed | None:
+        return self.known.get(text_key(text)) if self.known else None
+
+    def _counted(self, text: str) -> tuple[Rows, Counts]:
         """Give the distinct rows of a text's words, and how often each occurs."""
-        self._make_room()
-        tokens, blocks = self._analyzer.bag(text)
-        rows = np.frombuffer(b"".join(map(self._blocks.__getitem__, blocks)), _ROW)
-        if tokens:
-            rows = np.concatenate([rows, np.fromiter(map(self._rows.__getitem__, tokens), _ROW, len(tokens))])
+        if self._words.make_room():
+            self._forget()
+        found = self._words.counted(text)
         self._learn_new_rows()
-        return self._merged(rows)
-
-    def _make_room(self) -> None:
-        if len(self._rows) > _MAX_ROWS or self._rows.characters + self._blocks.characters > _MAX_CHARACTERS:
-            self._reset()
-        elif len(self._blocks) > MAX_BLOCKS:
-            self._blocks = _Blocks(self._rows)
+        return found
 
     def _learn_new_rows(self) -> None:
-        words = self._rows.words
-        start, stop = self._known, len(words)
+        words = self._words.words
+        start, stop = self._known_rows, len(words)
         if start == stop:
             return
         while stop > len(self._weights):
             self._weights = np.concatenate([self._weights, np.zeros_like(self._weights)])
             self._bytes = np.concatenate([self._bytes, np.zeros_like(self._bytes)])
-            self._places = np.concatenate([self._places, np.zeros_like(self._places)])
         hashes = hash_features(words[start:], hash=self._hash, seed=self._seed)
         self._bytes[start:stop] = hashes.astype(">u8").view(np.uint8).reshape(-1, 8)
-        self._weights[start:stop] = self._rows.weights[start:]
-        self._known = stop
+        self._weights[start:stop] = list(map(self._analyzer.word_weight, words[start:]))
+        self._known_rows = stop
 
-    def _merged(self, rows: NDArray[np.intc]) -> tuple[NDArray[np.intc], NDArray[np.int64]]:
-        """Count equal rows, and leave the dropped ones out."""
-        self._places[rows] = np.arange(len(rows))
-        counts = np.bincount(self._places[rows])
-        kept = np.flatnonzero(counts)
-        kept = kept[rows[kept] != _DROPPED]
-        return rows[kept], counts[kept]
-
-    def _sum(self, rows: NDArray[np.intc], counts: NDArray[np.int64], bits: NDArray[np.bool_]) -> int:
-        """Set the bits of a fingerprint; give the number of features that went into it."""
+    def _summed(self, rows: Rows, counts: Counts) -> Summed:
+        """Let words vote."""
+        bits = np.zeros(64, np.bool_)
+        if not len(rows):
+            return np.packbits(bits).tobytes(), 0
         weights = counts * self._weights[rows]
         top = self._analyzer.top
         if top is not None and len(rows) > top:
@@ -156,16 +95,16 @@ class WordSums:
             rows, weights = rows[kept], weights[kept]
         integers = np.rint(weights * SCALE)
         decided = _set_bits(np.unpackbits(self._bytes[rows], axis=1), integers, bits)
-        return int(np.count_nonzero(integers)) if decided else 0
+        return np.packbits(bits).tobytes(), int(np.count_nonzero(integers)) if decided else 0
 
-    def _heaviest(self, rows: NDArray[np.intc], weights: NDArray[np.float64], top: int) -> NDArray[np.int64]:
+    def _heaviest(self, rows: Rows, weights: NDArray[np.float64], top: int) -> NDArray[np.int64]:
         """Choose the heaviest features; of those that tie at the edge the first by the word."""
         edge = np.partition(weights, len(weights) - top)[len(weights) - top]
         above = np.flatnonzero(weights > edge)
         tied = np.flatnonzero(weights == edge)
         missing = top - len(above)
         if missing < len(tied):
-            words = self._rows.words
+            words = self._words.words
             tied = np.array(sorted(tied.tolist(), key=lambda place: words[rows[place]])[:missing])
         return np.concatenate([above, tied])
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from contextlib import closing
 
 from simhash_hbase.errors import IndexExists, IndexMissing, InvalidProfile, MissingExtra, SimhashError
-from simhash_hbase.features.analysis import Analysis, learn_idf
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.hashes import warn_of_weak_hash
 from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
+from simhash_hbase.features.learning import Learned, learn
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
 from simhash_hbase.opening.stores import create_store, open_store
@@ -98,9 +99,11 @@ def create_index(
         When the hash is one that leaves bits of a fingerprint constant.
     """
     held = _held_profile(url) if if_not_exists else None
-    profile, idf = resolve_profile(learn_from, held=held, **options)
+    profile, learned = _resolved(learn_from, held, options)
     warn_of_weak_hash(profile.hash)
-    profile = Analysis(profile, idf).probed_profile()
+    idf, counted = learned or (None, None)
+    analysis = Analysis(profile, idf, counted=counted).probed()
+    profile = analysis.profile
     try:
         store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)
     except IndexExists:
@@ -108,7 +111,9 @@ def create_index(
         store = open_store(url)
     try:
         if not if_not_exists or read_profile(store, missing=None) is None:
-            return Index.create(store, profile, idf=idf)
+            index = Index.create(store, profile, idf=idf)
+            index.analysis = analysis
+            return index
         index = Index(store)
         index.profile.check_same(profile)
     except SimhashError:
@@ -129,6 +134,13 @@ def resolve_profile(
     learn_from: Iterable[str] | None = None, *, held: Profile | None = None, **options: object
 ) -> tuple[Profile, IdfTable | None]:
     """Fill in what a profile takes from this machine and from a sample."""
+    profile, learned = _resolved(learn_from, held, options)
+    return profile, learned and learned.idf
+
+
+def _resolved(
+    learn_from: Iterable[str] | None, held: Profile | None, options: dict[str, object]
+) -> tuple[Profile, Learned | None]:
     if learn_from is not None:
         if options.get("analyzer") not in (None, "learned"):
             raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out --learn-from")
@@ -145,8 +157,8 @@ def resolve_profile(
         profile = profile.replace(**{name: getattr(held, name) for name in SHORT_DEFAULTS if name not in options})
     if learn_from is None:
         return profile, None
-    idf = learn_idf(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)
-    return profile.replace(idf=idf.digest(), idf_documents=idf.documents), idf
+    learned = learn(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)
+    return profile.replace(idf=learned.idf.digest(), idf_documents=learned.idf.documents), learned
 
 
 def _with_machine(profile: Profile) -> Profile:

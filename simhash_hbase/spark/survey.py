@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame
 
 from simhash_hbase.corpus.sample import NOTHING_TO_LEARN_FROM
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.features.analysis import LEARN_FROM
 from simhash_hbase.features.idf import Reservoir
+from simhash_hbase.features.learning import LEARN_FROM
 from simhash_hbase.inputs import Document
 from simhash_hbase.spark.columns import batch_of
 from simhash_hbase.spark.places import InputFile

@@ -6,7 +6,10 @@ from functools import cache
 from simhash_hbase.words.dictionary import jieba_tokenizer
 from simhash_hbase.words.runs import ASCII_RUN
 
-_split_numbers = re.compile(r"([a-zA-Z0-9]+(?:\.[0-9]+)?%?)").split
+SEPARATOR = "\x00"
+"""Between blocks that are cut by one call: a token of its own, which belongs to no block."""
+
+_split_numbers = re.compile(f"([a-zA-Z0-9]+(?:\\.[0-9]+)?%?|{SEPARATOR})").split
 
 
 @cache
@@ -18,12 +21,14 @@ def _word_splitter() -> re.Pattern[str]:
 
 
 def cut_ascii(run: str) -> list[str]:
-    """Cut a run of ASCII into the tokens that ``jieba.lcut`` gives, in linear time.
+    r"""Cut a run of ASCII, or several with `SEPARATOR` between them, into the tokens of ``jieba.lcut`` in linear time.
 
     Examples
     --------
     >>> cut_ascii("C++12.1.2-TF-IDF")
     ['C++', '12.1', '.', '2', '-', 'TF', '-', 'IDF']
+    >>> cut_ascii(f"a-{SEPARATOR}-b")
+    ['a', '-', '\x00', '-', 'b']
     """
     tokens: list[str] = []
     for number, part in enumerate(_word_splitter().split(run)):

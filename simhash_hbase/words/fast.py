@@ -17,13 +17,13 @@ rjieba cuts text without ASCII as jieba does. These rules make the two agree on 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import chain, groupby
+from itertools import chain, filterfalse, groupby
 from typing import NamedTuple
 
 from simhash_hbase.errors import MissingExtra
-from simhash_hbase.words.ascii import cut_ascii
+from simhash_hbase.words.ascii import SEPARATOR, cut_ascii
 from simhash_hbase.words.dictionary import jieba_cut, jieba_tokenizer
 from simhash_hbase.words.exceptions import mixed_words, unlikely_words
 from simhash_hbase.words.long import pieces
@@ -32,12 +32,12 @@ from simhash_hbase.words.runs import ASCII, BLOCK, HAN, HAN_RUN, ascii_runs, run
 
 _RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
 _SURROGATES = "\ud800-\udfff"
-_SEPARATOR = "\x00"
 
 _split_ascii = re.compile(f"({run_of(ASCII)})").split
-_split_rare = re.compile(f"({run_of(_RARE_HAN + _SURROGATES + _SEPARATOR)})").split
+_split_rare = re.compile(f"({run_of(_RARE_HAN + _SURROGATES + SEPARATOR)})").split
 _find_letters = re.compile(f"[^\\W{HAN}{ASCII}]").findall
 _split_han = re.compile(f"({run_of(HAN)})").split
+_find_ascii = re.compile(f"[{ASCII}]").search
 
 _TIES = ("常在",)
 _find_tie = re.compile("|".join(_TIES)).search
@@ -64,7 +64,7 @@ class Bag(NamedTuple):
     """The tokens of a text in any order."""
 
     tokens: list[str]  # Tokens.
-    blocks: list[str]  # Runs of Han and ASCII, each of which is still to be cut by `cut_block`.
+    blocks: list[str]  # Runs of Han and ASCII, which are still to be cut: see `FastSegmenter.divided` and `cut_many`.
 
 
 class FastSegmenter:
@@ -103,13 +103,31 @@ class FastSegmenter:
                 self._runs[run] = tokens
         return tokens
 
-    def cut_block(self, block: str) -> list[str]:
-        """Cut a block, or a piece of a long one: what is beside it changes nothing."""
-        if block.isascii():
-            return self.cut_run(block)
-        if HAN_RUN.fullmatch(block) and not _find_tie(block):
-            return self._cut_by_rjieba(block)
-        return self._cut_plain(block)
+    def divided(self, blocks: Iterable[str]) -> dict[str, list[str]]:
+        """Divide mixed blocks into runs of Han and of ASCII, where these can be cut apart."""
+        found: dict[str, list[str]] = {}
+        for block in filter(_find_ascii, filterfalse(str.isascii, blocks)):
+            parts = _split_ascii(block)
+            if self._apart(parts):
+                found[block] = list(filter(None, parts))
+        return found
+
+    def cut_many(self, blocks: Iterable[str]) -> Iterator[tuple[list[str], list[str]]]:
+        """Cut blocks by few calls: yields some of them, and the tokens of each with `SEPARATOR` between two blocks.
+
+        What is beside a block changes nothing.
+        """
+        found = list(blocks)
+        yield from _joined(list(filter(str.isascii, found)), cut_ascii)
+        others: list[str] = []
+        han: list[str] = []
+        for block in filterfalse(str.isascii, found):
+            (han if HAN_RUN.fullmatch(block) else others).append(block)
+        if _find_tie(SEPARATOR.join(han)):
+            others.extend(filter(_find_tie, han))
+            han = list(filterfalse(_find_tie, han))
+        yield from _joined(han, self._cut_by_rjieba)
+        yield from (([block], self._cut_plain(block)) for block in others)
 
     def bag(self, text: str, *, letters: bool) -> "Bag":
         """Cut a text into a `Bag`, without blanks and punctuation."""
@@ -117,6 +135,17 @@ class FastSegmenter:
             return Bag([], ascii_runs(text))
         blocks = list(chain.from_iterable(map(BLOCK.findall, pieces(text))))
         return Bag(_find_letters(text) if letters else [], blocks)
+
+    def _apart(self, parts: list[str]) -> bool:
+        """Whether the parts of a mixed block are cut as if they stood alone (rules 2 and 3)."""
+        borders, unlikely = self._borders, self._unlikely
+        for at in range(1, len(parts), 2):
+            before, run, after = parts[at - 1 : at + 2]
+            if before[-1:] + run[0] in borders or before[-2:] in unlikely or before[-3:] in unlikely:
+                return False
+            if run[-1] + after[:1] in borders or after[:2] in unlikely or after[:3] in unlikely:
+                return False
+        return True
 
     def _mixed(self, between: list[str], runs: list[str]) -> bool:
         borders = {piece[-1:] + run[0] for piece, run in zip(between, runs, strict=False)}
@@ -129,7 +158,7 @@ class FastSegmenter:
         between, runs = parts[::2], parts[1::2]
         if self._mixed(between, runs):
             return self._cut_mixed(text)
-        tokens = self._cut_han(_SEPARATOR.join(between))
+        tokens = self._cut_han(SEPARATOR.join(between))
         return self._put_back(tokens, runs) if runs else tokens
 
     def _cut_mixed(self, text: str) -> list[str]:
@@ -151,7 +180,7 @@ class FastSegmenter:
         start = 0
         before = ""
         for run in runs:
-            stop = tokens.index(_SEPARATOR, start)
+            stop = tokens.index(SEPARATOR, start)
             result.extend(self._repair(tokens[start:stop], before, run))
             result.extend(self.cut_run(run))
             start = stop + 1
@@ -202,6 +231,12 @@ class FastSegmenter:
             modelled = single and len(found) > 1 and not self._frequencies.get(joined)
             tokens.extend(self._model.cut(joined) if modelled else found)
         return tokens
+
+
+def _joined(blocks: list[str], cut: Callable[[str], list[str]]) -> Iterator[tuple[list[str], list[str]]]:
+    """Cut blocks by one call."""
+    if blocks:
+        yield blocks, cut(SEPARATOR.join(blocks))
 
 
 def _singles(tokens: Iterable[str]) -> int:

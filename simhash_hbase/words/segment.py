@@ -12,7 +12,7 @@ from typing import NamedTuple
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.words.ascii import cut_ascii
 from simhash_hbase.words.dictionary import jieba_cut
-from simhash_hbase.words.fast import Bag, fast_available, fast_segmenter
+from simhash_hbase.words.fast import Bag, FastSegmenter, fast_available, fast_segmenter
 from simhash_hbase.words.long import MAX_BLOCK, pieces
 from simhash_hbase.words.runs import ASCII_RUN
 from simhash_hbase.words.unicode import Stretch, canonical, stretches, unusual
@@ -41,9 +41,9 @@ def cut(text: str) -> list[str]:
     return fast_segmenter().cut(text) if fast_available() else _plain_cut(text)
 
 
-def block_cutter() -> Callable[[str], list[str]]:
-    """Return the function that cuts the blocks of a `Bag`; only the fast segmenter leaves any."""
-    return fast_segmenter().cut_block
+def block_cutter() -> FastSegmenter:
+    """Return what cuts the blocks of a `Bag`; only the fast segmenter leaves any."""
+    return fast_segmenter()
 
 
 def tokens(text: str, wording: Wording) -> list[str]:

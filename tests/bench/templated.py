@@ -18,9 +18,9 @@ from bench.templates import Templates
 from bench.texts import SETS, are_shared, corpus
 from simhash_hbase.bulk import Spool, begin, load
 from simhash_hbase.bulk.puts import StoreWriter
-from simhash_hbase.features.analysis import LEARN_FROM, learn_idf
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.features.learning import LEARN_FROM, learn_idf
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.reading import Searched
 from simhash_hbase.opening import create_index

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from simhash_hbase import InvalidArgument, create_index, open_index
-from simhash_hbase.features.analysis import learn_idf
+from simhash_hbase.features.learning import learn_idf
 from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates
 from simhash_hbase.tables.asked import Asked
 from tests.cli.corpus import near_copies, text

@@ -5,7 +5,7 @@ from simhash_hbase.features.analyzers.learned import LearnedAnalyzer
 from simhash_hbase.features.analyzers.protocols import Analyzer, CountingAnalyzer, weigh_tokens
 from simhash_hbase.features.analyzers.shingle import ShingleAnalyzer
 from simhash_hbase.features.analyzers.weighted import WeightedAnalyzer
-from simhash_hbase.features.analyzers.words import WordSets, word_tokens
+from simhash_hbase.features.analyzers.words import word_tokens
 
 __all__ = [
     "Analyzer",
@@ -14,7 +14,6 @@ __all__ = [
     "LearnedAnalyzer",
     "ShingleAnalyzer",
     "WeightedAnalyzer",
-    "WordSets",
     "weigh_tokens",
     "word_tokens",
 ]

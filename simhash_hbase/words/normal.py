@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.words.marks import bounded_marks, joining, pieces
+from simhash_hbase.words.marks import bounded_marks, joins, pieces
 
 _TABLE_SIZE = 0x20000
 _SLOW = 0xFFFFFFFF  # Marks a code point whose form depends on its neighbours, or is more than one character.
@@ -55,7 +55,7 @@ def _table() -> NDArray[np.uint32]:
 
 def _normalised(character: str) -> int:
     composed = unicodedata.normalize("NFKC", character)
-    if any(unicodedata.combining(part) or part in joining() for part in composed):
+    if any(map(joins, composed)):
         return _SLOW
     result = "".join(filter(_kept, composed.lower()))
     if len(result) > 1 or _CAPITAL_SIGMA in composed:

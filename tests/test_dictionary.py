@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import rjieba
+from plain_jieba import jieba
 
 from simhash_hbase.words import dictionary
-from simhash_hbase.words.dictionary import jieba_file, jieba_tokenizer
+from simhash_hbase.words.installed import jieba_file
 
 CUT = """
 import sys
@@ -27,12 +28,43 @@ def cut_with_temporary_folder(folder):
     return done.stdout
 
 
-def test_the_dictionary_is_the_one_that_jieba_reads():
-    tokenizer = jieba_tokenizer()
-    with jieba_file("dict.txt").open("rb") as file:
-        frequencies, total = tokenizer.gen_pfdict(file)
+def frequencies():
+    return {word: int(frequency) for word, frequency in dictionary.dictionary().all().items()}
 
-    assert (frequencies, total) == (tokenizer.FREQ, tokenizer.total)
+
+def test_the_dictionary_is_the_one_that_jieba_reads():
+    with jieba_file("dict.txt").open("rb") as file:
+        read, total = jieba.Tokenizer().gen_pfdict(file)
+
+    assert frequencies() == {word: frequency for word, frequency in read.items() if frequency}
+    assert dictionary.dictionary().facts["total"] == total
+
+
+def test_jieba_sees_of_its_table_all_that_a_text_can_lead_to():
+    with jieba_file("dict.txt").open("rb") as file:
+        read, _ = jieba.Tokenizer().gen_pfdict(file)
+    cutter = dictionary._Cutter()
+    text = "手扶拖拉机专业，卡拉OK和中华人民共和国"
+
+    cutter.cut("中华")
+    cutter.cut(text)
+
+    parts = {text[start:stop] for start in range(len(text)) for stop in range(start + 1, len(text) + 1)}
+    seen = cutter._tokenizer.FREQ
+    # A single character that begins a word counts as one that begins none.
+    assert {part for part in parts & set(read) if len(part) > 1 or read[part]} <= set(seen)
+    assert {word: frequency for word, frequency in seen.items() if read.get(word) != frequency} == {}
+
+
+def test_words_are_asked_for_again_after_very_many(monkeypatch):
+    monkeypatch.setattr(dictionary, "_MAX_ASKED", 3)
+    cutter = dictionary._Cutter()
+
+    assert [cutter.cut(text) for text in ("手扶拖拉机", "京都", "手扶拖拉机")] == [
+        ["手扶拖拉机"],
+        ["京都"],
+        ["手扶拖拉机"],
+    ]
 
 
 def test_a_dictionary_of_another_shape_is_read_by_jieba(tmp_path, monkeypatch):
@@ -40,10 +72,10 @@ def test_a_dictionary_of_another_shape_is_read_by_jieba(tmp_path, monkeypatch):
     file.write_text("云计算 5\n李小福 2 nr\n", encoding="utf-8")
     monkeypatch.setattr(dictionary, "jieba_file", lambda *_names: file)
 
-    tokenizer = dictionary._loaded_tokenizer.__wrapped__()
+    words, facts = dictionary._made(file.read_bytes())
 
-    assert tokenizer.total == 7
-    assert tokenizer.FREQ == {"云": 0, "云计": 0, "云计算": 5, "李": 0, "李小": 0, "李小福": 2}
+    assert words == {"云计算": "5", "李小福": "2"}
+    assert (facts["total"], facts["words"]) == (7, 7)
 
 
 def test_a_cache_that_somebody_left_in_the_temporary_folder_is_not_read(tmp_path):
@@ -63,12 +95,15 @@ def test_nothing_is_left_in_the_temporary_folder(tmp_path):
 
 
 def test_rjieba_has_the_words_of_the_dictionary_and_their_frequencies():
-    frequencies = jieba_tokenizer().FREQ
-    words = {word for word, frequency in frequencies.items() if frequency}
+    tokenizer = jieba.Tokenizer()
+    with jieba_file("dict.txt").open("rb") as file:
+        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(file)
+    tokenizer.initialized = True
+    words = frequencies()
 
-    assert {word for word in frequencies if rjieba.has_word(word)} == words
+    assert {word for word in tokenizer.FREQ if rjieba.has_word(word)} == set(words)
     # What it suggests is the frequency or a little more, and more than that for words of frequent parts only.
-    assert not [word for word in words if rjieba.suggest_freq(word) < frequencies[word]]
+    assert not [word for word, frequency in words.items() if rjieba.suggest_freq(word) < frequency]
     some = sorted(words)[::40]
-    most = {word: jieba_tokenizer().suggest_freq(word) + 1 for word in some}
+    most = {word: tokenizer.suggest_freq(word) + 1 for word in some}
     assert not [word for word in some if rjieba.suggest_freq(word) > most[word]]

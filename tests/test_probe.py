@@ -21,6 +21,12 @@ from simhash_hbase.words import fast as fastsegment
 SAMPLE = ["我们都是中国人", "我们 are here", "они тоже здесь"]
 
 
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(tmp_path, monkeypatch):
+    """Let no probe count that another test passed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 @pytest.fixture(params=["jieba", "learned", "shingle"])
 def index(request):
     options = {"learn_from": SAMPLE} if request.param == "learned" else {"analyzer": request.param}

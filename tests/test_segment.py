@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from plain_jieba import jieba
 
 from simhash_hbase.errors import InvalidProfile, MissingExtra
-from simhash_hbase.words import dictionary
+from simhash_hbase.words import dictionary, segment
 from simhash_hbase.words import fast as fastsegment
 from simhash_hbase.words.dictionary import dictionary_digest
-from simhash_hbase.words.fast import FastSegmenter, fast_available, fast_segmenter
+from simhash_hbase.words.fast import FastSegmenter, fast_segmenter
 from simhash_hbase.words.model import WordModel
 from simhash_hbase.words.runs import ASCII_RUN, ascii_runs
 from simhash_hbase.words.segment import Wording, bag, block_cutter, cut, segmenter
@@ -183,7 +183,8 @@ def test_fast_cuts_every_unlikely_word_beside_ascii_as_jieba_does():
 
 
 def test_no_longer_word_is_unlikelier_than_its_characters():
-    frequencies, total = dictionary.jieba_tokenizer().FREQ, dictionary.jieba_tokenizer().total
+    words = dictionary.dictionary()
+    frequencies, total = {word: int(frequency) for word, frequency in words.all().items()}, words.facts["total"]
 
     def likely(word):
         product = 1.0
@@ -239,9 +240,9 @@ def test_ascii_runs_are_those_of_the_expression(text):
 
 
 def test_without_rjieba_jieba_itself_cuts(monkeypatch):
-    monkeypatch.setattr(fastsegment, "_rjieba_cut", lambda: None)
+    for module in (fastsegment, segment):
+        monkeypatch.setattr(module, "fast_available", lambda: False)
 
-    assert not fast_available()
     with pytest.raises(MissingExtra, match="rjieba"):
         FastSegmenter()
     assert segmenter("fast")("买T恤") == ["买", "T恤"]

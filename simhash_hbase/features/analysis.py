@@ -17,16 +17,25 @@ from simhash_hbase.errors import (
     no_words,
     other_fingerprints,
 )
-from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
+from simhash_hbase.features.analyzers import (
+    Analyzer,
+    JiebaAnalyzer,
+    LearnedAnalyzer,
+    ShingleAnalyzer,
+    WeightedAnalyzer,
+    WordedAnalyzer,
+)
 from simhash_hbase.features.bands import Banding
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.features.passed import is_passed, key_of, note_passed
 from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
 from simhash_hbase.features.sketch import Sketched, sketches_and_digests, text_digests
 from simhash_hbase.features.weights import count_features
 from simhash_hbase.features.wordrows import CountedTexts
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.entries import SKETCH_WORDS, Entries, Metadata
+from simhash_hbase.words.segment import prepare
 
 Features = Sequence[tuple[str | int, float]]
 
@@ -62,13 +71,14 @@ class Analysis:
         self.profile = profile
         self.analyzer = make_analyzer(profile, idf)
         self._fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed)
-        self._probed = profile.probe is None
+        self._probed: bool | None = None
         if counted is not None:
             self._fingerprinter.take(counted)
 
     def probed(self) -> Self:
         """Add the probe of this machine to the profile, for a new index."""
         self.profile = self.probed_profile()
+        self._probed = self._prepare(0)
         return self
 
     def probed_profile(self) -> Profile:
@@ -82,13 +92,20 @@ class Analysis:
     def _versions(self) -> dict[str, str]:
         return installed_versions(self.profile.segmenter)
 
-    def _check_machine(self) -> None:
+    def _check_machine(self, texts: Sequence[str]) -> None:
         """Refuse to analyse texts otherwise than where the index was made."""
-        if self._probed:
-            return
-        if probe_digest(self._fingerprinter) != self.profile.probe:
-            raise ProfileMismatch(other_fingerprints(self.profile.versions or {}, self._versions()))
-        self._probed = True
+        characters = sum(map(len, texts))
+        # The probe is of some texts itself, after which the whole dictionary may be worth its time.
+        while self._probed != (whole := self._prepare(characters)):
+            key = key_of(self.profile.encode(), whole=whole)
+            if self.profile.probe is not None and not is_passed(key):
+                if probe_digest(self._fingerprinter) != self.profile.probe:
+                    raise ProfileMismatch(other_fingerprints(self.profile.versions or {}, self._versions()))
+                note_passed(key)
+            self._probed = whole
+
+    def _prepare(self, characters: int) -> bool:
+        return isinstance(self.analyzer, WordedAnalyzer) and prepare(self.analyzer.segmenter, characters)
 
     def texts(
         self, ids: Sequence[str], texts: Sequence[str], metadata: Sequence[Metadata | None] | None = None
@@ -96,7 +113,7 @@ class Analysis:
         """Fingerprint and sketch texts."""
         if self.profile.analyzer == "weighted":
             raise InvalidProfile("analyzer weighted takes features, not texts: name their field (--features-field)")
-        self._check_machine()
+        self._check_machine(texts)
         simhashes, features = self._fingerprinter.fingerprint_many(texts)
         kept = np.flatnonzero(features).tolist()
         few = [texts[i] for i in kept]

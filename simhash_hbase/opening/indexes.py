@@ -14,7 +14,7 @@ from simhash_hbase.opening.stores import create_store, open_store
 from simhash_hbase.profile.profile import SEGMENTING, Profile
 from simhash_hbase.rows.bands import BAND_FIELDS, SHORT_DEFAULTS
 from simhash_hbase.words.dictionary import dictionary_digest
-from simhash_hbase.words.fast import fast_available
+from simhash_hbase.words.installed import fast_available
 
 
 def open_index(

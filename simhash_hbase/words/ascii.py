@@ -3,8 +3,7 @@
 import re
 from functools import cache
 
-from simhash_hbase.words.dictionary import jieba_tokenizer
-from simhash_hbase.words.runs import ASCII_RUN
+from simhash_hbase.words.dictionary import exceptions
 
 SEPARATOR = "\x00"
 """Between blocks that are cut by one call: a token of its own, which belongs to no block."""
@@ -15,9 +14,7 @@ _split_numbers = re.compile(f"([a-zA-Z0-9]+(?:\\.[0-9]+)?%?|{SEPARATOR})").split
 @cache
 def _word_splitter() -> re.Pattern[str]:
     """Match the dictionary words that are ASCII runs: no two of them can overlap, so each is always cut out."""
-    frequencies = jieba_tokenizer().FREQ
-    words = [word for word in frequencies if word.isascii() and frequencies[word] and ASCII_RUN.fullmatch(word)]
-    return re.compile(f"({'|'.join(map(re.escape, sorted(words)))})")
+    return re.compile(f"({'|'.join(map(re.escape, exceptions().ascii))})")
 
 
 def cut_ascii(run: str) -> list[str]:

@@ -3,14 +3,29 @@
 import math
 import re
 from itertools import pairwise
-
-from simhash_hbase.words.runs import ASCII, ASCII_RUN, HAN_RUN
+from typing import NamedTuple
 
 _UNLIKELY_LENGTHS = (2, 3)
 
 
+class Exceptions(NamedTuple):
+    """Words that need a rule of their own, found once a dictionary: that takes a third of a second."""
+
+    borders: list[str]  # The borders of script inside words.
+    ascii: list[str]  # Words that are ASCII runs.
+    unlikely: list[str]  # Han words that jieba may cut into their characters.
+
+
+def exceptions_in(frequencies: dict[str, int], total: int) -> Exceptions:
+    """Find the words of a dictionary that need a rule of their own."""
+    borders, ascii_words = mixed_words(frequencies)
+    return Exceptions(sorted(borders), sorted(ascii_words), sorted(unlikely_words(frequencies, total)))
+
+
 def mixed_words(frequencies: dict[str, int]) -> tuple[set[str], tuple[str, ...]]:
     """Find the borders of script inside dictionary words, and the words that are ASCII runs."""
+    from simhash_hbase.words.runs import ASCII, ASCII_RUN  # noqa: PLC0415 - as below
+
     borders: set[str] = set()
     ascii_words: list[str] = []
     holding_ascii = re.compile(f"^.*[{ASCII}].*$", re.MULTILINE)
@@ -30,6 +45,9 @@ def unlikely_words(frequencies: dict[str, int], total: int) -> set[str]:
 
     A longer word never is: its characters one by one are less likely in the default dictionary.
     """
+    # Its expressions take longer to compile than an index to be opened.
+    from simhash_hbase.words.runs import HAN_RUN  # noqa: PLC0415
+
     get = frequencies.get
 
     def chance(word: str) -> int:

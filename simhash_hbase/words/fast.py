@@ -18,14 +18,15 @@ rjieba cuts text without ASCII as jieba does. These rules make the two agree on 
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, filterfalse, groupby
 from typing import NamedTuple
 
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.words.ascii import SEPARATOR, cut_ascii
-from simhash_hbase.words.dictionary import jieba_cut, jieba_tokenizer
-from simhash_hbase.words.exceptions import mixed_words, unlikely_words
+from simhash_hbase.words.dictionary import dictionary, exceptions, jieba_cut
+from simhash_hbase.words.few import FewWords
+from simhash_hbase.words.installed import fast_available
 from simhash_hbase.words.long import pieces
 from simhash_hbase.words.model import WordModel
 from simhash_hbase.words.runs import ASCII, BLOCK, HAN, HAN_RUN, ascii_runs, run_of
@@ -46,18 +47,11 @@ _MAX_CACHED_LENGTH = 40
 
 
 @cache
-def _rjieba_cut() -> Callable[..., list[str]] | None:
-    try:
-        import rjieba  # noqa: PLC0415 - optional
-    except ImportError:
-        return None
+def _rjieba_cut() -> Callable[..., list[str]]:
+    import rjieba  # noqa: PLC0415 - optional, and its dictionary takes a tenth of a second
+
     function: Callable[..., list[str]] = rjieba.cut
     return function
-
-
-def fast_available() -> bool:
-    """Return whether rjieba is installed, so that ``fast`` is faster than jieba."""
-    return _rjieba_cut() is not None
 
 
 class Bag(NamedTuple):
@@ -75,16 +69,27 @@ class FastSegmenter:
     """
 
     def __init__(self) -> None:
-        cut_han = _rjieba_cut()
-        if cut_han is None:
+        if not fast_available():
             raise MissingExtra("The fast segmenter needs rjieba: pip install rjieba")
-        tokenizer = jieba_tokenizer()
-        self._cut_by_rjieba = cut_han
-        self._frequencies = tokenizer.FREQ
-        self._model = WordModel()
-        self._borders, self._ascii_words = mixed_words(tokenizer.FREQ)
-        self._unlikely = unlikely_words(tokenizer.FREQ, tokenizer.total)
+        self._few = FewWords()
+        self._cut_by_rjieba: Callable[..., list[str]] = self._cut_few
+        found = exceptions()
+        self._borders, self._ascii_words = frozenset(found.borders), tuple(found.ascii)
+        self._unlikely = frozenset(found.unlikely)
         self._runs: dict[str, list[str]] = {}
+
+    @cached_property
+    def _model(self) -> WordModel:
+        return WordModel()
+
+    def prepare(self, characters: int) -> bool:
+        """Load rjieba's own dictionary where it is worth that; return whether it is loaded."""
+        if characters > self._few.left and self._cut_by_rjieba == self._cut_few:
+            self._cut_by_rjieba = _rjieba_cut()
+        return self._cut_by_rjieba != self._cut_few
+
+    def _cut_few(self, text: str, hmm: bool = True) -> list[str]:
+        return self._cut_by_rjieba(text, hmm) if self.prepare(len(text)) else self._few.cut(text, hmm)
 
     def cut(self, text: str) -> list[str]:
         """Cut a text into the tokens that ``jieba.lcut`` gives."""
@@ -203,9 +208,7 @@ class FastSegmenter:
     def _is_modelled(self, neighbours: list[str]) -> bool:
         """Whether the token beside single characters comes from the model, which then has seen these, too."""
         return any(
-            len(token) > 1
-            and HAN_RUN.fullmatch(token) is not None
-            and (not self._frequencies.get(token) or token in self._unlikely)
+            len(token) > 1 and HAN_RUN.fullmatch(token) is not None and (not _is_word(token) or token in self._unlikely)
             for token in neighbours
         )
 
@@ -228,7 +231,7 @@ class FastSegmenter:
         for single, words in groupby(self._cut_by_rjieba(run, False), lambda word: len(word) == 1):
             found = list(words)
             joined = "".join(found)
-            modelled = single and len(found) > 1 and not self._frequencies.get(joined)
+            modelled = single and len(found) > 1 and not _is_word(joined)
             tokens.extend(self._model.cut(joined) if modelled else found)
         return tokens
 
@@ -237,6 +240,11 @@ def _joined(blocks: list[str], cut: Callable[[str], list[str]]) -> Iterator[tupl
     """Cut blocks by one call."""
     if blocks:
         yield blocks, cut(SEPARATOR.join(blocks))
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_word(token: str) -> bool:
+    return dictionary().get(token) is not None
 
 
 def _singles(tokens: Iterable[str]) -> int:

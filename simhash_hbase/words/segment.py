@@ -12,7 +12,8 @@ from typing import NamedTuple
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.words.ascii import cut_ascii
 from simhash_hbase.words.dictionary import jieba_cut
-from simhash_hbase.words.fast import Bag, FastSegmenter, fast_available, fast_segmenter
+from simhash_hbase.words.fast import Bag, FastSegmenter, fast_segmenter
+from simhash_hbase.words.installed import fast_available
 from simhash_hbase.words.long import MAX_BLOCK, pieces
 from simhash_hbase.words.runs import ASCII_RUN
 from simhash_hbase.words.unicode import Stretch, canonical, stretches, unusual
@@ -44,6 +45,11 @@ def cut(text: str) -> list[str]:
 def block_cutter() -> FastSegmenter:
     """Return what cuts the blocks of a `Bag`; only the fast segmenter leaves any."""
     return fast_segmenter()
+
+
+def prepare(name: str, characters: int) -> bool:
+    """Load what so many characters are worth; return whether rjieba's own dictionary is used from now on."""
+    return name == "fast" and fast_available() and fast_segmenter().prepare(characters)
 
 
 def tokens(text: str, wording: Wording) -> list[str]:

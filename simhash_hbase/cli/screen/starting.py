@@ -1,4 +1,4 @@
-"""A word on a terminal while a command loads what it needs: jieba's dictionary alone takes a second."""
+"""A word on a terminal while a command loads what it needs: a first run makes jieba's dictionary ready."""
 
 import os
 import sys

@@ -5,6 +5,7 @@ from simhash_hbase.features.analyzers.learned import LearnedAnalyzer
 from simhash_hbase.features.analyzers.protocols import Analyzer, CountingAnalyzer, weigh_tokens
 from simhash_hbase.features.analyzers.shingle import ShingleAnalyzer
 from simhash_hbase.features.analyzers.weighted import WeightedAnalyzer
+from simhash_hbase.features.analyzers.worded import WordedAnalyzer
 from simhash_hbase.features.analyzers.words import word_tokens
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "LearnedAnalyzer",
     "ShingleAnalyzer",
     "WeightedAnalyzer",
+    "WordedAnalyzer",
     "weigh_tokens",
     "word_tokens",
 ]

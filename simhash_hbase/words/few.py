@@ -1,0 +1,75 @@
+"""rjieba for a few texts: its library without its dictionary, which takes a tenth of a second to build on import.
+
+It is given the words that the texts so far can hold, from jieba's dictionary: the path of a text leads through no
+others, so that it is the same (see `Lexicon`).
+"""
+
+import threading
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from simhash_hbase.words.dictionary import dictionary
+from simhash_hbase.words.lexicon import beginnings_in
+from simhash_hbase.words.runs import BLOCK
+
+FEW = 20_000
+"""Characters that are worth less time than rjieba's own dictionary: a text of its own has new words all the time."""
+
+# What all other words weigh is a word, too: weights are shares of the whole. No block of Han holds this character.
+_OTHERS = "\uffff"
+
+
+class FewWords:
+    """Cuts by rjieba what texts hold of jieba's dictionary. Threads take turns."""
+
+    def __init__(self) -> None:
+        self._jieba = _jieba_class().empty()
+        self._words = dictionary()
+        self._known: set[str] = set()
+        self._blocks: set[str] = set()
+        self._others = int(str(self._words.facts["words"]))
+        self._lock = threading.Lock()
+        self.left = FEW  # Characters that are still few; below 0 the whole dictionary is worth its time.
+
+    def cut(self, text: str, hmm: bool = True) -> list[str]:
+        """Cut a text."""
+        with self._lock:
+            self.left -= len(text)
+            for block in set(BLOCK.findall(text)) - self._blocks:
+                self._blocks.add(block)
+                self._learn(block)
+            tokens: list[str] = self._jieba.cut(text, hmm)
+        return tokens
+
+    def _learn(self, block: str) -> None:
+        """Add the words of a block; to add one takes ten times as long as to see that the block has it not."""
+        found = {
+            word: int(frequency)
+            for word, frequency in self._words.words(beginnings_in(block)).items()
+            if word in block and word not in self._known
+        }
+        for word, frequency in found.items():
+            self._jieba.add_word(word, frequency, "")
+        self._known.update(found)
+        self._others -= sum(found.values())
+        self._jieba.add_word(_OTHERS, self._others, "")
+
+
+@cache
+def _jieba_class() -> Any:  # noqa: ANN401 - rjieba has no types for it
+    """Load rjieba's library without the module around it, whose import builds the dictionary."""
+    package = find_spec("rjieba")
+    for folder in (package and package.submodule_search_locations) or ():
+        for suffix in EXTENSION_SUFFIXES:
+            file = Path(folder) / f"rjieba{suffix}"
+            spec = spec_from_file_location("rjieba.rjieba", file)
+            if spec and spec.loader and file.exists():
+                library = module_from_spec(spec)
+                spec.loader.exec_module(library)
+                return library.Jieba
+    import rjieba  # noqa: PLC0415 - a release of another shape
+
+    return rjieba.Jieba

@@ -1,14 +1,15 @@
 """An opened index: its store, its profile and its clock, and documents a batch at a time."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from threading import Lock
 from types import TracebackType
-from typing import Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from simhash_hbase.errors import EmptyDocument, Unsupported, no_words
-from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.profile import Profile
@@ -16,6 +17,9 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.entries import Entries, Metadata
 from simhash_hbase.stores.abilities import CellCounts
 from simhash_hbase.stores.base import Store
+
+if TYPE_CHECKING:
+    from simhash_hbase.features.analysis import Analysis
 
 T = TypeVar("T")
 
@@ -39,6 +43,9 @@ class OpenedIndex:
     @cached_property
     def analysis(self) -> Analysis:
         """What turns texts into entries; reads the learned table on first use."""
+        # Look-ups need none of it, and its expressions take longer to compile than a look-up.
+        from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
+
         return Analysis(self.profile, read_idf(self.store, self.profile))
 
     def close(self) -> None:

@@ -1,13 +1,13 @@
 """From an address to an index: its options are completed by what this machine has, and checked against it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from simhash_hbase.errors import IndexExists, IndexMissing, InvalidProfile, MissingExtra, SimhashError
-from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.hashes import warn_of_weak_hash
 from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
-from simhash_hbase.features.learning import Learned, learn
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
 from simhash_hbase.opening.stores import create_store, open_store
@@ -15,6 +15,9 @@ from simhash_hbase.profile.profile import SEGMENTING, Profile
 from simhash_hbase.rows.bands import BAND_FIELDS, SHORT_DEFAULTS
 from simhash_hbase.words.dictionary import dictionary_digest
 from simhash_hbase.words.installed import fast_available
+
+if TYPE_CHECKING:
+    from simhash_hbase.features.learning import Learned
 
 
 def open_index(
@@ -98,6 +101,10 @@ def create_index(
     WeakHashWarning
         When the hash is one that leaves bits of a fingerprint constant.
     """
+    # An index is opened without them, which is several times faster.
+    from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
+    from simhash_hbase.features.hashes import warn_of_weak_hash  # noqa: PLC0415
+
     held = _held_profile(url) if if_not_exists else None
     profile, learned = _resolved(learn_from, held, options)
     warn_of_weak_hash(profile.hash)
@@ -157,6 +164,8 @@ def _resolved(
         profile = profile.replace(**{name: getattr(held, name) for name in SHORT_DEFAULTS if name not in options})
     if learn_from is None:
         return profile, None
+    from simhash_hbase.features.learning import learn  # noqa: PLC0415
+
     learned = learn(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)
     return profile.replace(idf=learned.idf.digest(), idf_documents=learned.idf.documents), learned
 

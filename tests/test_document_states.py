@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, encode
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, decode_sketches, encode
 
 STATES = ("added", "original", "duplicate", "pending", "yielded", "aborted", "removed")
 
@@ -107,3 +107,23 @@ def test_records_are_stored_as_arrays_and_do_not_change(record):
     assert msgspec.msgpack.decode(encode(record))[0] == "a"
     with pytest.raises(AttributeError):
         record.id = "b"
+
+
+SKETCHED = encode(Member("a", 5, 10, 3, bytes(16), bytes(range(64)), {"source": "x"}))
+BARE = encode(Member("b", 5, 0, 0, b"", b""))
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [None, b"", b"\xff", SKETCHED[:-1], SKETCHED + b"\xc0", encode(Member("c", 5, 10, 3, bytes(16), bytes(63)))],
+)
+def test_sketches_of_many_cells_are_those_of_each_and_a_damaged_cell_has_none(damaged):
+    cells = [SKETCHED, BARE, *([] if damaged is None else [damaged]), SKETCHED]
+
+    found = decode_sketches(cells, bands=0)
+
+    assert found == [bytes(range(64)), b"", *([] if damaged is None else [b""]), bytes(range(64))]
+
+
+def test_no_cells_have_no_sketches():
+    assert decode_sketches([], bands=6) == []

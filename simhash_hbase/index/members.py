@@ -1,32 +1,27 @@
 """The documents behind fingerprints, read once for all parts of a search."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches
-from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, decode_sketches
 from simhash_hbase.rows.keys import document_row, member_row, member_rows
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
 # Members that are kept for the next part of a search: about 100 MB.
 HELD_MEMBERS = 100_000
+# Cells that are decoded at a time: some megabytes, of which the sketches are kept.
+DECODED_AT_ONCE = 4_096
 
 
 Counts: TypeAlias = Callable[[DocumentState, int], DocumentState | None]
 """Takes a document cell and the fingerprint of a member: what the member stands for, or None when it does not count."""
-
-
-class Reading(NamedTuple):
-    """A member cell as it was read."""
-
-    cell: Cell
-    sketch: bytes  # Empty when there is none, or when the cell does not decode.
 
 
 class Page(NamedTuple):
@@ -34,15 +29,19 @@ class Page(NamedTuple):
 
     simhashes: NDArray[np.uint64]  # The fingerprints, ascending, shape (n,).
     starts: NDArray[np.intp]  # Where the members of each begin, and the end of all, shape (n + 1,).
-    readings: Sequence[Reading]
-    sketches: Sketches
+    cells: Sequence[Cell]
+    sketches: Sketches  # None where a cell does not decode, too.
 
     @classmethod
-    def of(cls, simhashes: NDArray[np.uint64], members: Sequence[Sequence[Reading]], bands: int) -> "Page":
+    def of(cls, simhashes: NDArray[np.uint64], members: Sequence[Sequence[Cell]], bands: int) -> "Page":
         """Put the members of each of some fingerprints one behind the other."""
-        readings = [reading for some in members for reading in some]
-        starts = np.cumsum([0, *(len(some) for some in members)])
-        return cls(simhashes, starts, readings, Sketches.unpacked([reading.sketch for reading in readings], bands))
+        cells = list(chain.from_iterable(members))
+        starts = np.cumsum([0, *map(len, members)])
+        sketches: list[bytes] = []
+        for first in range(0, len(cells), DECODED_AT_ONCE):
+            few = cells[first : first + DECODED_AT_ONCE]
+            sketches += decode_sketches([cell.value for cell in few], bands=bands)
+        return cls(simhashes, starts, cells, Sketches.unpacked(sketches, bands))
 
 
 class Members:
@@ -53,7 +52,7 @@ class Members:
         self._bands = profile.bands
         self._counts = counts
         self._limit = limit
-        self._members: dict[int, list[Reading]] = {}
+        self._members: dict[int, list[Cell]] = {}
         self._states: dict[bytes, DocumentState | None] = {}
         self._held = 0
         self.wide: dict[int, bytes] = {}
@@ -69,38 +68,32 @@ class Members:
             for simhash, cells in zip(missing.tolist(), rows, strict=True):
                 if len(cells) > self._limit:
                     self.wide[simhash] = cells[self._limit - 1].qualifier
-                self._members[simhash] = [self._reading(cell) for cell in cells[: self._limit]]
-                self._held += len(self._members[simhash])
+                    del cells[self._limit :]
+                self._members[simhash] = cells
+                self._held += len(cells)
         return Page.of(simhashes, [self._members[simhash] for simhash in simhashes.tolist()], self._bands)
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> Page:
         """Read on behind a member of one fingerprint."""
         cells = self._store.read_row(FAMILY_DOCUMENTS, member_row(simhash), after=after, limit=limit)
-        return Page.of(np.array([simhash], dtype=np.uint64), [[self._reading(cell) for cell in cells]], self._bands)
+        return Page.of(np.array([simhash], dtype=np.uint64), [cells], self._bands)
 
-    def know(self, readings: Iterable[Reading]) -> None:
+    def know(self, members: Iterable[Cell]) -> None:
         """Read the document cells of members, those that were not read before."""
         if len(self._states) > HELD_MEMBERS:
             self._states = {}
-        digests = {reading.cell.qualifier for reading in readings}
+        digests = {cell.qualifier for cell in members}
         missing = sorted(digests - self._states.keys())
         if missing:
             cells = self._store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in missing])
             states = [cell and decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 
-    def found(self, simhash: int, reading: Reading) -> tuple[Member, DocumentState] | None:
+    def found(self, simhash: int, cell: Cell) -> tuple[Member, DocumentState] | None:
         """Return which document a member stands for; None when its document cell, read before, says otherwise."""
-        named = self._states[reading.cell.qualifier]
+        named = self._states[cell.qualifier]
         state = named and self._counts(named, simhash)
         if state is None:
             return None
-        member = decode_member(reading.cell.value, bands=self._bands)
+        member = decode_member(cell.value, bands=self._bands)
         return (member, state) if member.id == state.id else None
-
-    def _reading(self, cell: Cell) -> Reading:
-        try:
-            return Reading(cell, decode_member(cell.value, bands=self._bands).sketch)
-        except CorruptIndex:
-            # Whether it matters is seen when its document counts.
-            return Reading(cell, b"")

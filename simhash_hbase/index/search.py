@@ -125,7 +125,7 @@ class _Nearest:
                 return
             page = self._members.next_page(simhash, after, MORE_MEMBERS)
             self._look_at(near, page)
-            after = page.readings[-1].cell.qualifier if len(page.readings) == MORE_MEMBERS else None
+            after = page.cells[-1].qualifier if len(page.cells) == MORE_MEMBERS else None
 
     def _look_at(self, near: Near, page: Page) -> None:
         for query, hits in _hits(self._members, near, page, self._entries, self._rule):
@@ -147,7 +147,7 @@ def _hits(
         order = np.lexsort((opposite, near.distances[pairs], near.queries[pairs]))
         pairs, at, similarities = pairs[order], at[order], similarities[order]
     queries = near.queries[pairs]
-    members.know(page.readings[i] for i in set(at.tolist()))
+    members.know(page.cells[i] for i in set(at.tolist()))
     edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
     for start, stop in pairwise(edges if len(queries) else ()):
         some = slice(start, stop)
@@ -159,7 +159,7 @@ def _counting(members: Members, near: Near, page: Page, found: Iterable[tuple[in
     """Leave out members that do not count by their document cells."""
     for pair, at, similarity in found:
         simhash = int(near.simhashes[pair])
-        document = members.found(simhash, page.readings[at])
+        document = members.found(simhash, page.cells[at])
         if document is not None:
             yield Hit(*document, simhash, int(near.distances[pair]), known_similarity(similarity))
 

@@ -4,6 +4,7 @@ A *member* cell says what a search needs of a document and lives in the row of i
 the one authoritative word on an id: a member counts only while the document cell names its fingerprint.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -110,6 +111,9 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True):
 _encoder = msgspec.msgpack.Encoder()
 _documents = msgspec.msgpack.Decoder(DocumentState)
 _members = msgspec.msgpack.Decoder(Member)
+_many_members = msgspec.msgpack.Decoder(list[Member])
+# What an array of MessagePack begins with whose length takes four bytes.
+_MANY: Final = b"\xdd"
 
 
 def sketch_bytes(bands: int) -> int:
@@ -131,6 +135,27 @@ def decode_member(value: bytes, *, bands: int) -> Member:
     if len(member.sketch) not in (0, sketch_bytes(bands)):
         raise CorruptIndex(f"a member cell has a sketch of {len(member.sketch)} bytes, not of {sketch_bytes(bands)}")
     return member
+
+
+def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
+    """Take the sketches out of many member cells; empty where there is none, or where a cell does not decode."""
+    header = _MANY + len(values).to_bytes(4, "big")
+    try:
+        # One call for all: as elements of an array.
+        sketches = [member.sketch for member in _many_members.decode(b"".join([header, *values]))]
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return [_sketch(value, bands) for value in values]
+    if not {0, sketch_bytes(bands)}.issuperset(map(len, sketches)):
+        return [_sketch(value, bands) for value in values]
+    return sketches
+
+
+def _sketch(value: bytes, bands: int) -> bytes:
+    try:
+        return decode_member(value, bands=bands).sketch
+    except CorruptIndex:
+        # Whether it matters is seen when its document counts.
+        return b""
 
 
 def decode_document(value: bytes) -> DocumentState:

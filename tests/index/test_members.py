@@ -34,9 +34,9 @@ def reader(store, limit=100):
 def names(members, *simhashes):
     """Read fingerprints, and give the ids that each page says."""
     page = members.page(np.array(simhashes, np.uint64))
-    members.know(page.readings)
+    members.know(page.cells)
     owners = np.repeat(page.simhashes, np.diff(page.starts)).tolist()
-    found = [members.found(owner, reading) for owner, reading in zip(owners, page.readings, strict=True)]
+    found = [members.found(owner, cell) for owner, cell in zip(owners, page.cells, strict=True)]
     return sorted(one[0].id for one in found if one)
 
 
@@ -68,10 +68,10 @@ def test_members_above_the_limit_are_named_by_the_last_that_was_read(store, limi
     page = members.page(np.array([1, 2], np.uint64))
     digests = sorted(map(id_digest, "abc"))
 
-    assert [reading.cell.qualifier for reading in page.readings] == [*digests[:limit], id_digest("d")]
+    assert [cell.qualifier for cell in page.cells] == [*digests[:limit], id_digest("d")]
     assert members.wide == ({1: digests[wide - 1]} if wide else {})
     behind = members.next_page(1, digests[limit - 1], 100)
-    assert [reading.cell.qualifier for reading in behind.readings] == digests[limit:]
+    assert [cell.qualifier for cell in behind.cells] == digests[limit:]
 
 
 def test_a_member_counts_while_its_document_says_so(store):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import islice
 from struct import Struct
+from typing import TypeAlias
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.base import Cell, Swap
@@ -11,6 +12,9 @@ from simhash_hbase.stores.embedded.environment import Database, Transaction
 _HEAD = Struct(">QB")
 _HEAD_BYTES = _HEAD.size
 _LONGEST_ROW = 255
+
+Walk: TypeAlias = tuple[Callable[[], bytes], Callable[[], bytes], Callable[[], bool]]
+"""Of a cursor: its key, its value, and the step to the next cell."""
 
 
 def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
@@ -26,15 +30,15 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple
 def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> list[list[Cell]]:
     """Read rows, up to a number of cells each."""
     with transaction.cursor(database) as cursor:
-        seek, key = cursor.set_range, cursor.key
-        # Most rows asked for are not there: those cost two calls.
-        return [_cells_here(cursor, row, limit) if seek(row) and key().startswith(row) else [] for row in rows]
+        seek, walk = cursor.set_range, (cursor.key, cursor.value, cursor.next)
+        return [_cells_here(walk, row, limit) if seek(row) else [] for row in rows]
 
 
 def read_row(transaction: Transaction, database: Database, row: bytes, after: bytes, limit: int) -> list[Cell]:
     """Read the cells of one row after a qualifier, up to a limit."""
     with transaction.cursor(database) as cursor:
-        return _cells_here(cursor, row, limit) if cursor.set_range(row + after + b"\x00") else []
+        walk = cursor.key, cursor.value, cursor.next
+        return _cells_here(walk, row, limit) if cursor.set_range(row + after + b"\x00") else []
 
 
 def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:
@@ -89,15 +93,20 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
         return [(key, _split(key, stored)) for key, stored in islice(cursor.iternext(), page)]
 
 
-def _cells_here(cursor: Transaction, row: bytes, limit: int) -> list[Cell]:
+def _cells_here(walk: Walk, row: bytes, limit: int) -> list[Cell]:
+    """Read from where the cursor is; most rows have one cell, so what is behind it is looked at by its key alone."""
     cells: list[Cell] = []
     width = len(row)
-    for key, stored in cursor.iternext():
-        if len(cells) == limit or not key.startswith(row):
-            break
+    key_here, value_here, to_next = walk
+    key = key_here()
+    while key.startswith(row):
+        stored = value_here()
         timestamp, cut = _HEAD.unpack_from(stored)
         if cut == width:
             cells.append(Cell(row, key[width:], stored[_HEAD_BYTES:], timestamp))
+        if len(cells) == limit or not to_next():
+            break
+        key = key_here()
     return cells
 
 

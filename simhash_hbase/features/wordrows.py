@@ -30,7 +30,7 @@ _ROW = np.dtype(np.intc)
 # No row's highest byte is 0xFF, and four bytes in line hold one such byte: this is found between rows only.
 _BETWEEN = b"\xff" * _ROW.itemsize
 
-_AT_ONCE = 256  # Blocks that are cut together, of a million characters at most, whose tokens take some 50 MB.
+_AT_ONCE = 256  # Blocks that are cut together, of a million characters at most, whose tokens take 70 MB.
 _KEY_BYTES = 16
 
 Rows = NDArray[np.intc]

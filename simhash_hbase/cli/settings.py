@@ -1,6 +1,5 @@
 """Defaults of options from a TOML file, and where a value came from that was not on the command line."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -71,6 +70,8 @@ def _as_toml(value: object) -> str:
 
 
 def _read_toml(path: str) -> dict[str, object]:
+    import tomllib  # noqa: PLC0415 - few calls name a file of settings
+
     try:
         with Path(path).open("rb") as file:
             return {key.replace("-", "_"): value for key, value in tomllib.load(file).items()}

@@ -3,8 +3,6 @@
 import errno
 import io
 import os
-import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -35,6 +33,8 @@ def placed(place: str | os.PathLike[str]) -> Iterator[None]:
 @contextmanager
 def placed_database(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Raise SQLite's errors as errors of the system that name the folder of the database."""
+    import sqlite3  # noqa: PLC0415 - few runs have a database
+
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -66,8 +66,10 @@ def open_placed(path: str | os.PathLike[str], mode: str) -> BinaryIO:
 
 def open_temporary() -> BinaryIO:
     """Open a temporary file without a name, whose errors name the folder that it is in."""
-    with tempfile.TemporaryFile() as made:
-        raw = _Placed(os.dup(made.fileno()), "r+", tempfile.gettempdir())
+    from tempfile import TemporaryFile, gettempdir  # noqa: PLC0415 - few runs have a temporary file
+
+    with TemporaryFile() as made:
+        raw = _Placed(os.dup(made.fileno()), "r+", gettempdir())
     return cast("BinaryIO", io.BufferedRandom(raw))
 
 

@@ -1,16 +1,21 @@
 """Records to entries, chunk by chunk, in one process or several, in the order of the input."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Scanned
 from simhash_hbase.pipeline.chunks import Chunk, Done, analyse_chunk, finish
 from simhash_hbase.pipeline.workers import Workers
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 IN_FLIGHT = 3
 

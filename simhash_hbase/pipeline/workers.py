@@ -1,13 +1,16 @@
 """Processes that fingerprint and sketch, and what they are given."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document
-from simhash_hbase.pipeline.worker import Worker
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -23,6 +26,11 @@ class Workers:
     """
 
     def __init__(self, analysis: Analysis, processes: int) -> None:
+        # A few documents need none of it.
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+        from simhash_hbase.pipeline.worker import Worker  # noqa: PLC0415
+
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="worker")
         self._all = [Worker(analysis) for _ in range(processes)]
         # As many threads as workers, so that a thread always finds a free one.

@@ -41,9 +41,6 @@ _PUNCTUATION = r"\x00-/:-@\[-\^`{-\x7f"
 unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").search
 """Find a character without which a text that is not yet `canonical` has none of these words."""
 
-_drop_formats = re.compile(f"[{FORMATS}]+").sub
-# With the character before, which a mark may join.
-_unusual_runs = re.compile(f"[\x00-\x7f{_USUAL}]?[^\x00-\x7f{_USUAL}]++").sub
 _find_format = re.compile(f"[{FORMATS}]").search
 _JOINER = "\u034f"  # Bounds long runs of marks in a normal form; it is a format itself.
 
@@ -81,11 +78,24 @@ _SKIPPED = f"[{_PUNCTUATION}{_USUAL}]++|{_PLAIN_WORD}|[^{_STARTS}]++"
 
 _COMMON = 50  # With an unusual character among so many it is not worth while to find the blanks beside each.
 
-_characters = re.compile(f".[{UNSPACED_MARKS}{VOICED}]*+", re.DOTALL).findall
-
-
 _unusual_ones = re.compile(f"[^\x00-\x7f{_USUAL}]").findall
 _find_unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").finditer
+
+
+@cache
+def _formats() -> re.Pattern[str]:
+    return re.compile(f"[{FORMATS}]+")
+
+
+@cache
+def _unusual_runs() -> re.Pattern[str]:
+    """Match runs of unusual characters with the character before, which a mark may join."""
+    return re.compile(f"[\x00-\x7f{_USUAL}]?[^\x00-\x7f{_USUAL}]++")
+
+
+@cache
+def _characters() -> re.Pattern[str]:
+    return re.compile(f".[{UNSPACED_MARKS}{VOICED}]*+", re.DOTALL)
 
 
 @cache
@@ -116,10 +126,10 @@ def canonical(text: str, *, folded: bool) -> str:
     """
     # In each unusual character once: most texts have few, and searches in large classes are slow.
     if _find_format("".join(set(_unusual_ones(text)))):
-        text = _drop_formats("", text)
+        text = _formats().sub("", text)
     if folded:
         # Usual characters stay as they are: this changes no word, and NFKC mostly changes full stops and commas.
-        return _unusual_runs(_compatible, text).replace(_JOINER, "").lower()
+        return _unusual_runs().sub(_compatible, text).replace(_JOINER, "").lower()
     return normal_form("NFC", text).replace(_JOINER, "")
 
 
@@ -172,7 +182,7 @@ def _words(match: re.Match[str]) -> list[str]:
 
 
 def _pairs(run: str) -> list[str]:
-    characters = [bounded_word(character) for character in _characters(run)]
+    characters = [bounded_word(character) for character in _characters().findall(run)]
     return [first + second for first, second in pairwise(characters)] or characters
 
 

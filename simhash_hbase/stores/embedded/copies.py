@@ -2,7 +2,6 @@
 
 import glob
 import os
-import tempfile
 
 _PARTIAL = ".partial-"
 
@@ -10,7 +9,10 @@ _PARTIAL = ".partial-"
 def new_partial(target: str) -> str:
     """Make the folder, beside the target, in which a copy grows."""
     folder, name = os.path.split(target)
-    return tempfile.mkdtemp(prefix=name + _PARTIAL, dir=folder)
+    # It takes longer to import than a look-up.
+    from tempfile import mkdtemp  # noqa: PLC0415
+
+    return mkdtemp(prefix=name + _PARTIAL, dir=folder)
 
 
 def copied_bytes(destination: str) -> int:

@@ -3,7 +3,6 @@
 import mmap
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -133,6 +132,9 @@ class Environment:
         """
         lock = "no lock" if self._unseen else "lock"
         asked = [sys.executable, probe.__file__, self.path, str(self.map_bytes), lock, *DATABASES]
+        # Only a new process finds out, and most environments are not opened anew.
+        import subprocess  # noqa: PLC0415
+
         try:
             code = subprocess.run(asked, capture_output=True, check=False).returncode
         except OSError:

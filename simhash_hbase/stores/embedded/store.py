@@ -1,7 +1,6 @@
 """The store over one folder: each call of the seam is one transaction, or part of the one that is open."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -145,11 +144,13 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
         with translated(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             partial = new_partial(target)
+            from shutil import rmtree  # noqa: PLC0415 - look-ups do not wait for it
+
             try:
                 shared.copy(partial, target)
                 os.rename(partial, target)
             finally:
-                shutil.rmtree(partial, ignore_errors=True)
+                rmtree(partial, ignore_errors=True)
 
     def check_readable(self) -> None:
         self._environment().check_readable()

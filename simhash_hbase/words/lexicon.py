@@ -6,9 +6,10 @@ hold only words with the beginnings that it has itself.
 """
 
 import sys
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from itertools import groupby
+from itertools import accumulate, pairwise
 from mmap import mmap
 from operator import add
 from struct import Struct
@@ -91,18 +92,16 @@ def encoded(values: Mapping[str, str], facts: Mapping[str, object]) -> bytes:
     >>> Lexicon(encoded({"天": "1", "天上": "2", "天上人间": "3"}, {})).words(["天上", "人间"])
     {'天上': '2', '天上人间': '3'}
     """
-    numbers, places, parts = bytearray(), bytearray(), []
-    end = 0
-    for number, words in groupby(sorted(values), lambda word: _number(word[:_BEGINNING])):
-        part = "".join([f"{word}\n{values[word]}\n" for word in words]).encode()
-        numbers += number.to_bytes(_WORD_BYTES, sys.byteorder)
-        places += end.to_bytes(_WORD_BYTES, sys.byteorder)
-        parts.append(part)
-        end += len(part)
-    places += end.to_bytes(_WORD_BYTES, sys.byteorder)
+    ordered = sorted(values)
+    lines = [f"{word}\n{values[word]}\n".encode() for word in ordered]
+    beginnings = [word[:_BEGINNING] for word in ordered]
+    firsts = [at for at, (before, own) in enumerate(pairwise(["", *beginnings])) if before != own]
+    starts = list(accumulate(map(len, lines), initial=0))
+    numbers = array("Q", [_number(beginnings[at]) for at in firsts])
+    places = array("Q", [*(starts[at] for at in firsts), starts[-1]])
     told = msgspec.json.encode(facts)
-    counts = _HEAD.pack(_FORM, 0, len(told), len(parts), end)[len(_FORM) + 4 :]
-    rest = b"".join([counts, numbers, places, *parts, told])
+    counts = _HEAD.pack(_FORM, 0, len(told), len(firsts), starts[-1])[len(_FORM) + 4 :]
+    rest = b"".join([counts, numbers, places, *lines, told])
     return b"".join([_FORM, crc32(rest).to_bytes(4, sys.byteorder), rest])
 
 

@@ -1,5 +1,6 @@
 """rjieba with the words of a few texts against rjieba with all of them."""
 
+import pickle
 import subprocess
 import sys
 
@@ -89,6 +90,16 @@ def test_the_whole_dictionary_is_probed_when_it_is_loaded(fresh, tmp_path, monke
     again = Analysis(profile)
     again.texts(["a"], ["我们都是中国人"])
     assert probed == [False, True]
+
+
+def test_an_analysis_that_was_sent_away_is_probed_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with create_index("memory:", analyzer="jieba") as index:
+        sent = pickle.loads(pickle.dumps(index.analysis))
+    monkeypatch.setattr(analysis_module, "probe_digest", lambda _given: "other")
+
+    with pytest.raises(ProfileMismatch):
+        sent.texts(["a"], ["我们都是中国人"])
 
 
 def test_a_whole_dictionary_of_other_words_is_refused(fresh, tmp_path, monkeypatch):

@@ -176,6 +176,14 @@ def test_without_a_home_words_are_made_each_time(source, maker, monkeypatch):
     assert maker.words_of(source) == {"天": "1", "天上": "1"}
 
 
+def test_a_relative_folder_is_not_written(source, maker, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+
+    assert maker.words_of(source) == maker.words_of(source) == {"天": "1", "天上": "1"}
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_write_that_fails_leaves_nothing(cache, source, maker, monkeypatch):
     def full(_name, _place):
         raise OSError(28, "No space left on device")

@@ -75,10 +75,16 @@ class Analysis:
         if counted is not None:
             self._fingerprinter.take(counted)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave behind what was probed: the process that it is sent to may be on another machine."""
+        return {**self.__dict__, "_probed": None}
+
     def probed(self) -> Self:
         """Add the probe of this machine to the profile, for a new index."""
+        # Of the probe itself the whole dictionary may be loaded, which then was not probed.
+        before = self._prepare(0)
         self.profile = self.probed_profile()
-        self._probed = self._prepare(0)
+        self._probed = before
         return self
 
     def probed_profile(self) -> Profile:

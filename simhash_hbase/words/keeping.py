@@ -63,12 +63,13 @@ def identity(source: Path) -> list[int]:
 
 
 def folder() -> Path | None:
-    """Name the folder of kept files; None without a home folder."""
+    """Name the folder of kept files; None without a home folder, or where it is relative."""
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:
         return None
-    return cache / "simhash-hbase" / "words"
+    # A relative path would be another folder in each working directory.
+    return cache / "simhash-hbase" / "words" if cache.is_absolute() else None
 
 
 def _place(source: Path) -> Path | None:

@@ -25,7 +25,7 @@ TOKENS = "手扶拖拉机|专业|的|，|用|了|C++|20|和|TF2|，|买|T恤\n"
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(keeping, "_mapped", {})
+    monkeypatch.setattr(keeping, "_opened", {})
     return tmp_path / "cache" / "simhash-hbase" / "words"
 
 

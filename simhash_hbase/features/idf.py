@@ -16,7 +16,7 @@ import msgspec
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.words.installed import jieba_file
 from simhash_hbase.words.keeping import Made, kept_digest, lexicon_of
-from simhash_hbase.words.lexicon import Lexicon
+from simhash_hbase.words.lexicon import Words
 
 SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
 
@@ -176,7 +176,7 @@ class IdfTable:
 class JiebaIdf:
     """The table that jieba ships; a word that it lacks has the median weight."""
 
-    def __init__(self, words: Lexicon) -> None:
+    def __init__(self, words: Words) -> None:
         self.median = float(str(words.facts["median"]))  # Weight of every other word.
         self._words = words
         self._weights: dict[str, float] = {}  # Those that were asked for.

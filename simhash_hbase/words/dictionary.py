@@ -17,7 +17,7 @@ import msgspec
 from simhash_hbase.words.exceptions import Exceptions, exceptions_in
 from simhash_hbase.words.installed import jieba_file
 from simhash_hbase.words.keeping import Made, kept_digest, lexicon_of
-from simhash_hbase.words.lexicon import Lexicon, beginnings_in
+from simhash_hbase.words.lexicon import Words, beginnings_in
 
 _FIELDS = 3  # Of a line: word, frequency and part of speech.
 _MAX_ASKED = 1 << 17  # Beginnings that are remembered as asked for: 10 MB. To ask for them again changes nothing.
@@ -78,11 +78,11 @@ def _loaded_cutter() -> _Cutter:
 
 
 @cache
-def _loaded_dictionary() -> Lexicon:
+def _loaded_dictionary() -> Words:
     return lexicon_of(jieba_file("dict.txt"), _made)
 
 
-def dictionary() -> Lexicon:
+def dictionary() -> Words:
     """Return the words of the dictionary with their frequencies, and what is to be known of all of them."""
     with _loading:
         return _loaded_dictionary()
@@ -105,9 +105,10 @@ def _made(content: bytes) -> Made:
     else:
         with jieba_file("dict.txt").open("rb") as file:
             frequencies, total = _jieba().Tokenizer().gen_pfdict(file)
-    frequencies = {word: frequency for word, frequency in frequencies.items() if frequency}
+    if 0 in frequencies.values():
+        frequencies = {word: frequency for word, frequency in frequencies.items() if frequency}
     facts = {"total": total, "words": sum(frequencies.values()), **exceptions_in(frequencies, total)._asdict()}
-    return {word: str(frequency) for word, frequency in frequencies.items()}, facts
+    return dict(zip(frequencies, map(str, frequencies.values()), strict=True)), facts
 
 
 def dictionary_bytes() -> bytes:

@@ -1,4 +1,4 @@
-"""Lexicons in the user's cache: made from jieba's files on the first run, mapped by all later ones.
+"""Lexicons in the user's cache: made from jieba's files on the first run, read by all later ones.
 
 A file is taken only if this user alone can have written it, and if it was made from the very file that it is asked for:
 of the same size, inode and times. Another content has another time of change (``ctime``), which no program can set; so
@@ -11,18 +11,17 @@ import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import blake2b
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.words.lexicon import Lexicon, encoded
+from simhash_hbase.words.lexicon import HeldWords, Lexicon, Words, encoded
 
 MAKING = 1
 """To be raised with any change in what is made of the same file: then old files are not taken."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _DIGEST_BYTES = 16
 
-_mapped: dict[tuple[int, int, int], Lexicon] = {}
+_opened: dict[tuple[int, int, int], Lexicon] = {}
 
 Made = tuple[Mapping[str, str], Mapping[str, object]]
 """Words with their values, and facts about all of them."""
@@ -39,7 +38,7 @@ def kept_digest(source: Path) -> str:
     return digest(source.read_bytes()) if kept is None else str(kept.facts["digest"])
 
 
-def lexicon_of(source: Path, make: Callable[[bytes], Made]) -> Lexicon:
+def lexicon_of(source: Path, make: Callable[[bytes], Made]) -> Words:
     """Give the lexicon of a file, and keep it for later processes."""
     # Before the file is read: if it changes meanwhile, what was made of it is not taken later.
     now = identity(source)
@@ -49,10 +48,12 @@ def lexicon_of(source: Path, make: Callable[[bytes], Made]) -> Lexicon:
         return kept
     content = source.read_bytes()
     words, facts = make(content)
-    data = encoded(words, {**facts, "digest": digest(content), "identity": now})
-    if place is not None:
-        with suppress(OSError):
-            write(place, data)
+    facts = {**facts, "digest": digest(content), "identity": now}
+    if place is None or not _is_writable(place.parent):
+        return HeldWords(words, facts)
+    data = encoded(words, facts)
+    with suppress(OSError):
+        write(place, data)
     return Lexicon(data)
 
 
@@ -91,8 +92,9 @@ def _read(place: Path | None, now: list[int]) -> Lexicon | None:
         if _is_mine(found):
             # Once a process: it is asked for the digest, and later for words.
             file_now = (found.st_dev, found.st_ino, found.st_ctime_ns)
-            kept = _mapped.get(file_now) or Lexicon(mmap(file.fileno(), 0, access=ACCESS_READ))
-            _mapped[file_now] = kept
+            # Read, not mapped: a mapped file that somebody cuts off would end this process.
+            kept = _opened.get(file_now) or Lexicon(file.read())
+            _opened[file_now] = kept
             return kept if kept.facts["identity"] == now else None
     return None
 
@@ -113,6 +115,12 @@ def write(place: Path, data: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def _is_writable(folder: Path) -> bool:
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _is_own(folder) and os.access(folder, os.W_OK)
 
 
 def _is_own(folder: Path) -> bool:

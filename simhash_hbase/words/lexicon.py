@@ -9,10 +9,11 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from itertools import accumulate, pairwise
-from mmap import mmap
 from operator import add
 from struct import Struct
+from typing import Protocol
 from zlib import crc32
 
 import msgspec
@@ -26,6 +27,26 @@ _WORD_BYTES = 8
 _BEGINNING = 2  # Characters.
 
 
+class Words(Protocol):
+    """Words with a value each, and facts about all of them."""
+
+    is_whole: bool
+    """Whether all words are in memory anyway, so that nothing is saved by asking for few."""
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """What is to be known of all words."""
+
+    def words(self, beginnings: Iterable[str]) -> dict[str, str]:
+        """Give the words with these beginnings, and their values."""
+
+    def get(self, word: str) -> str | None:
+        """Give the value of a word, or None."""
+
+    def all(self) -> Mapping[str, str]:
+        """Give all words and their values."""
+
+
 class Lexicon:
     """Reads what `encoded` made.
 
@@ -35,7 +56,9 @@ class Lexicon:
         The bytes are damaged, or of another form.
     """
 
-    def __init__(self, data: bytes | mmap) -> None:
+    is_whole = False
+
+    def __init__(self, data: bytes) -> None:
         view = memoryview(data)
         if len(view) < _HEAD.size:
             raise CorruptIndex("a lexicon is cut off")
@@ -71,6 +94,32 @@ class Lexicon:
         """Give all words and their values."""
         lines = bytes(self._words).decode().split("\n")
         return dict(zip(lines[::2], lines[1::2], strict=False))
+
+
+class HeldWords:
+    """Words in memory, where no file can keep them; they are put in order when the words of a text are asked for."""
+
+    is_whole = True
+
+    def __init__(self, values: Mapping[str, str], facts: Mapping[str, object]) -> None:
+        self.facts = facts
+        self._values = values
+
+    @cached_property
+    def _ordered(self) -> Lexicon:
+        return Lexicon(encoded(self._values, {}))
+
+    def words(self, beginnings: Iterable[str]) -> dict[str, str]:
+        """Give the words with these beginnings, and their values."""
+        return self._ordered.words(beginnings)
+
+    def get(self, word: str) -> str | None:
+        """Give the value of a word, or None."""
+        return self._values.get(word)
+
+    def all(self) -> Mapping[str, str]:
+        """Give all words and their values."""
+        return self._values
 
 
 def beginnings_in(text: str) -> set[str]:

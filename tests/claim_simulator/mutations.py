@@ -44,10 +44,10 @@ def _at_own_time(claim, state, now, previous) -> DocumentState:
     return msgspec.structs.replace(_begun(claim, state, now, previous), stamp=now)
 
 
-def _with_equal_bytes(*given) -> DocumentState:
+def _with_equal_bytes(name: str, simhash: int, order: tuple[int, int], *given) -> DocumentState:
     """Stamp cells by the writer's clock alone, so that a cell may come to hold what it held before."""
-    *_, now, _ = given
-    return msgspec.structs.replace(_next_state(*given), stamp=now)
+    now, _ = order
+    return msgspec.structs.replace(_next_state(name, simhash, order, *given), stamp=now)
 
 
 MUTATIONS = {

@@ -146,6 +146,15 @@ def test_what_others_may_write_is_not_taken(cache, source, maker, which, mode):
     assert len(maker) == 2
 
 
+def test_nothing_is_opened_in_a_folder_that_others_may_write(cache, source, maker, monkeypatch):
+    maker.words_of(source)
+    [kept] = cache.iterdir()
+    cache.chmod(0o777)
+    monkeypatch.setattr(type(kept), "open", lambda *_: pytest.fail("a pipe in its place would have to be waited for"))
+
+    assert keeping.own_bytes(kept) is None
+
+
 def test_what_another_user_owns_is_not_taken_and_not_replaced(cache, source, maker, monkeypatch):
     maker.words_of(source)
     [kept] = cache.iterdir()

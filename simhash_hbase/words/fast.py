@@ -73,9 +73,9 @@ class FastSegmenter:
         if not fast_available():
             raise MissingExtra("The fast segmenter needs rjieba: pip install rjieba")
         words = dictionary()
-        self._few = FewWords()
         # rjieba's own dictionary is that of this digest: with any other file, few words would cut otherwise than all.
         saves = not words.is_whole and words.facts["digest"] == _RJIEBA_DICTIONARY
+        self._few = FewWords() if saves else None
         self._cut_by_rjieba: Callable[..., list[str]] = self._cut_few if saves else _rjieba_cut()
         found = exceptions()
         self._borders, self._ascii_words = frozenset(found.borders), tuple(found.ascii)
@@ -88,12 +88,18 @@ class FastSegmenter:
 
     def prepare(self, characters: int) -> bool:
         """Load rjieba's own dictionary where it is worth that; return whether it is loaded."""
-        if characters > self._few.left and self._cut_by_rjieba == self._cut_few:
+        few = self._few
+        if few is not None and characters > few.left:
+            # In this order: another thread that finds no few words finds what takes their place.
             self._cut_by_rjieba = _rjieba_cut()
-        return self._cut_by_rjieba != self._cut_few
+            self._few = None
+        return self._few is None
 
     def _cut_few(self, text: str, hmm: bool = True) -> list[str]:
-        return self._cut_by_rjieba(text, hmm) if self.prepare(len(text)) else self._few.cut(text, hmm)
+        few = self._few
+        if few is None or self.prepare(len(text)):
+            return self._cut_by_rjieba(text, hmm)
+        return few.cut(text, hmm)
 
     def cut(self, text: str) -> list[str]:
         """Cut a text into the tokens that ``jieba.lcut`` gives."""

@@ -8,10 +8,11 @@ and held in memory where they cannot be written.
 
 import os
 import stat
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import BinaryIO
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.words.lexicon import HeldWords, Lexicon, Words, encoded
@@ -80,17 +81,27 @@ def _place(source: Path) -> Path | None:
 
 def own_bytes(place: Path) -> bytes | None:
     """Read a kept file; None if it may be another user's."""
+    with _open_own(place) as file:
+        return None if file is None else file.read()
+
+
+@contextmanager
+def _open_own(place: Path) -> Iterator[BinaryIO | None]:
+    # The folder first: what others put into theirs may be a pipe, on which opening waits.
+    if not _is_own(place.parent):
+        yield None
+        return
     with place.open("rb") as file:
-        return file.read() if _is_own(place.parent) and _is_mine(os.fstat(file.fileno())) else None
+        yield file if _is_mine(os.fstat(file.fileno())) else None
 
 
 def _read(place: Path | None, now: list[int]) -> Lexicon | None:
-    if place is None or not _is_own(place.parent):
+    if place is None:
         return None
-    with suppress(OSError, ValueError, CorruptIndex), place.open("rb") as file:
-        found = os.fstat(file.fileno())
-        if _is_mine(found):
+    with suppress(OSError, ValueError, CorruptIndex), _open_own(place) as file:
+        if file is not None:
             # Once a process: it is asked for the digest, and later for words.
+            found = os.fstat(file.fileno())
             file_now = (found.st_dev, found.st_ino, found.st_ctime_ns)
             # Read, not mapped: a mapped file that somebody cuts off would end this process.
             kept = _opened.get(file_now) or Lexicon(file.read())

@@ -83,8 +83,7 @@ class Lexicon:
             at = bisect_left(known, number)
             if at < len(known) and known[at] == number:
                 found.append(bytes(self._words[places[at] : places[at + 1]]))
-        lines = b"".join(found).decode().split("\n")
-        return dict(zip(lines[::2], lines[1::2], strict=False))
+        return _pairs(b"".join(found))
 
     def get(self, word: str) -> str | None:
         """Give the value of a word, or None."""
@@ -92,8 +91,7 @@ class Lexicon:
 
     def all(self) -> dict[str, str]:
         """Give all words and their values."""
-        lines = bytes(self._words).decode().split("\n")
-        return dict(zip(lines[::2], lines[1::2], strict=False))
+        return _pairs(bytes(self._words))
 
 
 class HeldWords:
@@ -152,6 +150,11 @@ def encoded(values: Mapping[str, str], facts: Mapping[str, object]) -> bytes:
     counts = _HEAD.pack(_FORM, 0, len(told), len(firsts), starts[-1])[len(_FORM) + 4 :]
     rest = b"".join([counts, numbers, places, *lines, told])
     return b"".join([_FORM, crc32(rest).to_bytes(4, sys.byteorder), rest])
+
+
+def _pairs(words: bytes) -> dict[str, str]:
+    lines = words.decode().split("\n")
+    return dict(zip(lines[::2], lines[1::2], strict=False))
 
 
 def _number(beginning: str) -> int:

@@ -1,15 +1,22 @@
 """jieba's dictionary comes from the file that jieba ships, and from nowhere else."""
 
 import marshal
+import math
 import os
 import subprocess
 import sys
+from itertools import pairwise
 
+import pytest
 import rjieba
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from plain_jieba import jieba
 
-from simhash_hbase.words import dictionary
+from simhash_hbase.words import dictionary, few, lexicon
+from simhash_hbase.words.exceptions import mixed_words, unlikely_words
 from simhash_hbase.words.installed import jieba_file
+from simhash_hbase.words.lexicon import Lexicon
 
 CUT = """
 import sys
@@ -37,7 +44,8 @@ def test_the_dictionary_is_the_one_that_jieba_reads():
         read, total = jieba.Tokenizer().gen_pfdict(file)
 
     assert frequencies() == {word: frequency for word, frequency in read.items() if frequency}
-    assert dictionary.dictionary().facts["total"] == total
+    assert dictionary.total() == total
+    assert sum(frequencies().values()) == few.WEIGHT
 
 
 def test_jieba_sees_of_its_table_all_that_a_text_can_lead_to():
@@ -67,15 +75,78 @@ def test_words_are_asked_for_again_after_very_many(monkeypatch):
     ]
 
 
-def test_a_dictionary_of_another_shape_is_read_by_jieba(tmp_path, monkeypatch):
-    file = tmp_path / "dict.txt"
-    file.write_text("云计算 5\n李小福 2 nr\n", encoding="utf-8")
-    monkeypatch.setattr(dictionary, "jieba_file", lambda *_names: file)
+def test_the_frequencies_of_another_dictionary_are_summed(monkeypatch):
+    monkeypatch.setattr(dictionary, "dictionary_bytes", "云计算 5\n\n李小福 2 nr\n李小福 1 nr\n".encode)
+    monkeypatch.setattr(dictionary, "dictionary_digest", lambda: "another")
 
-    words, facts = dictionary._made(file.read_bytes())
+    assert dictionary.total.__wrapped__() == 8
 
-    assert words == {"云计算": "5", "李小福": "2"}
-    assert (facts["total"], facts["words"]) == (7, 7)
+
+def is_unlikely(word, table, total):
+    """Ask the rule about one word, by exact numbers."""
+    if len(word) not in (2, 3) or not all("\u4e00" <= character <= "\u9fd5" for character in word):
+        return False
+    chance = math.prod(table.get(character) or 1 for character in word)
+    return table[word] > 0 and table[word] * total ** (len(word) - 1) * (10**6 - 1) <= chance * 10**6
+
+
+def test_unlikely_words_are_those_of_exact_numbers():
+    table = frequencies()
+
+    found = dictionary.unlikely()
+
+    assert len(found) == 8_096
+    assert found == {word for word in table if is_unlikely(word, table, dictionary.total())}
+    few = dictionary.FewUnlikely()
+    some = [*sorted(found)[::9], *sorted(table)[::99], "", "a", "没有这个", "\ud800天", "天上人间"]
+    assert [word in few for word in some] == [word in found for word in some]
+    assert 3 not in few
+
+
+def test_words_that_hold_ascii_give_their_borders():
+    lines = "天上 1 n\nT恤 3 n\n卡拉OK 3 n\na 5\nc++ 2 n\né 1\n阿Q正 1 nr\n一 9".encode()
+
+    borders, ascii_words = mixed_words(Lexicon(lines))
+
+    assert borders == {"T恤", "拉O", "阿Q", "Q正"}
+    assert ascii_words == ("c++",)
+
+
+@given(st.dictionaries(st.text("天恤Ta+é\x01\x7f", min_size=1, max_size=4), st.integers(0, 3)), st.booleans())
+@settings(deadline=None)
+def test_words_that_hold_ascii_are_found_wherever_they_stand(table, has_end):
+    content = "\n".join(f"{word} {number}" for word, number in table.items()) + "\n" * has_end
+    some = [word for word, number in table.items() if number and len(word) > 1 and set(word) & set("Ta+")]
+    borders = {
+        first + second for word in some for first, second in pairwise(word) if (first in "Ta+") != (second in "Ta+")
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexicon, "_PIECE", 4)
+
+        assert mixed_words(Lexicon(content.encode())) == (
+            borders,
+            tuple(sorted(w for w in some if set(w) <= set("Ta+"))),
+        )
+
+
+def test_of_another_dictionary_the_last_line_of_a_word_counts(monkeypatch):
+    words = Lexicon("天 1000\n上 1000\n天上 1\n天上 900\n地上 900\n地上 1\nc++ 0\n地 1000\nT恤 0".encode())
+    monkeypatch.setattr(dictionary, "dictionary", lambda: words)
+    monkeypatch.setattr(dictionary, "dictionary_digest", lambda: "another")
+    monkeypatch.setattr(dictionary, "total", lambda: 5_000)
+    dictionary._is_unlikely.cache_clear()
+
+    try:
+        assert dictionary.unlikely.__wrapped__() == {"地上"}
+        assert mixed_words(words) == (frozenset(), ())
+    finally:
+        dictionary._is_unlikely.cache_clear()
+
+
+def test_a_small_dictionary_has_unlikely_words_to_its_last_line():
+    words = Lexicon("一 1000\n二 1000\n一二 1\n二一 900\né二 1\n一二二 1".encode())
+
+    assert unlikely_words(words, 3_000) == {"一二", "一二二"}
 
 
 def test_a_cache_that_somebody_left_in_the_temporary_folder_is_not_read(tmp_path):

@@ -16,9 +16,7 @@ from simhash_hbase.errors import ProfileMismatch
 from simhash_hbase.features import analysis as analysis_module
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.words import fast, few
-from simhash_hbase.words.dictionary import dictionary
 from simhash_hbase.words.few import FewWords
-from simhash_hbase.words.lexicon import HeldWords, Lexicon, beginnings_in, encoded
 
 mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
 GROWN = FewWords()
@@ -57,29 +55,13 @@ def test_many_characters_are_cut_with_the_whole_dictionary(fresh, monkeypatch):
     assert fresh._cut_by_rjieba == rjieba.cut
 
 
-@pytest.mark.parametrize("change", ["another dictionary", "nothing kept"])
-def test_rjieba_has_all_its_own_words_where_few_would_be_others_or_save_nothing(monkeypatch, change):
-    held = dictionary()
-    facts = {**held.facts, "digest": "of another file"} if change == "another dictionary" else held.facts
-    words = HeldWords(held.all(), facts)
-    monkeypatch.setattr(words, "is_whole", change == "nothing kept")
-    monkeypatch.setattr(fast, "dictionary", lambda: words)
+def test_rjieba_has_all_its_own_words_where_few_would_be_others(monkeypatch):
+    monkeypatch.setattr(fast, "dictionary_digest", lambda: "of another file")
 
     made = fast.FastSegmenter()
 
     assert made.prepare(0)
     assert made.cut("手扶拖拉机 and more") == fast.fast_segmenter().cut("手扶拖拉机 and more")
-
-
-def test_words_in_memory_are_asked_as_those_of_a_file_are():
-    kept = Lexicon(encoded({"天": "1", "天上": "2", "天上人间": "3"}, {"count": 3}))
-    held = HeldWords(kept.all(), kept.facts)
-
-    assert held.all() == kept.all()
-    assert held.facts == kept.facts
-    for text in ("天上人间", "人间", "天", ""):
-        assert held.get(text) == kept.get(text)
-        assert held.words(beginnings_in(text)) == kept.words(beginnings_in(text))
 
 
 def test_a_process_that_cuts_few_texts_builds_no_dictionary_of_rjieba():

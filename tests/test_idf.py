@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from plain_jieba import jieba
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.features import idf
 from simhash_hbase.features.idf import IdfTable, Reservoir, jieba_idf
+from simhash_hbase.words.lexicon import Lexicon
 
 documents = st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=8)
 
@@ -74,6 +76,13 @@ def test_a_word_that_jieba_does_not_know_has_its_median_idf():
 
     assert table.weight("no such word") == jieba.analyse.default_tfidf.median_idf
     assert table.weight("电影") == jieba.analyse.default_tfidf.idf_freq["电影"]
+
+
+def test_the_median_of_another_table_is_found(monkeypatch):
+    words = Lexicon("一 1.5\n二 30\n三 4\n三 2".encode())
+
+    assert idf._median(words) == 2.0
+    assert idf._median(Lexicon(idf._jieba_idf_bytes())) == jieba_idf().median
 
 
 def test_a_reservoir_keeps_a_short_stream_whole():

@@ -152,3 +152,16 @@ def test_a_letter_and_its_marks_at_the_end_stay_together(end):
     text = "x" * (marks.PIECE - 1) + end
 
     assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
+
+
+def test_what_joins_is_found_without_a_look_at_every_character():
+    decompositions = (unicodedata.decomposition(chr(number)).split() for number in range(sys.maxunicode + 1))
+    pairs = [parts for parts in decompositions if len(parts) == 2 and not parts[0].startswith("<")]
+
+    assert {chr(int(second, 16)) for _, second in pairs} | marks._HANGUL_VOWELS_AND_FINALS == marks._seconds()
+
+
+def test_every_character_that_joins_is_known_by_itself():
+    every = set(map(chr, range(sys.maxunicode + 1)))
+
+    assert {character for character in every if marks.joins(character)} == marks.joining()

@@ -172,3 +172,16 @@ def test_a_probe_sees_the_sketches(monkeypatch):
     )
 
     assert digest() != before
+
+
+@pytest.mark.parametrize(("address", "times"), [("file:{}", 1), ("memory:", 2)])
+def test_a_new_index_that_is_kept_is_not_probed_again(tmp_path, monkeypatch, address, times):
+    probed = []
+    plain = analysis_module.probe_digest
+    monkeypatch.setattr(analysis_module, "probe_digest", lambda given: probed.append(1) or plain(given))
+    with create_index(address.format(tmp_path / "index"), analyzer="shingle") as index:
+        again = Analysis(index.profile)
+
+    again.texts(["a"], ["some text about nothing at all"])
+
+    assert len(probed) == times

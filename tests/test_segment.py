@@ -11,7 +11,7 @@ from simhash_hbase.errors import InvalidProfile, MissingExtra
 from simhash_hbase.words import dictionary, segment
 from simhash_hbase.words import fast as fastsegment
 from simhash_hbase.words.dictionary import dictionary_digest
-from simhash_hbase.words.fast import FastSegmenter, fast_segmenter
+from simhash_hbase.words.fast import FastSegmenter
 from simhash_hbase.words.model import WordModel
 from simhash_hbase.words.runs import ASCII_RUN, ascii_runs
 from simhash_hbase.words.segment import Wording, bag, block_cutter, cut, segmenter
@@ -174,7 +174,7 @@ def test_the_model_cuts_as_that_of_jieba_does(run):
 
 
 def test_fast_cuts_every_unlikely_word_beside_ascii_as_jieba_does():
-    unlikely = sorted(fast_segmenter()._unlikely)
+    unlikely = sorted(dictionary.unlikely())
 
     texts = [text for word in unlikely for text in (f"a{word}", f"{word}a", f"C++{word}c#")]
 
@@ -184,7 +184,7 @@ def test_fast_cuts_every_unlikely_word_beside_ascii_as_jieba_does():
 
 def test_no_longer_word_is_unlikelier_than_its_characters():
     words = dictionary.dictionary()
-    frequencies, total = {word: int(frequency) for word, frequency in words.all().items()}, words.facts["total"]
+    frequencies, total = {word: int(frequency) for word, frequency in words.all().items()}, dictionary.total()
 
     def likely(word):
         product = 1.0

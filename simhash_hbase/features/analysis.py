@@ -87,6 +87,11 @@ class Analysis:
         self._probed = before
         return self
 
+    def remember_probe(self) -> None:
+        """Note that this machine made the probe, so that the next process need not make it again."""
+        if self._probed is not None and self.profile.probe is not None:
+            note_passed(key_of(self.profile.encode(), whole=self._probed))
+
     def probed_profile(self) -> Profile:
         """Give the profile with the probe of this machine, for a new index."""
         if self.profile.analyzer == "weighted":

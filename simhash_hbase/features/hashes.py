@@ -5,7 +5,6 @@ Every hash takes the UTF-8 bytes of a string and gives the same number on every 
 
 import warnings
 from collections.abc import Callable, Sequence
-from hashlib import md5
 from typing import get_args
 
 import mmh3
@@ -32,6 +31,9 @@ def _times33(data: bytes, _seed: int) -> int:
 
 
 def _md5(data: bytes, _seed: int) -> int:
+    # It loads OpenSSL, and the hash is seldom asked for.
+    from hashlib import md5  # noqa: PLC0415
+
     return int.from_bytes(md5(data, usedforsecurity=False).digest()[:8], "big")
 
 

@@ -1,4 +1,4 @@
-"""Probes that were passed here, so that a process need not pass them again: they take a tenth of a second.
+"""Probes that were passed here, so that a process need not pass them again: they take some hundredths of a second.
 
 A probe counts as long as all that it goes through is the same: this package's code, the libraries and their data by
 size, inode and times, Python's version and the machine.
@@ -15,7 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from simhash_hbase.words import keeping
+from simhash_hbase.features import keeping
+from simhash_hbase.words.installed import digest_of
 
 _MOST = 64  # Probes that are remembered: one an index, two for indexes into which corpora are written.
 _NAME = "passed.json"
@@ -25,7 +26,7 @@ _LIBRARY_FILES = ("*.so", "*.pyd", "dict.txt", "analyse/idf.txt", "finalseg/*.py
 
 def key_of(profile: bytes, *, whole: bool) -> str:
     """Name a probe of a profile: by few words of the dictionary, or by the whole one."""
-    return keeping.digest(msgspec.json.encode((profile.decode(), whole, _machine())))
+    return digest_of(msgspec.json.encode((profile.decode(), whole, _machine())))
 
 
 def is_passed(key: str) -> bool:
@@ -34,11 +35,12 @@ def is_passed(key: str) -> bool:
 
 
 def note_passed(key: str) -> None:
-    """Remember that a probe was passed; of two processes that do so at once one may not be heard."""
+    """Remember that a probe was passed, once each; of two processes that do so at once one may not be heard."""
     place = keeping.folder()
     if place is not None:
         with suppress(OSError):
-            keeping.write(place / _NAME, msgspec.json.encode([*_read(), key][-_MOST:]))
+            others = [other for other in _read() if other != key]
+            keeping.write(place / _NAME, msgspec.json.encode([*others, key][-_MOST:]))
 
 
 def _read() -> list[str]:

@@ -7,16 +7,16 @@ process is analysed: a few milliseconds, once the segmenter is loaded.
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from hashlib import blake2b
 
 import msgspec
 
+from simhash_hbase.digests import blake2b
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.sketch import sketches_and_digests
 from simhash_hbase.features.weights import SCALE
 from simhash_hbase.words.dictionary import dictionary_bytes
+from simhash_hbase.words.installed import version_of
 
 _DIGEST_BYTES = 16
 _BYTES_APART = 3_000  # One word of the dictionary is looked at in so many bytes: 1,690 of 349,046.
@@ -51,14 +51,7 @@ def extractor_versions() -> dict[str, str]:
 
 
 def _versions_of(names: Iterable[str]) -> dict[str, str]:
-    # It takes longer to import than a look-up in an index.
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-    found = {}
-    for name in names:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+    return {name: version for name in names if (version := version_of(name)) is not None}
 
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:

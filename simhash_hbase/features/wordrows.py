@@ -8,13 +8,13 @@ and no step of Python is made a word or a block that is known.
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from hashlib import blake2b
 from itertools import chain, filterfalse
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.digests import blake2b
 from simhash_hbase.words.ascii import SEPARATOR
 from simhash_hbase.words.fast import Bag, FastSegmenter
 from simhash_hbase.words.segment import block_cutter

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from html import escape
 
 MOST_ROWS = 20
 MOST_CHARACTERS = 200
@@ -26,7 +25,7 @@ def html_of(value: object) -> str:
     '<table><tr><th>id</th><td>&lt;b&gt;</td></tr><tr><th>similarity</th><td>0.1235</td></tr></table>'
     """
     if (row := _fields(value)) is not None:
-        cells = "".join(f"<tr><th>{escape(name)}</th><td>{html_of(item)}</td></tr>" for name, item in row.items())
+        cells = "".join(f"<tr><th>{_escape(name)}</th><td>{html_of(item)}</td></tr>" for name, item in row.items())
         return f"<table>{cells}</table>" if cells else "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return _rows(value)
@@ -35,7 +34,7 @@ def html_of(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = f"{value:,}" if isinstance(value, int) else str(round(value, 4) if isinstance(value, float) else value)
-    return escape(text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…")
+    return _escape(text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…")
 
 
 def _fields(value: object) -> Mapping[str, object] | None:
@@ -48,7 +47,14 @@ def _rows(values: Sequence[object]) -> str:
     rows = [_fields(value) or {"": value} for value in values[:MOST_ROWS]]
     if not rows:
         return "none"
-    head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
+    head = "".join(f"<th>{_escape(name)}</th>" for name in rows[0])
     body = "".join(f"<tr>{''.join(f'<td>{html_of(item)}</td>' for item in row.values())}</tr>" for row in rows)
     rest = f"<p>and {len(values) - MOST_ROWS:,} more</p>" if len(values) > MOST_ROWS else ""
     return f"<table><tr>{head}</tr>{body}</table>{rest}"
+
+
+def _escape(text: str) -> str:
+    # It brings a table of all entities with it, and most processes show nothing.
+    from html import escape  # noqa: PLC0415
+
+    return escape(text)

@@ -1,8 +1,8 @@
 """The index's own rows in family ``m``: the profile, and the learned idf table in pieces."""
 
-from hashlib import blake2b
 from typing import overload
 
+from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import CorruptIndex, IndexMissing, InvalidProfile
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.profile import Profile

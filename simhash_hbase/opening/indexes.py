@@ -10,7 +10,7 @@ from simhash_hbase.errors import IndexExists, IndexMissing, InvalidProfile, Miss
 from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
-from simhash_hbase.opening.stores import create_store, open_store
+from simhash_hbase.opening.stores import SCHEMES, create_store, open_store
 from simhash_hbase.profile.profile import SEGMENTING, Profile
 from simhash_hbase.rows.bands import BAND_FIELDS, SHORT_DEFAULTS
 from simhash_hbase.words.dictionary import dictionary_digest
@@ -120,6 +120,8 @@ def create_index(
         if not if_not_exists or read_profile(store, missing=None) is None:
             index = Index.create(store, profile, idf=idf)
             index.analysis = analysis
+            if not url.startswith(SCHEMES["memory"]):
+                analysis.remember_probe()
             return index
         index = Index(store)
         index.profile.check_same(profile)

@@ -19,7 +19,7 @@ UNDECIDED_STATES: Final = frozenset({"pending", "yielded"})
 GONE_STATES: Final = frozenset({"aborted", "removed"})
 
 
-class Member(msgspec.Struct, array_like=True, frozen=True):
+class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A document as the row of its fingerprint holds it."""
 
     id: str  # The caller's id, whole: it is compared, not only its digest.
@@ -32,7 +32,7 @@ class Member(msgspec.Struct, array_like=True, frozen=True):
     metadata: dict[str, Any] | None = None  # The caller's own.
 
 
-class DocumentState(msgspec.Struct, array_like=True, frozen=True):
+class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The authoritative cell of an id; it changes by compare-and-set of the whole value only."""
 
     id: str  # The caller's id, whole.

@@ -3,18 +3,18 @@
 import re
 from functools import cache
 
-from simhash_hbase.words.dictionary import exceptions
+from simhash_hbase.words.dictionary import mixed
 
 SEPARATOR = "\x00"
 """Between blocks that are cut by one call: a token of its own, which belongs to no block."""
 
-_split_numbers = re.compile(f"([a-zA-Z0-9]+(?:\\.[0-9]+)?%?|{SEPARATOR})").split
+split_numbers = re.compile(f"([a-zA-Z0-9]+(?:\\.[0-9]+)?%?|{SEPARATOR})").split
 
 
 @cache
 def _word_splitter() -> re.Pattern[str]:
     """Match the dictionary words that are ASCII runs: no two of them can overlap, so each is always cut out."""
-    return re.compile(f"({'|'.join(map(re.escape, exceptions().ascii))})")
+    return re.compile(f"({'|'.join(map(re.escape, mixed().ascii))})")
 
 
 def cut_ascii(run: str) -> list[str]:
@@ -29,5 +29,5 @@ def cut_ascii(run: str) -> list[str]:
     """
     tokens: list[str] = []
     for number, part in enumerate(_word_splitter().split(run)):
-        tokens.extend([part] if number % 2 else filter(None, _split_numbers(part)))
+        tokens.extend([part] if number % 2 else filter(None, split_numbers(part)))
     return tokens

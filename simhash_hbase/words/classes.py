@@ -4,6 +4,10 @@ Each is what a class of a regular expression holds. Code points that Unicode 14 
 class belong to it, and so do most letters that later versions added. No class has ASCII or Han (see `runs`).
 """
 
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 
@@ -28,3 +32,22 @@ VOICED = _CLASSES["VOICED"]  # The marks that follow kana.
 FORMATS = _CLASSES["FORMATS"]
 """Characters that control how text is shown, and are no part of a word: soft hyphens, joiners, directions, variation
 selectors. U+200B is not one of them: it stands where a word ends."""
+
+
+@cache
+def is_in(*classes: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a character is in one of these classes: sooner made than an expression.
+
+    Examples
+    --------
+    >>> list(map(is_in(HIRAGANA, KATAKANA), "かカ々"))
+    [True, True, False]
+    """
+    ranges = sorted((first, last or first) for first, last in re.findall("(.)(?:-(.))?", "".join(classes), re.DOTALL))
+    firsts = [first for first, _ in ranges]
+
+    def is_member(character: str) -> bool:
+        place = bisect_right(firsts, character)
+        return place > 0 and character <= ranges[place - 1][1]
+
+    return is_member

@@ -2,35 +2,22 @@
 
 Only jieba's default dictionary is supported, in a tokenizer of this package's own: words added to
 ``jieba.dt`` by others change nothing here. The tokenizer gets the words that a text can hold before it cuts the text,
-from a lexicon of ``dict.txt``. jieba's own loading takes a file of fixed name in the system's temporary folder instead,
-where any user can leave one with other words, and all of it at once.
+from ``dict.txt`` itself. jieba's own loading takes a file of fixed name in the system's temporary folder instead, where
+any user can leave one with other words, and all of it at once.
 """
 
 import threading
-import warnings
-from functools import cache
-from types import ModuleType
-from typing import Any
+from functools import cache, lru_cache
 
-import msgspec
+from simhash_hbase.words.exceptions import Mixed, is_unlikely, mixed_words, unlikely_words
+from simhash_hbase.words.imported import imported_jieba
+from simhash_hbase.words.installed import digest_of, jieba_file
+from simhash_hbase.words.lexicon import Lexicon, beginnings_in
 
-from simhash_hbase.words.exceptions import Exceptions, exceptions_in
-from simhash_hbase.words.installed import jieba_file
-from simhash_hbase.words.keeping import Made, kept_digest, lexicon_of
-from simhash_hbase.words.lexicon import Words, beginnings_in
-
-_FIELDS = 3  # Of a line: word, frequency and part of speech.
+KNOWN = "abb0fde2fd1e81ed00bf609b85ac28bf"
+"""Digest of ``dict.txt`` of jieba 0.42.1."""
+_TOTAL = 60_101_967  # Of that file: to find it takes a tenth of a second.
 _MAX_ASKED = 1 << 17  # Beginnings that are remembered as asked for: 10 MB. To ask for them again changes nothing.
-
-
-@cache
-def _jieba() -> ModuleType:
-    with warnings.catch_warnings():
-        # jieba 0.42.1 asks pkg_resources for its files and has old escapes in its source.
-        warnings.simplefilter("ignore")
-        import jieba  # noqa: PLC0415 - not every index needs it
-    module: ModuleType = jieba
-    return module
 
 
 _loading = threading.RLock()
@@ -42,9 +29,9 @@ class _Cutter:
     def __init__(self) -> None:
         self._words = dictionary()
         self._asked: set[str] = set()
-        self._tokenizer = _jieba().Tokenizer()
+        self._tokenizer = imported_jieba().Tokenizer()
         self._tokenizer.FREQ = {}
-        self._tokenizer.total = self._words.facts["total"]
+        self._tokenizer.total = total()
         # jieba reads its dictionary, through the temporary folder, only where this is not said.
         self._tokenizer.initialized = True
         self._learning = threading.Lock()
@@ -78,48 +65,61 @@ def _loaded_cutter() -> _Cutter:
 
 
 @cache
-def _loaded_dictionary() -> Words:
-    return lexicon_of(jieba_file("dict.txt"), _made)
+def _loaded_dictionary() -> Lexicon:
+    return Lexicon(dictionary_bytes())
 
 
-def dictionary() -> Words:
-    """Return the words of the dictionary with their frequencies, and what is to be known of all of them."""
+def dictionary() -> Lexicon:
+    """Return the words of the dictionary with their frequencies."""
     with _loading:
         return _loaded_dictionary()
 
 
 @cache
-def exceptions() -> Exceptions:
-    """Return the words that need a rule of their own."""
-    return msgspec.convert([dictionary().facts[name] for name in Exceptions._fields], Exceptions)
+def total() -> int:
+    """Sum the frequencies of all lines."""
+    if dictionary_digest() == KNOWN:
+        return _TOTAL
+    return sum(int(line.split()[1]) for line in dictionary_bytes().splitlines() if line.strip())
 
 
-def _made(content: bytes) -> Made:
-    """Read the words with their frequencies, and find those about which jieba decides otherwise than rjieba."""
-    text = content.decode()
-    # No word holds a blank.
-    fields = text.split()
-    if len(fields) == _FIELDS * text.count("\n"):
-        words, numbers = fields[::3], list(map(int, fields[1::3]))
-        frequencies, total = dict(zip(words, numbers, strict=True)), sum(numbers)
-    else:
-        with jieba_file("dict.txt").open("rb") as file:
-            frequencies, total = _jieba().Tokenizer().gen_pfdict(file)
-    if 0 in frequencies.values():
-        frequencies = {word: frequency for word, frequency in frequencies.items() if frequency}
-    facts = {"total": total, "words": sum(frequencies.values()), **exceptions_in(frequencies, total)._asdict()}
-    return dict(zip(frequencies, map(str, frequencies.values()), strict=True)), facts
+@cache
+def mixed() -> Mixed:
+    """Return the borders and the ASCII runs among the words that hold ASCII characters."""
+    return mixed_words(dictionary())
 
 
+@cache
+def unlikely() -> frozenset[str]:
+    """Return the Han words that jieba may cut into their characters."""
+    if dictionary_digest() == KNOWN:
+        return unlikely_words(dictionary(), total())
+    # Another dictionary may have several lines about one word, of which the last one counts.
+    return frozenset(filter(_is_unlikely, dictionary().all()))
+
+
+class FewUnlikely:
+    """The same words, looked up one by one: to find them all takes as long as to look up some thousands."""
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and _is_unlikely(word)
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_unlikely(word: str) -> bool:
+    return is_unlikely(dictionary(), total(), word)
+
+
+@cache
 def dictionary_bytes() -> bytes:
-    """Read jieba's dictionary."""
+    """Read jieba's dictionary, once a process: its words are looked up in it."""
     return jieba_file("dict.txt").read_bytes()
 
 
 @cache
 def dictionary_digest() -> str:
     """Digest jieba's dictionary, to notice when another version cuts differently."""
-    return kept_digest(jieba_file("dict.txt"))
+    return digest_of(dictionary_bytes())
 
 
 def jieba_cut(text: str) -> list[str]:
@@ -127,8 +127,3 @@ def jieba_cut(text: str) -> list[str]:
     with _loading:
         cutter = _loaded_cutter()
     return cutter.cut(text)
-
-
-def jieba_model() -> Any:  # noqa: ANN401 - jieba has no types
-    """Return the module with the tables of jieba's hidden Markov model."""
-    return _jieba().finalseg

@@ -5,7 +5,7 @@ rjieba cuts text without ASCII as jieba does. These rules make the two agree on 
 1. ASCII runs (``[a-zA-Z0-9+#&._%-]+``) are cut by `cut_ascii`, through a cache; the text between them
    is cut by rjieba in one call, with a separator in place of each run.
 2. A block in which the two meet as in a dictionary word of mixed script (``T恤``, ``卡拉OK``) is cut
-   by jieba as a whole.
+   by jieba as a whole, or as jieba does (see `mixed`).
 3. jieba joins single characters beside an ASCII run with that run before it looks them up in the
    dictionary, so it runs its hidden Markov model where rjieba does not. This concerns only words that are
    rarer than their characters would be by chance: 8,000 of two characters, five of three.
@@ -17,34 +17,42 @@ rjieba cuts text without ASCII as jieba does. These rules make the two agree on 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
 from itertools import chain, filterfalse, groupby
 from typing import NamedTuple
 
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.words.ascii import SEPARATOR, cut_ascii
-from simhash_hbase.words.dictionary import dictionary, exceptions, jieba_cut
+from simhash_hbase.words.dictionary import KNOWN, FewUnlikely, dictionary, dictionary_digest, jieba_cut, mixed, unlikely
 from simhash_hbase.words.few import FewWords
 from simhash_hbase.words.installed import fast_available
 from simhash_hbase.words.long import pieces
+from simhash_hbase.words.mixed import cut_block, split_han
 from simhash_hbase.words.model import WordModel
-from simhash_hbase.words.runs import ASCII, BLOCK, HAN, HAN_RUN, ascii_runs, run_of
+from simhash_hbase.words.runs import ASCII, BLOCK, HAN, ascii_runs, is_han, run_of
 
 _RARE_HAN = "\u3400-\u4dbf\u9fd6-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
 _SURROGATES = "\ud800-\udfff"
 
 _split_ascii = re.compile(f"({run_of(ASCII)})").split
-_split_rare = re.compile(f"({run_of(_RARE_HAN + _SURROGATES + SEPARATOR)})").split
-_find_letters = re.compile(f"[^\\W{HAN}{ASCII}]").findall
-_split_han = re.compile(f"({run_of(HAN)})").split
 _find_ascii = re.compile(f"[{ASCII}]").search
 
 _TIES = ("常在",)
 _find_tie = re.compile("|".join(_TIES)).search
-_RJIEBA_DICTIONARY = "abb0fde2fd1e81ed00bf609b85ac28bf"  # Digest of ``dict.txt`` of jieba 0.42.1.
 _MAX_CACHED_RUNS = 1 << 18
 _MAX_CACHED_LENGTH = 40
+
+
+# Compiled on first use, since each takes a thousandth of a second.
+@cache
+def _rare() -> re.Pattern[str]:
+    return re.compile(f"({run_of(_RARE_HAN + _SURROGATES + SEPARATOR)})")
+
+
+@cache
+def _letters() -> re.Pattern[str]:
+    return re.compile(f"[^\\W{HAN}{ASCII}]")
 
 
 @cache
@@ -72,15 +80,16 @@ class FastSegmenter:
     def __init__(self) -> None:
         if not fast_available():
             raise MissingExtra("The fast segmenter needs rjieba: pip install rjieba")
-        words = dictionary()
-        # rjieba's own dictionary is that of this digest: with any other file, few words would cut otherwise than all.
-        saves = not words.is_whole and words.facts["digest"] == _RJIEBA_DICTIONARY
-        self._few = FewWords() if saves else None
-        self._cut_by_rjieba: Callable[..., list[str]] = self._cut_few if saves else _rjieba_cut()
-        found = exceptions()
-        self._borders, self._ascii_words = frozenset(found.borders), tuple(found.ascii)
-        self._unlikely = frozenset(found.unlikely)
+        # It is rjieba's own dictionary: with any other one, few words would cut otherwise than all.
+        is_same = dictionary_digest() == KNOWN
+        self._few = FewWords() if is_same else None
+        self._cut_by_rjieba: Callable[..., list[str]] = self._cut_few if is_same else _rjieba_cut()
+        self._borders, self._ascii_words = mixed()
         self._runs: dict[str, list[str]] = {}
+
+    @property
+    def _unlikely(self) -> Container[str]:
+        return FewUnlikely() if self._few is not None else unlikely()
 
     @cached_property
     def _model(self) -> WordModel:
@@ -105,7 +114,7 @@ class FastSegmenter:
         """Cut a text into the tokens that ``jieba.lcut`` gives."""
         tokens: list[str] = []
         for piece in pieces(text):
-            for number, part in enumerate(_split_rare(piece)):
+            for number, part in enumerate(_rare().split(piece)):
                 tokens.extend(part if number % 2 else self._cut_plain(part))
         return tokens
 
@@ -149,7 +158,7 @@ class FastSegmenter:
         if text.isascii():
             return Bag([], ascii_runs(text))
         blocks = list(chain.from_iterable(map(BLOCK.findall, pieces(text))))
-        return Bag(_find_letters(text) if letters else [], blocks)
+        return Bag(_letters().findall(text) if letters else [], blocks)
 
     def _apart(self, parts: list[str]) -> bool:
         """Whether the parts of a mixed block are cut as if they stood alone (rules 2 and 3)."""
@@ -184,10 +193,14 @@ class FastSegmenter:
             parts = _split_ascii(match.group())
             if self._mixed(parts[::2], parts[1::2]):
                 tokens.extend(self._cut_plain(text[start : match.start()]))
-                tokens.extend(jieba_cut(match.group()))
+                tokens.extend(self._cut_block(match.group()))
                 start = match.end()
         tokens.extend(self._cut_plain(text[start:]))
         return tokens
+
+    def _cut_block(self, block: str) -> list[str]:
+        # jieba is faster where it has cut many blocks before.
+        return jieba_cut(block) if self._few is None else cut_block(block, self._model)
 
     def _put_back(self, tokens: list[str], runs: list[str]) -> list[str]:
         """Put the ASCII runs back in place of the separators, and repair the borders."""
@@ -218,7 +231,7 @@ class FastSegmenter:
     def _is_modelled(self, neighbours: list[str]) -> bool:
         """Whether the token beside single characters comes from the model, which then has seen these, too."""
         return any(
-            len(token) > 1 and HAN_RUN.fullmatch(token) is not None and (not _is_word(token) or token in self._unlikely)
+            len(token) > 1 and is_han(token) and (not _is_word(token) or token in self._unlikely)
             for token in neighbours
         )
 
@@ -231,7 +244,7 @@ class FastSegmenter:
         if not _find_tie(text):
             return self._cut_by_rjieba(text)
         tokens: list[str] = []
-        for part in _split_han(text):
+        for part in split_han(text):
             tokens.extend(self._cut_tied(part) if _find_tie(part) else self._cut_by_rjieba(part))
         return tokens
 
@@ -254,7 +267,7 @@ def _joined(blocks: list[str], cut: Callable[[str], list[str]]) -> Iterator[tupl
 
 @lru_cache(maxsize=1 << 16)
 def _is_word(token: str) -> bool:
-    return dictionary().get(token) is not None
+    return int(dictionary().get(token) or 0) > 0
 
 
 def _singles(tokens: Iterable[str]) -> int:

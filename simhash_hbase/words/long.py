@@ -6,15 +6,20 @@ megabytes. All segmenters cut a text into the same pieces, so they still agree.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from simhash_hbase.words.runs import ASCII, HAN, run_of
 
 MAX_BLOCK = 1 << 12  # Characters of a block that jieba sees at once: three times the longest of 33,000 real documents.
 
 _HALF = MAX_BLOCK // 2
-_half_a_block = re.compile(f"[{HAN}{ASCII}]{{{_HALF}}}").match
 _blocks = re.compile(run_of(HAN + ASCII)).finditer
 _split_long_runs = re.compile(f"([{ASCII}]{{{MAX_BLOCK + 1},}}+)").split
+
+
+@cache
+def _half_a_block() -> re.Pattern[str]:
+    return re.compile(f"[{HAN}{ASCII}]{{{_HALF}}}")
 
 
 def pieces(text: str) -> list[str]:
@@ -40,7 +45,7 @@ def pieces(text: str) -> list[str]:
 
 def _has_long_block(text: str) -> bool:
     # A block longer than this covers one of these places and the half a block after it, wherever it begins.
-    return any(_half_a_block(text, place) for place in range(0, len(text) - _HALF + 1, _HALF)) and any(
+    return any(_half_a_block().match(text, place) for place in range(0, len(text) - _HALF + 1, _HALF)) and any(
         block.end() - block.start() > MAX_BLOCK for block in _blocks(text)
     )
 

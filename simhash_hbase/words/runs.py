@@ -20,11 +20,15 @@ def run_of(characters: str) -> str:
 
 
 ASCII_RUN = re.compile(run_of(ASCII))  # A run of the ASCII characters that jieba takes into a block.
-HAN_RUN = re.compile(run_of(HAN))  # A run of the Han characters that jieba takes into a block.
 BLOCK = re.compile(run_of(HAN + ASCII))  # What jieba cuts at a time, whatever stands around it.
 
 _BLANK = 0x20
 _TO_BLANK = bytes(byte if ASCII_RUN.fullmatch(chr(byte)) else _BLANK for byte in range(256))
+
+
+def is_han(word: str) -> bool:
+    """Return whether a word consists of the Han characters that jieba takes into a block."""
+    return min(word) >= "\u4e00" and max(word) <= "\u9fd5"
 
 
 def ascii_runs(text: str) -> list[str]:

@@ -10,10 +10,10 @@ go back (possessive quantifiers).
 import re
 from collections.abc import Iterator
 from functools import cache
-from hashlib import blake2b
 from itertools import pairwise
 from typing import NamedTuple
 
+from simhash_hbase.digests import blake2b
 from simhash_hbase.words.classes import (
     DIGITS,
     FORMATS,
@@ -24,6 +24,7 @@ from simhash_hbase.words.classes import (
     UNSPACED,
     UNSPACED_MARKS,
     VOICED,
+    is_in,
 )
 from simhash_hbase.words.marks import normal_form
 from simhash_hbase.words.runs import HAN
@@ -38,7 +39,8 @@ _USUAL = (
     "\u2500-\u2775\u2794-\u27bf\u3000-\u3003\u3008-\u3020\u2027！＄（），／：；＜＝＞？＠［＼］＾｀｛｜｝～"
 )
 _PUNCTUATION = r"\x00-/:-@\[-\^`{-\x7f"
-unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").search
+_UNUSUAL = f"[^\x00-\x7f{_USUAL}]"
+unusual = re.compile(_UNUSUAL).search
 """Find a character without which a text that is not yet `canonical` has none of these words."""
 
 _find_format = re.compile(f"[{FORMATS}]").search
@@ -54,23 +56,24 @@ _MID_NUMBER = f",;\u037e\u0589\u060c\u060d\u066b\u066c\u07f8\u2044\ufe10\ufe14\u
 _HEBREW = "\u05d0-\u05f2\ufb1d-\ufb4f"
 
 
-def _between(letters: str, digits: str) -> str:
-    """Match a character inside a word, before a letter or digit of these classes."""
-    # The first look-ahead is there for speed: most words end before something else.
-    return (
-        f'(?=[{_MID_LETTER}{_MID_NUMBER}"][^{_PUNCTUATION}{_USUAL}])'
-        f"(?:(?<=[{_ALL_LETTERS}{MARKS}])[{_MID_LETTER}](?=[{letters}])"
-        f"|(?<=[{_ALL_DIGITS}{MARKS}])[{_MID_NUMBER}](?=[{digits}])"
-        f'|(?<=[{_HEBREW}{MARKS}])"(?=[{_HEBREW}]))'
-    )
-
-
-_WORD = f"[{_ASCII}{_FOREIGN}]++(?:{_between(_ALL_LETTERS, _ALL_DIGITS)}[{_ASCII}{_FOREIGN}]++)*+"
-# A run of ASCII that ends where no word with other letters goes on.
-_PLAIN_WORD = (
-    f"[{_ASCII}]++(?:{_between('a-zA-Z', '0-9')}[{_ASCII}]++)*+"
-    f"(?:(?=[{_PUNCTUATION}{_USUAL}])|(?![{_FOREIGN}]))(?!{_between(LETTERS, DIGITS)})"
+# A large class takes a thousandth of a second or two to compile. So before and behind punctuation inside a word small
+# classes say which parts of words may not be there: both characters are parts of words in any case.
+_PARTS = f"[{_ASCII}{_FOREIGN}]"
+_MIDDLE = f'[{_MID_LETTER}{_MID_NUMBER}"]'
+# The first look-ahead is there for speed: most words end before something else.
+_BETWEEN = (
+    f"(?={_MIDDLE}[^{_PUNCTUATION}])"
+    f"(?:(?<![_{_ALL_DIGITS}])[{_MID_LETTER}](?![_{_ALL_DIGITS}{MARKS}])"
+    f"|(?<=[{_ALL_DIGITS}{MARKS}])[{_MID_NUMBER}](?=[{_ALL_DIGITS}])"
+    f'|(?<=[{_HEBREW}{MARKS}])"(?=[{_HEBREW}]))'
 )
+_WORD = f"{_PARTS}++(?:{_BETWEEN}{_PARTS}++)*+"
+# A run of ASCII that ends where no word with other letters can go on. The few others are found as words, and left out.
+_PLAIN_WORD = (
+    f"[{_ASCII}]++(?:(?:(?<=[a-zA-Z])[{_MID_LETTER}](?=[a-zA-Z])|(?<=[0-9])[{_MID_NUMBER}](?=[0-9]))[{_ASCII}]++)*+"
+    f"(?!{_MIDDLE}?{_UNUSUAL})"
+)
+_is_plain = re.compile(f"[{_ASCII}{_MID_LETTER}{_MID_NUMBER}]++").fullmatch
 _PAIRED = f"[{HIRAGANA}{VOICED}]++|[{KATAKANA}{VOICED}]++|[{UNSPACED}]++"
 _STARTS = f"{_ASCII}{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}{UNSPACED}"
 # Usual characters come first: they are found faster than those outside a class. The end of the text always matches.
@@ -78,8 +81,8 @@ _SKIPPED = f"[{_PUNCTUATION}{_USUAL}]++|{_PLAIN_WORD}|[^{_STARTS}]++"
 
 _COMMON = 50  # With an unusual character among so many it is not worth while to find the blanks beside each.
 
-_unusual_ones = re.compile(f"[^\x00-\x7f{_USUAL}]").findall
-_find_unusual = re.compile(f"[^\x00-\x7f{_USUAL}]").finditer
+_unusual_ones = re.compile(_UNUSUAL).findall
+_find_unusual = re.compile(_UNUSUAL).finditer
 
 
 @cache
@@ -90,17 +93,12 @@ def _formats() -> re.Pattern[str]:
 @cache
 def _unusual_runs() -> re.Pattern[str]:
     """Match runs of unusual characters with the character before, which a mark may join."""
-    return re.compile(f"[\x00-\x7f{_USUAL}]?[^\x00-\x7f{_USUAL}]++")
+    return re.compile(f"[\x00-\x7f{_USUAL}]?{_UNUSUAL}++")
 
 
 @cache
 def _characters() -> re.Pattern[str]:
     return re.compile(f".[{UNSPACED_MARKS}{VOICED}]*+", re.DOTALL)
-
-
-@cache
-def _foreign() -> re.Pattern[str]:
-    return re.compile(f"[{_FOREIGN}{HIRAGANA}{KATAKANA}{UNSPACED}]")
 
 
 @cache
@@ -146,7 +144,7 @@ def stretches(text: str) -> Iterator[Stretch]:
     [('用TF-IDF找', ["L'été"]), ('，', ['かな'])]
     """
     found = _unusual_ones(text)
-    if not _foreign().search("".join(set(found))):
+    if not any(map(is_in(_FOREIGN, HIRAGANA, KATAKANA, UNSPACED), set(found))):
         if text:
             yield Stretch(text, [])
         return
@@ -155,6 +153,8 @@ def stretches(text: str) -> Iterator[Stretch]:
         for match in _expression().finditer(text, first, last):
             if match.lastgroup:
                 start, stop = match.span(match.lastgroup)
+                if text[start].isascii() and _is_plain(text, start, stop):
+                    continue
                 yield Stretch(text[end:start], _words(match))
                 end = stop
     if end < len(text):

@@ -22,11 +22,6 @@ class _Time:
         return self._world.now
 
 
-class _Secrets:
-    def __init__(self, chosen: Random) -> None:
-        self.token_bytes = chosen.randbytes
-
-
 @contextmanager
 def simulated(world, chosen: Random) -> Iterator[None]:
     """Let the package live in a world for a while."""
@@ -37,7 +32,7 @@ def simulated(world, chosen: Random) -> Iterator[None]:
             (attempts, "random", chosen),
             (servertime, "time", time),
             (protocol, "random", chosen),
-            (machine, "secrets", _Secrets(chosen)),
+            (machine, "urandom", chosen.randbytes),
         ):
             stack.enter_context(patch.object(module, name, stand_in))
         yield

@@ -1,10 +1,10 @@
 """The state machine of a claim: its steps, and what a claim and its batch know while they are under way."""
 
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from os import urandom
 from typing import NamedTuple, Protocol, TypeAlias
 
 from simhash_hbase.errors import ClaimContended
@@ -104,7 +104,7 @@ class Claim:
 
     def begin(self) -> None:
         """Start an attempt from the beginning."""
-        self.token = secrets.token_bytes(TOKEN_BYTES)
+        self.token = urandom(TOKEN_BYTES)
         self.step = Step.READ_OWN
 
 

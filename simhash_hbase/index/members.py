@@ -1,7 +1,6 @@
 """The documents behind fingerprints, read once for all parts of a search."""
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,11 +10,13 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, decode_sketches
 from simhash_hbase.rows.keys import document_row, member_row, member_rows
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, Store
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.columns import Columns, columns_of
 
 # Members that are kept for the next part of a search: about 100 MB.
 HELD_MEMBERS = 100_000
+MEMBER_ROW_BYTES = BLOCK_ROW_BYTES  # A row of members has the form of a block row.
 # Cells that are decoded at a time: some megabytes, of which the sketches are kept.
 DECODED_AT_ONCE = 4_096
 
@@ -28,20 +29,43 @@ class Page(NamedTuple):
     """Members of fingerprints, as columns."""
 
     simhashes: NDArray[np.uint64]  # The fingerprints, ascending, shape (n,).
-    starts: NDArray[np.intp]  # Where the members of each begin, and the end of all, shape (n + 1,).
-    cells: Sequence[Cell]
+    first: NDArray[np.intp]  # Where the members of each begin, shape (n,).
+    stop: NDArray[np.intp]  # Where they end, shape (n,).
+    keys: list[bytes]  # Row and qualifier of each member.
+    values: list[bytes]
     sketches: Sketches  # None where a cell does not decode, too.
 
     @classmethod
-    def of(cls, simhashes: NDArray[np.uint64], members: Sequence[Sequence[Cell]], bands: int) -> "Page":
+    def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> "Page":
         """Put the members of each of some fingerprints one behind the other."""
-        cells = list(chain.from_iterable(members))
-        starts = np.cumsum([0, *map(len, members)])
+        ends = np.cumsum([0, *members.counts])
         sketches: list[bytes] = []
-        for first in range(0, len(cells), DECODED_AT_ONCE):
-            few = cells[first : first + DECODED_AT_ONCE]
-            sketches += decode_sketches([cell.value for cell in few], bands=bands)
-        return cls(simhashes, starts, cells, Sketches.unpacked(sketches, bands))
+        for start in range(0, len(members.values), DECODED_AT_ONCE):
+            sketches += decode_sketches(members.values[start : start + DECODED_AT_ONCE], bands=bands)
+        unpacked = Sketches.unpacked(sketches, bands)
+        return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, unpacked)
+
+    def and_of(self, other: "Page") -> "Page":
+        """Join with members of other fingerprints."""
+        simhashes = np.concatenate([self.simhashes, other.simhashes])
+        order = np.argsort(simhashes)
+        behind = len(self.keys)
+        return Page(
+            simhashes[order],
+            np.concatenate([self.first, other.first + behind])[order],
+            np.concatenate([self.stop, other.stop + behind])[order],
+            self.keys + other.keys,
+            self.values + other.values,
+            self.sketches.and_of(other.sketches),
+        )
+
+    def where(self, simhashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Find fingerprints that it has."""
+        return np.searchsorted(self.simhashes, simhashes)
+
+    def qualifier(self, at: int) -> bytes:
+        """Give the qualifier of a member's cell, the digest of its id."""
+        return self.keys[at][MEMBER_ROW_BYTES:]
 
 
 class Members:
@@ -52,48 +76,54 @@ class Members:
         self._bands = profile.bands
         self._counts = counts
         self._limit = limit
-        self._members: dict[int, list[Cell]] = {}
+        self._held: Page | None = None
         self._states: dict[bytes, DocumentState | None] = {}
-        self._held = 0
         self.wide: dict[int, bytes] = {}
         """Fingerprints with more members than the limit, and the qualifier of the last one that was read."""
 
     def page(self, simhashes: NDArray[np.uint64]) -> Page:
-        """Read the members of sorted distinct fingerprints, up to the limit each."""
-        if self._held > HELD_MEMBERS:
-            self._members, self._held = {}, 0
-        missing = np.array([s for s in simhashes.tolist() if s not in self._members], dtype=np.uint64)
-        if len(missing):
-            rows = self._store.get_rows(FAMILY_DOCUMENTS, member_rows(missing), limit=self._limit + 1)
-            for simhash, cells in zip(missing.tolist(), rows, strict=True):
-                if len(cells) > self._limit:
-                    self.wide[simhash] = cells[self._limit - 1].qualifier
-                    del cells[self._limit :]
-                self._members[simhash] = cells
-                self._held += len(cells)
-        return Page.of(simhashes, [self._members[simhash] for simhash in simhashes.tolist()], self._bands)
+        """Read the members of sorted distinct fingerprints, up to the limit each.
+
+        The page may also hold members that were read before.
+        """
+        held, self._held = self._held, None
+        if held is not None and len(held.keys) > HELD_MEMBERS:
+            held = None
+        if held is None:
+            held = self._read(simhashes)
+        elif len(missing := np.setdiff1d(simhashes, held.simhashes, assume_unique=True)):
+            held = held.and_of(self._read(missing))
+        self._held = held
+        return held
+
+    def _read(self, simhashes: NDArray[np.uint64]) -> Page:
+        rows = self._store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=self._limit + 1)
+        page = Page.of(simhashes, columns_of(rows), self._bands)
+        kept = np.minimum(page.stop, page.first + self._limit)
+        for at in np.flatnonzero(kept < page.stop).tolist():
+            self.wide[int(simhashes[at])] = page.qualifier(int(kept[at]) - 1)
+        return page._replace(stop=kept)
 
     def next_page(self, simhash: int, after: bytes, limit: int) -> Page:
         """Read on behind a member of one fingerprint."""
         cells = self._store.read_row(FAMILY_DOCUMENTS, member_row(simhash), after=after, limit=limit)
-        return Page.of(np.array([simhash], dtype=np.uint64), [cells], self._bands)
+        return Page.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
 
-    def know(self, members: Iterable[Cell]) -> None:
-        """Read the document cells of members, those that were not read before."""
+    def know(self, digests: Iterable[bytes]) -> None:
+        """Read the document cells of ids with these digests, those that were not read before."""
         if len(self._states) > HELD_MEMBERS:
             self._states = {}
-        digests = {cell.qualifier for cell in members}
-        missing = sorted(digests - self._states.keys())
+        missing = sorted(set(digests) - self._states.keys())
         if missing:
             cells = self._store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in missing])
             states = [cell and decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 
-    def found(self, simhash: int, cell: Cell) -> tuple[Member, DocumentState] | None:
+    def found(self, simhash: int, page: Page, at: int) -> tuple[Member, DocumentState] | None:
         """Return which document a member stands for; None when its document cell, read before, says otherwise."""
-        named = self._states[cell.qualifier]
+        named = self._states[page.qualifier(at)]
         state = named and self._counts(named, simhash)
         if state is None:
             return None
-        member = decode_member(cell.value, bands=self._bands)
+        member = decode_member(page.values[at], bands=self._bands)
         return (member, state) if member.id == state.id else None

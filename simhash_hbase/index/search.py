@@ -109,10 +109,10 @@ class _Nearest:
 
     def look(self, near: Near) -> None:
         """Offer the first members of all fingerprints near some documents, then as many more as it takes."""
-        page = self._members.page(distinct(near.simhashes))
-        self._look_at(near, page)
-        for simhash in page.simhashes.tolist():
-            if simhash in self._members.wide:
+        simhashes = distinct(near.simhashes)
+        self._look_at(near, self._members.page(simhashes))
+        if self._members.wide:
+            for simhash in filter(self._members.wide.__contains__, simhashes.tolist()):
                 self._read_on(simhash, near)
 
     def _read_on(self, simhash: int, near: Near) -> None:
@@ -125,7 +125,7 @@ class _Nearest:
                 return
             page = self._members.next_page(simhash, after, MORE_MEMBERS)
             self._look_at(near, page)
-            after = page.cells[-1].qualifier if len(page.cells) == MORE_MEMBERS else None
+            after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
 
     def _look_at(self, near: Near, page: Page) -> None:
         for query, hits in _hits(self._members, near, page, self._entries, self._rule):
@@ -147,7 +147,7 @@ def _hits(
         order = np.lexsort((opposite, near.distances[pairs], near.queries[pairs]))
         pairs, at, similarities = pairs[order], at[order], similarities[order]
     queries = near.queries[pairs]
-    members.know(page.cells[i] for i in set(at.tolist()))
+    members.know(map(page.qualifier, set(at.tolist())))
     edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
     for start, stop in pairwise(edges if len(queries) else ()):
         some = slice(start, stop)
@@ -159,7 +159,7 @@ def _counting(members: Members, near: Near, page: Page, found: Iterable[tuple[in
     """Leave out members that do not count by their document cells."""
     for pair, at, similarity in found:
         simhash = int(near.simhashes[pair])
-        document = members.found(simhash, page.cells[at])
+        document = members.found(simhash, page, at)
         if document is not None:
             yield Hit(*document, simhash, int(near.distances[pair]), known_similarity(similarity))
 
@@ -169,9 +169,9 @@ def _accepted(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """List which pairs' which members the rule accepts, and how similar they are."""
     own = Sketches.of_entries(entries)
-    where = np.searchsorted(page.simhashes, near.simhashes)
+    where = page.where(near.simhashes)
     found = []
-    for pairs, at in expand(page.starts[where], page.starts[where + 1], at_once=SKETCHES_AT_ONCE):
+    for pairs, at in expand(page.first[where], page.stop[where], at_once=SKETCHES_AT_ONCE):
         asked, held = own.at(near.queries[pairs]), page.sketches.at(at)
         accepted, similarities = judge(rule, near.distances[pairs], asked, held, by_blocks=near.by_blocks[pairs])
         found.append((pairs[accepted], at[accepted], similarities[accepted]))

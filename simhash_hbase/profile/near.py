@@ -127,6 +127,11 @@ class Sketches(NamedTuple):
         packed, starts = octets.tobytes(), range(0, octets.size, width)
         return [packed[at : at + width] if has else b"" for at, has in zip(starts, self.present.tolist(), strict=True)]
 
+    def and_of(self, other: "Sketches") -> "Sketches":
+        """Join with those of other documents."""
+        words, present = np.concatenate([self.words, other.words]), np.concatenate([self.present, other.present])
+        return Sketches(words, present, np.concatenate([self.segments, other.segments]))
+
     def at(self, rows: NDArray[np.intp]) -> "Sketches":
         """Select by position."""
         return Sketches(self.words[rows], self.present[rows], self.segments[rows])

@@ -44,7 +44,7 @@ class Swap(NamedTuple):
     expected: bytes | None
     """The whole value that must stand there; None: there must be none."""
     value: bytes
-    """The new value, stamped by the store's own clock."""
+    """The new value, stamped by the store's own clock, but never below the cell that it replaces."""
 
 
 class PrefixScan(NamedTuple):
@@ -180,7 +180,7 @@ class Store(Protocol):
             One for each key, in that order; None where there is no such cell.
         """
 
-    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> Sequence[list[Cell]]:
         """Read many rows whole.
 
         Parameters
@@ -194,8 +194,9 @@ class Store(Protocol):
 
         Returns
         -------
-        list of list of Cell
-            One list for each row asked for, in that order; empty where the row is not there.
+        sequence of list of Cell
+            One list for each row asked for, in that order; empty where the row is not there. It may be a
+            `simhash_hbase.stores.columns.ColumnRows`, whose columns can be read without the cells.
         """
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:

@@ -33,11 +33,18 @@ def reader(store, limit=100):
 
 def names(members, *simhashes):
     """Read fingerprints, and give the ids that each page says."""
-    page = members.page(np.array(simhashes, np.uint64))
-    members.know(page.cells)
-    owners = np.repeat(page.simhashes, np.diff(page.starts)).tolist()
-    found = [members.found(owner, cell) for owner, cell in zip(owners, page.cells, strict=True)]
+    asked = np.array(simhashes, np.uint64)
+    page = members.page(asked)
+    members.know(map(page.qualifier, range(len(page.keys))))
+    where = page.where(asked)
+    ranges = zip(simhashes, page.first[where].tolist(), page.stop[where].tolist(), strict=True)
+    found = [members.found(simhash, page, at) for simhash, first, stop in ranges for at in range(first, stop)]
     return sorted(one[0].id for one in found if one)
+
+
+def digests_of(page, simhash):
+    [where] = page.where(np.array([simhash], np.uint64))
+    return [page.qualifier(at) for at in range(page.first[where], page.stop[where])]
 
 
 def test_what_was_read_is_not_read_again(store):
@@ -68,10 +75,10 @@ def test_members_above_the_limit_are_named_by_the_last_that_was_read(store, limi
     page = members.page(np.array([1, 2], np.uint64))
     digests = sorted(map(id_digest, "abc"))
 
-    assert [cell.qualifier for cell in page.cells] == [*digests[:limit], id_digest("d")]
+    assert (digests_of(page, 1), digests_of(page, 2)) == (digests[:limit], [id_digest("d")])
     assert members.wide == ({1: digests[wide - 1]} if wide else {})
     behind = members.next_page(1, digests[limit - 1], 100)
-    assert [cell.qualifier for cell in behind.cells] == digests[limit:]
+    assert digests_of(behind, 1) == digests[limit:]
 
 
 def test_a_member_counts_while_its_document_says_so(store):
@@ -105,5 +112,12 @@ def test_a_member_stands_for_the_document_that_its_cell_names_under_its_fingerpr
     assert names(reader(store), 1) == expected
 
 
-def test_the_members_of_a_fingerprint_begin_where_those_before_it_end(store):
-    assert reader(store).page(np.array([1, 2, 3], np.uint64)).starts.tolist() == [0, 3, 4, 5]
+def test_members_that_are_read_later_stand_behind_those_before_them(store):
+    members = reader(store)
+    members.page(np.array([2], np.uint64))
+    page = members.page(np.array([1, 2, 3], np.uint64))
+
+    assert page.simhashes.tolist() == [1, 2, 3]
+    assert (page.first.tolist(), page.stop.tolist()) == ([1, 0, 4], [4, 1, 5])
+    assert (digests_of(page, 2), digests_of(page, 3)) == ([id_digest("d")], [id_digest("e")])
+    assert page.sketches.words.shape == (5, 8)

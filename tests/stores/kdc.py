@@ -36,6 +36,8 @@ class Realm:
 def kerberos_realm(folder):
     """Run a KDC for EXAMPLE.TEST."""
     kdc = shutil.which("krb5kdc", path=PLACES) or absent("krb5kdc is missing: apt-get install krb5-kdc")
+    if shutil.which("kadmin.local", path=PLACES) is None:
+        absent("kadmin.local is missing: apt-get install krb5-admin-server")
     port = free_port()
     (folder / "krb5.conf").write_text(
         "[libdefaults]\n default_realm = EXAMPLE.TEST\n dns_lookup_kdc = false\n dns_canonicalize_hostname = false\n"

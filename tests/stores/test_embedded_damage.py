@@ -9,8 +9,9 @@ import lmdb
 import pytest
 from bruteforce import entries
 
-from simhash_hbase import CorruptIndex, create_index
+from simhash_hbase import CorruptIndex, create_index, open_index
 from simhash_hbase.errors import NotAnIndex
+from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 
 PAGE = 4096
@@ -162,3 +163,22 @@ def test_a_folder_that_does_not_hold_as_many_names_as_it_counts_is_damaged(tmp_p
 
     with pytest.raises(refused):
         use(str(tmp_path), EmbeddedOptions(durable=False))
+
+
+@pytest.mark.parametrize("stored", [b"", b"abc", b"12345678"])
+def test_a_cell_that_is_cut_off_is_damage(tmp_path, stored):
+    folder = tmp_path / "index"
+    with create_index(f"file:{folder}", analyzer="shingle") as index:
+        index.add_entries(entries({"a": 1}))
+    with lmdb.open(str(folder), max_dbs=8) as environment, environment.begin(write=True) as transaction:
+        transaction.put(member_row(1) + id_digest("a"), stored, db=environment.open_db(b"d", transaction))
+
+    with open_index(f"file:{folder}") as index:
+        for read in (
+            lambda: index.query_entries(entries({"b": 1})),
+            lambda: index.claim_entries(entries({"b": 1})),
+            lambda: index.store.read_row("d", member_row(1), after=b"", limit=9),
+            lambda: index.store.get_rows("d", [member_row(1)], limit=9),
+        ):
+            with pytest.raises(CorruptIndex, match="a cell is damaged"):
+                read()

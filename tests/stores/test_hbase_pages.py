@@ -286,7 +286,8 @@ def test_walks_leave_the_cache_to_queries(store, scans):
 
 @pytest.mark.hbase
 def test_the_rest_of_a_row_that_a_query_reads_is_kept_in_the_cache(store, scans, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.stores.hbase.cells.REPLY_CELLS", 20)
+    for name, size in (("REPLY_CELLS", 20), ("FEW_CELLS", 5), ("MANY_CELLS", 20)):
+        monkeypatch.setattr(f"simhash_hbase.stores.hbase.cells.{name}", size)
     made = [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)]
     store.put("d", made)
 

@@ -102,6 +102,8 @@ def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
 
 def test_a_row_with_many_cells_is_read_in_parts(store, monkeypatch):
     monkeypatch.setattr(cells, "REPLY_CELLS", 20)
+    monkeypatch.setattr(cells, "FEW_CELLS", 7)
+    monkeypatch.setattr(cells, "MANY_CELLS", 30)
     made = [Cell(b"row", bytes([n]), b"v", 7) for n in range(256)]
     store.put("d", [*made, Cell(b"row2", b"'", b"v", 7)])
 

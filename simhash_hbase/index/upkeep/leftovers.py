@@ -22,6 +22,7 @@ from simhash_hbase.rows.keys import (
 )
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, PREFIX_BITS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store, Transactional
+from simhash_hbase.stores.columns import columns_of
 
 # A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
 # which may itself be as far behind the one that vacuum goes by.
@@ -76,15 +77,14 @@ def memberless(store: Store, profile: Profile, rows: BlockRows) -> NDArray[np.bo
 def _without_members(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     distinct, where = np.unique(simhashes, return_inverse=True)
     found = store.get_rows(FAMILY_DOCUMENTS, member_rows(distinct), limit=1)
-    empty = np.fromiter((not cells for cells in found), np.bool_, len(found))
-    lonely: NDArray[np.bool_] = empty[where]
+    lonely: NDArray[np.bool_] = (np.array(columns_of(found).counts) == 0)[where]
     return lonely
 
 
 def _without_segments(store: Store, profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:
     """Compare sketch rows with those that the members of their fingerprints have."""
     simhashes, owners = np.unique(rows.simhashes, return_inverse=True)
-    found = store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=MEMBERS_AT_ONCE)
+    found = list(store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=MEMBERS_AT_ONCE))
     held = _keys_of_members(profile, np.repeat(np.arange(len(found)), [len(cells) for cells in found]), found)
     lonely = ~np.isin(_keys(rows.prefixes, owners), held)
     for number in np.unique(owners[lonely]).tolist():

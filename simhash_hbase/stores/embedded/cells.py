@@ -1,20 +1,33 @@
 """Cells in LMDB: key = row and qualifier, value = timestamp (8 bytes), length of the row (1 byte), value."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from struct import Struct
-from typing import TypeAlias
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.columns import ColumnRows, Columns
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
 _HEAD = Struct(">QB")
 _HEAD_BYTES = _HEAD.size
 _LONGEST_ROW = 255
 
-Walk: TypeAlias = tuple[Callable[[], bytes], Callable[[], bytes], Callable[[], bool]]
-"""Of a cursor: its key, its value, and the step to the next cell."""
+
+class StoredRows(ColumnRows):
+    """Rows as LMDB holds their cells."""
+
+    def __init__(self, counts: list[int], keys: list[bytes], stored: list[bytes]) -> None:
+        super().__init__(counts)
+        self._keys = keys
+        self._stored = stored
+
+    def columns(self) -> Columns:
+        """Give the columns."""
+        return Columns(self.counts, self._keys, [each[_HEAD_BYTES:] for each in self._stored])
+
+    def _cells(self, _: int, chosen: slice) -> list[Cell]:
+        return list(map(_split, self._keys[chosen], self._stored[chosen]))
 
 
 def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
@@ -27,18 +40,38 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple
     return [_cell_at(row, qualifier, found.get(key)) for (row, qualifier), key in zip(keys, joined, strict=True)]
 
 
-def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> list[list[Cell]]:
+def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> StoredRows:
     """Read rows, up to a number of cells each."""
-    with transaction.cursor(database) as cursor:
-        seek, walk = cursor.set_range, (cursor.key, cursor.value, cursor.next)
-        return [_cells_here(walk, row, limit) if seek(row) else [] for row in rows]
+    return _rows(transaction, database, zip(rows, rows, strict=True), limit)
 
 
 def read_row(transaction: Transaction, database: Database, row: bytes, after: bytes, limit: int) -> list[Cell]:
     """Read the cells of one row after a qualifier, up to a limit."""
+    return _rows(transaction, database, [(row, row + after + b"\x00")], limit)[0]
+
+
+def _rows(
+    transaction: Transaction, database: Database, wanted: Iterable[tuple[bytes, bytes]], limit: int
+) -> StoredRows:
+    """Read rows, each from a key on. Most rows have one cell, so only the key of the next one is looked at."""
+    counts: list[int] = []
+    keys: list[bytes] = []
+    found: list[bytes] = []
     with transaction.cursor(database) as cursor:
-        walk = cursor.key, cursor.value, cursor.next
-        return _cells_here(walk, row, limit) if cursor.set_range(row + after + b"\x00") else []
+        # Local names are faster: a search of ten thousand documents comes here half a million times.
+        seek, key_here, value_here, to_next = cursor.set_range, cursor.key, cursor.value, cursor.next
+        unpack = _HEAD.unpack_from
+        for row, first in wanted:
+            before = len(keys)
+            is_there = seek(first)
+            while is_there and (key := key_here()).startswith(row):
+                stored = value_here()
+                if unpack(stored)[1] == len(row):
+                    keys.append(key)
+                    found.append(stored)
+                is_there = len(keys) - before < limit and to_next()
+            counts.append(len(keys) - before)
+    return StoredRows(counts, keys, found)
 
 
 def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:
@@ -91,23 +124,6 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
         if not cursor.set_range(after):
             return []
         return [(key, _split(key, stored)) for key, stored in islice(cursor.iternext(), page)]
-
-
-def _cells_here(walk: Walk, row: bytes, limit: int) -> list[Cell]:
-    """Read from where the cursor is; most rows have one cell, so what is behind it is looked at by its key alone."""
-    cells: list[Cell] = []
-    width = len(row)
-    key_here, value_here, to_next = walk
-    key = key_here()
-    while key.startswith(row):
-        stored = value_here()
-        timestamp, cut = _HEAD.unpack_from(stored)
-        if cut == width:
-            cells.append(Cell(row, key[width:], stored[_HEAD_BYTES:], timestamp))
-        if len(cells) == limit or not to_next():
-            break
-        key = key_here()
-    return cells
 
 
 def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:

@@ -112,7 +112,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
         check_cell_family(family)
         return self._read(cells_of.get_cells, family, keys)
 
-    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> cells_of.StoredRows:
         check_cell_family(family, limit=limit)
         return self._read(cells_of.get_rows, family, rows, limit)
 

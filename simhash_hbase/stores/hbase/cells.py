@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from simhash_hbase.stores.base import Cell
+from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.grouping import group_row_keys
 from simhash_hbase.stores.hbase.parts import hold_in_parts
 from simhash_hbase.stores.hbase.thrift.driver import Driver
@@ -12,23 +13,46 @@ from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
 
 # Cells are some hundred bytes: a reply stays at a few megabytes.
 REPLY_CELLS = 20_000
+# Few rows of members are longer, so a call may ask for thousands of rows; those that are longer are read again.
+FEW_CELLS = 100
+MANY_CELLS = 2_000
 ROW_PART = 16
 SCAN_ROWS = 2_000
 
 
 def read_rows(
     exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int, *, pace: Pace
-) -> dict[bytes, list[Cell]]:
-    """Read rows up to a limit of cells each."""
-    first = min(limit, REPLY_CELLS // 10)
-    at_once = max(1, min(driver.rows_per_get, 10 * REPLY_CELLS // first))
-    ask = partial(driver.get_rows, family, limit=first)
-    answers = hold_in_parts(exchange, pace, group_row_keys(rows, at_once), ask, sockets=4)
-    found = dict(zip(rows, (cells for group in answers for cells in group), strict=True))
-    for cells in found.values():
-        if len(cells) == first < limit:
-            cells.extend(read_on(exchange, driver, family, cells[-1].row, cells[-1].qualifier, limit - first))
-    return found
+) -> CellRows:
+    """Read sorted rows, none twice, up to a limit of cells each."""
+    most = min(limit, MANY_CELLS)
+    # What fits into one call with the longer limit is not read twice.
+    first = most if len(rows) <= _rows_at_once(driver, most) else min(limit, FEW_CELLS)
+    found = _first_cells(exchange, driver, family, rows, first, pace=pace)
+    longer: dict[int, list[Cell]] = {}
+    if first < most:
+        wide = [at for at, count in enumerate(found.counts) if count == first]
+        # They are read anew: what was written in between would be there twice, or not at all, if the rest were added.
+        again = _first_cells(exchange, driver, family, [rows[at] for at in wide], most, pace=pace)
+        longer = dict(zip(wide, again, strict=True))
+    if most < limit:
+        full = [at for at, count in enumerate(found.counts) if len(longer.get(at, ())) == most or count == most]
+        for at in full:
+            cells = longer.get(at) or found[at]
+            longer[at] = [*cells, *read_on(exchange, driver, family, rows[at], cells[-1].qualifier, limit - most)]
+    return found.replaced(longer) if longer else found
+
+
+def _rows_at_once(driver: Driver, limit: int) -> int:
+    return max(1, min(driver.rows_per_get, 10 * REPLY_CELLS // limit))
+
+
+def _first_cells(
+    exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int, *, pace: Pace
+) -> CellRows:
+    """Read rows up to a limit that one reply can hold."""
+    ask = partial(driver.get_rows, family, limit=limit)
+    groups = group_row_keys(rows, _rows_at_once(driver, limit))
+    return CellRows.joined(hold_in_parts(exchange, pace, groups, ask, sockets=4))
 
 
 class CellWalk:

@@ -117,10 +117,14 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         found = dict(zip(wanted, self._look_up(groups, partial(self._driver.get, family)), strict=True))
         return [found[key] for key in keys]
 
-    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> Sequence[list[Cell]]:
         check_cell_family(family, limit=limit)
-        found = read_rows(self._exchange, self._driver, family, sorted(set(rows)), limit, pace=self._get_pace)
-        return [list(found[row]) for row in rows]
+        wanted = sorted(set(rows))
+        found = read_rows(self._exchange, self._driver, family, wanted, limit, pace=self._get_pace)
+        if wanted == list(rows):
+            return found
+        numbers = {row: number for number, row in enumerate(wanted)}
+        return [found[numbers[row]] for row in rows]
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
         check_cell_family(family, limit=limit)

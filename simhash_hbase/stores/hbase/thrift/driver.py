@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.abilities import RegionPlace
 from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
 Key = tuple[bytes, bytes]
@@ -67,8 +68,8 @@ class Driver(Protocol):
     def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
         """Read single cells, in the order of the keys."""
 
-    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[list[list[Cell]]]:
-        """Read the first cells of rows, in the order of the keys."""
+    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[CellRows]:
+        """Read the first cells of rows, sorted and none twice."""
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
         """Write block rows."""

@@ -14,6 +14,7 @@ from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.abilities import RegionPlace
 from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.thrift.driver import (
     Description,
     Driver,
@@ -87,10 +88,10 @@ class Thrift1(Driver):
         found = {(cell.row, cell.qualifier): cell for rows in answers for row in rows for cell in _cells(row)}
         return [found.get(key) for key in keys]
 
-    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[list[list[Cell]]]:
+    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[CellRows]:
         scans = [self._scan(family, row, row + b"\0", caching=1, batchSize=limit) for row in rows]
         answers = yield from self._read_scans(scans, 1)
-        return [[cell for result in found for cell in _cells(result)] for found in answers]
+        return CellRows.of(rows, [[cell for result in found for cell in _cells(result)] for found in answers])
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
         mutations = [self._idl.Mutation(column=_column(FAMILY_BLOCKS, b""), value=b"")]

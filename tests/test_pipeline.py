@@ -131,3 +131,36 @@ def test_a_chunk_of_nothing_but_bad_pages_is_all_rejects():
     assert [reject.reason for reject in chunk.rejects] == [
         "the text is empty", "the page is not HTML", "the text has no usable words, so it has no fingerprint",
     ]  # fmt: skip
+
+
+def test_where_results_are_wanted_soon_the_first_chunks_are_short():
+    mixed = list(records(400))
+
+    chunks = list(analyse(mixed, ANALYSIS, soon=True))
+
+    assert [chunk.records for chunk in chunks] == [1, 1, 1, 2, 4, 7, 13, 25, *[50] * 6, 46]
+    assert list(told(chunks)) == list(told(analyse(mixed, ANALYSIS)))
+    assert refused(chunks) == refused(analyse(mixed, ANALYSIS))
+
+
+def test_short_first_chunks_are_short_in_characters(monkeypatch):
+    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_CHARACTERS", 256 * 400)
+
+    sizes = [chunk.records for chunk in analyse(map(document, range(1, 9)), ANALYSIS, soon=True)]
+
+    assert sizes == [1, 1, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("count", "starts"), [(54, False), (104, False), (105, True)])
+def test_short_first_chunks_start_no_process(monkeypatch, count, starts):
+    started = []
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.Workers", lambda *_: started.append(1) or pytest.fail("starts"))
+
+    chunks = analyse(map(document, range(count)), ANALYSIS, workers=2, soon=True)
+
+    if starts:
+        with pytest.raises(pytest.fail.Exception):
+            list(chunks)
+    else:
+        list(chunks)
+    assert bool(started) == starts

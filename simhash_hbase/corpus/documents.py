@@ -22,7 +22,14 @@ class Documents:
     """The documents of some sources; `name` is what progress is reported under."""
 
     def __init__(
-        self, name: str, sources: Sequence[str], reading: Reading, watch: Watch, *, keep_raw: bool = False
+        self,
+        name: str,
+        sources: Sequence[str],
+        reading: Reading,
+        watch: Watch,
+        *,
+        keep_raw: bool = False,
+        soon: bool = True,
     ) -> None:
         self.read = 0
         """Documents that have an entry."""
@@ -32,6 +39,7 @@ class Documents:
         self._settings = replace(reading.settings, keep_raw=keep_raw or reading.rejects is not None)
         # A sketch or two is not worth a thousand worker starts: `workers` is what the machine lends us.
         self._workers = reading.workers or processors()
+        self._soon = soon
         self._watch = watch
         self._path = reading.rejects
         self._stack = ExitStack()
@@ -60,8 +68,8 @@ class Documents:
         self._refusals = self._stack.enter_context(opened)
         consumed = Progress()
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)
-        with self._watch.meter(self._name, total_bytes(self._sources), count=self.read) as meter:
-            for chunk in analyse(records, analysis, workers=self._workers):
+        with self._watch.meter(self._name, total_bytes(self._sources), count=self.read, unit="bytes") as meter:
+            for chunk in analyse(records, analysis, workers=self._workers, soon=self._soon):
                 self.read += len(chunk.kept)
                 for reject in chunk.rejects:
                     self._refusals.add(reject)

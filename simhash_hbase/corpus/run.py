@@ -166,10 +166,13 @@ class Deduplication:
             check_same_index(options.results, start, self._new.index)
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
+        reading, takes_bytes = self._reading, self._form.takes_bytes
+        # A run that is continued cuts the input where the one before would have: into whole chunks.
+        soon = options.results is None
         with (
             _deduplicator(index, dry_run=options.dry_run) as deduplicator,
             open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,
-            Documents("dedup", self.sources, self._reading, self._watch, keep_raw=self._form.takes_bytes) as documents,
+            Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             run = _Run(index, deduplicator, documents, self._decisions, kept, self._new)
             if options.keep == "longest":

@@ -17,7 +17,7 @@ NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
 def texts_of(named: Sequence[str], settings: InputOptions, watch: Watch) -> Iterator[str]:
     """Read texts to learn from, as many as are learned from; what cannot be read is counted and reported."""
     sources, consumed = listed(named), Progress()
-    with watch.meter("learn the idf", total_bytes(sources)) as meter:
+    with watch.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
         sample = Sample()
         for scanned in scan(sources, settings, consumed):
             sample.add(scanned)

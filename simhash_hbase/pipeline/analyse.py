@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from simhash_hbase.features.analysis import Analysis
@@ -18,13 +18,19 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 IN_FLIGHT = 3
+SHARES = (256, 128, 64, 32, 16, 8, 4, 2)
+"""Of a whole chunk, in the first chunks of a stream whose first results are waited for: together nearly one."""
 
 
-def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Chunk]:
+def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1, soon: bool = False) -> Iterator[Chunk]:
     """Fingerprint and sketch a stream of records, and extract its pages.
 
-    An input of one chunk starts no process.
+    An input of one chunk starts no process. Where results are wanted soon, the first chunks are short.
     """
+    records = iter(records)
+    if soon:
+        for chunk in _chunks(records, SHARES):
+            yield _analysed(chunk, analysis)
     chunks = _chunks(records)
     if workers > 1:
         first, second = next(chunks, None), next(chunks, None)
@@ -56,12 +62,13 @@ def _awaited(chunk: Chunk, future: Future[Done]) -> Chunk:
     return finish(chunk, future.result())
 
 
-def _chunks(records: Iterable[Scanned]) -> Iterator[Chunk]:
-    chunk = Chunk()
-    for record in records:
-        chunk.add(record)
-        if chunk.is_full:
-            yield chunk
-            chunk = Chunk()
-    if chunk.records:
+def _chunks(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> Iterator[Chunk]:
+    for share in shares:
+        chunk = Chunk(share=share)
+        for record in records:
+            chunk.add(record)
+            if chunk.is_full:
+                break
+        if not chunk.records:
+            return
         yield chunk

@@ -26,6 +26,7 @@ class Chunk:
     order: list[int] = field(default_factory=list)  # For each reject, the number of documents of this chunk before it.
     characters: int = 0
     records: int = 0  # Records of the input in it, documents and refused ones.
+    share: int = 1  # It takes the share 1 / share of what a whole chunk does.
 
     def add(self, record: Scanned) -> None:
         """Take the next record."""
@@ -43,8 +44,8 @@ class Chunk:
     @property
     def is_full(self) -> bool:
         """Whether it is time for the next one."""
-        many = len(self.documents) + len(self.rejects) >= CHUNK_DOCUMENTS
-        return many or self.characters >= CHUNK_CHARACTERS
+        many = self.share * (len(self.documents) + len(self.rejects)) >= CHUNK_DOCUMENTS
+        return many or self.share * self.characters >= CHUNK_CHARACTERS
 
     @property
     def entries(self) -> Entries:

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
+
+Unit: TypeAlias = Literal["things", "bytes", "share"]
+"""Of a total: the things that are counted, the bytes of the input, or the whole of an index, which is 1."""
 
 
 class Meter(Protocol):
@@ -16,7 +19,7 @@ class Metering(Protocol):
     """Makes meters."""
 
     def __call__(
-        self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0
+        self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"
     ) -> AbstractContextManager[Meter]:
         """Begin a task; `count` things were finished by an earlier run."""
 
@@ -27,6 +30,8 @@ class _Silent:
 
 
 @contextmanager
-def silent(name: str, total: float | None = None, *, noun: str = "documents", count: int = 0) -> Iterator[Meter]:
+def silent(
+    name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"
+) -> Iterator[Meter]:
     """Show nothing."""
     yield _Silent()

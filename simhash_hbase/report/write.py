@@ -40,7 +40,7 @@ def write_report(stream: BinaryIO, corpus: Corpus, run: Run, *, meter: Metering 
     """
     with duplicate_table(corpus.lines()) as database:
         chosen = choose_pairs(database)
-        with meter("report: read", total_bytes(corpus.sources)) as shown:
+        with meter("report: read", total_bytes(corpus.sources), unit="bytes") as shown:
             reading = read_again(corpus, chosen.numbers, database, shown)
         with meter("report: compare", len(chosen.numbers), noun="pairs") as shown:
             found = make_lists(database, chosen.numbers, shown, has_texts=corpus.has_texts)

@@ -1,6 +1,5 @@
 """Who may do what."""
 
-import ipaddress
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated
@@ -23,16 +22,6 @@ _bearer = HTTPBearer(
     auto_error=False, scheme_name="key", description="Made by `simhash-hbase key`, as `Authorization: Bearer KEY`."
 )
 _Given = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _needs(scope: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Awaitable[Service]]:

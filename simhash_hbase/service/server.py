@@ -11,33 +11,17 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.service.access import is_loopback
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.http.logs import logger
 from simhash_hbase.service.http.protocol import GuardedProtocol
+from simhash_hbase.service.listening import QUEUED
 
 HEADER_BYTES = 64 << 10
-QUEUED = 1024  # Connections that the system keeps until they are accepted.
 # asyncio accepts as many of them in one step as it takes the queue to be long; 1,024 take 60 ms, in which nobody else
 # is served.
 ACCEPTED_AT_ONCE = 32
 KEEP_ALIVE_S = 30
 SWITCH_S = 0.001
-
-
-def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
-    """Open the socket; without keys it must not be reachable from outside."""
-    if not has_keys and not is_loopback(host):
-        raise InvalidArgument(f"without keys the service is for this machine alone: --host 127.0.0.1, not {host}")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        created = socket.create_server((host, port), family=family, backlog=QUEUED)
-    except OSError as error:
-        raise InvalidArgument(f"cannot listen on {host}:{port}: {error.strerror}") from error
-    # Opened by its number a socket knows its protocol, and so do those that it accepts. Else asyncio leaves Nagle's
-    # algorithm on, and the end of an answer waits 40 ms until the client has acknowledged the beginning.
-    return socket.socket(fileno=created.detach())
 
 
 def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:

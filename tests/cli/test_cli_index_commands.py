@@ -54,6 +54,7 @@ def test_create_learns_from_a_sample(cli, tmp_path, corpus_file):
 
     made = cli("create", url, "--learn-from", corpus_file)
 
+    assert made.err == "learning the idf …\n"
     assert (made.record["analyzer"], made.record["idf_documents"]) == ("learned", 60)
     assert cli("add", url, corpus_file).code == 0
     assert cli("query", url, "--id", "group 3 copy 0").record["matches"]

@@ -1,8 +1,11 @@
 """Help waits for no library that only the work of a command needs."""
 
 import json
+import os
 import subprocess
 import sys
+
+import pytest
 
 from simhash_hbase import create_index
 from simhash_hbase.cli.app import COMMANDS
@@ -52,3 +55,46 @@ def test_a_first_text_waits_for_no_table_of_all_characters() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == f"{'abéékgb'.encode()} 8\n"  # A b , blank é e, the accent and the sign.
+
+
+def test_a_new_index_waits_for_nothing_that_it_can_do_without(tmp_path) -> None:
+    program = "import sys; from simhash_hbase.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+    command = [sys.executable, "-c", program, "create", f"file:{tmp_path / 'index'}"]
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
+
+    assert (tmp_path / "cache" / "simhash-hbase" / "probes" / "passed.json").exists()
+    profile, imported = done.stdout.splitlines()
+    assert json.loads(profile)["segmenter"] == "fast"
+    heavy = {"_hashlib", "html", "importlib.metadata", "jieba", "logging", "numpy.ma", "rjieba", "tempfile"}
+    assert heavy & set(imported.split()) == set()
+
+
+def test_a_key_is_made_without_the_libraries_of_the_service(tmp_path) -> None:
+    program = "import sys; from simhash_hbase.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+    command = [sys.executable, "-c", program, "key", str(tmp_path / "keys"), "--name", "me", "--scope", "read"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("shk_")
+    assert not {"fastapi", "numpy", "uvicorn"} & set(done.stdout.split())
+
+
+SERVERS = {"mcp": ("mcp", "simhash_hbase.cli.agents"), "serve": ("fastapi", "simhash_hbase.service.app")}
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_says_that_it_starts_before_its_libraries_are_there(tmp_path, name) -> None:
+    url = f"file:{tmp_path / 'index'}"
+    create_index(url, analyzer="shingle").close()
+    said = []
+    for missing in SERVERS[name]:
+        program = f"import sys; sys.modules[{missing!r}] = None\nfrom simhash_hbase.cli import main\nmain()"
+        words = [name, url, *(["--no-auth", "--port", "0"] if name == "serve" else [])]
+        done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+        said.append(done.stderr.splitlines())
+
+    [sentence], [first, *_] = said
+    assert sentence.endswith(f"pip install 'simhash-hbase[{'mcp' if name == 'mcp' else 'service'}]'")
+    assert (json.loads(first)["event"] if name == "serve" else first).startswith(("starting", "mcp: starting"))

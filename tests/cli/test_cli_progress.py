@@ -86,7 +86,7 @@ def test_few_points_are_kept_and_the_last_one_always(steps):
 def test_a_line_is_said_once_a_minute(ticking):
     said = []
     lines = Lines("add", Pace(600.0, "documents", clock=ticking), said.append, clock=ticking)
-    for second in range(1, 301):
+    for second in range(30, 301):
         ticking.now = second
         lines.show(second * 10, float(second))
 
@@ -111,6 +111,27 @@ def test_short_work_says_no_line(ticking):
     lines.show(100, 100.0)
 
     assert said == []
+
+
+def test_much_to_read_is_said_at_once(ticking):
+    said = []
+
+    for total in (999_999.0, 1e6, 12_345_678.0, None):
+        Lines("add", Pace(total, "documents", clock=ticking), said.append, clock=ticking, unit="bytes")
+    Lines("dedup: decide", Pace(2e6, "documents", clock=ticking), said.append, clock=ticking)
+
+    assert said == ["add: 1 MB to read", "add: 12 MB to read"]
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.04, ["verify: 4%, 2,000 cells"]), (0.05, []), (1.0, [])])
+def test_a_long_walk_is_told_of_after_its_first_page(ticking, share, wanted):
+    said = []
+    lines = Lines("verify", Pace(1.0, "cells", clock=ticking), said.append, clock=ticking, unit="share")
+
+    lines.show(2_000, share)
+    lines.show(4_000, share)
+
+    assert said == wanted
 
 
 @pytest.mark.parametrize("operation", ["verify", "vacuum", "stats", "export"])

@@ -11,7 +11,7 @@ from serving import NDJSON
 from simhash_hbase.service.http import middleware
 from simhash_hbase.service.http.metrics import Metrics
 from simhash_hbase.service.http.middleware import HANG_UP, Surround
-from simhash_hbase.service.server import listen
+from simhash_hbase.service.listening import listen
 from simhash_hbase.stores.memory import MemoryStore
 from tests.patience import END_S
 

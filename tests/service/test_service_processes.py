@@ -16,7 +16,8 @@ FREEZES = """
 import gc, os, signal, threading, time
 from simhash_hbase import create_index
 from simhash_hbase.service import create_app
-from simhash_hbase.service.server import listen, serve
+from simhash_hbase.service.listening import listen
+from simhash_hbase.service.server import serve
 
 def end_when_frozen():
     while not gc.get_freeze_count():

@@ -49,8 +49,11 @@ def command(
     if files and not sample.learn_from:
         raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
     # A pattern that the shell expanded leaves all but the first to the arguments.
-    texts = replace(sample, learn_from=(*sample.learn_from, *files)).texts(output.watch)
+    learn_from = (*sample.learn_from, *files)
+    texts = replace(sample, learn_from=learn_from).texts(output.watch) if learn_from else None
     with output:
+        if texts is not None:
+            output.note("learning the idf …")
         with warnings_as_lines(output):
             made = create_index(
                 url,

@@ -84,7 +84,6 @@ def command(named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, 
     bytes of memory a document, for the ids.
     """
     from simhash_hbase.corpus import Deduplication
-    from simhash_hbase.report import Corpus, Run, write_report
 
     url, options = named.url, _completed(named.url, chosen, asked)
     await_input(named.files, output)
@@ -93,6 +92,9 @@ def command(named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, 
         with _open(url, corpus, asked, chosen, output) as index, opened as report:
             done = corpus.run(index)
             if report is not None:
+                # To import it takes longer than to decide a few documents.
+                from simhash_hbase.report import Corpus, Run, write_report
+
                 decided = Corpus(
                     lines=corpus.lines,
                     sources=corpus.sources,

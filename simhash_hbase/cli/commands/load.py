@@ -124,7 +124,7 @@ def _records(sources: Sources, settings: InputOptions, output: Output) -> Iterat
     from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
 
     consumed = Progress()
-    with output.meter("load: read", total_bytes(sources), noun="records") as meter:
+    with output.meter("load: read", total_bytes(sources), noun="records", unit="bytes") as meter:
         for count, record in enumerate(scan(sources, settings, consumed), 1):
             yield record
             # Records are read ahead of what is done with them, so many at a time.

@@ -15,8 +15,14 @@ def command(url: str, read_only: bool) -> None:
 
     The tools are have_i_seen, copies, remember and forget. The command ends when its standard input ends.
     """
-    from simhash_hbase.cli.agents import make_server
+    from importlib.util import find_spec
+
     from simhash_hbase.opening import open_index
 
     with open_index(url, readonly=read_only) as index:
+        # To import its library takes most of a second; standard output belongs to the protocol.
+        if find_spec("mcp") is not None:
+            click.echo("mcp: starting …", err=True)
+        from simhash_hbase.cli.agents import make_server
+
         make_server(index, readonly=read_only).run("stdio")

@@ -77,9 +77,11 @@ def command(url: str, asked: Choice) -> None:
     """
     if (asked.keys is None) != asked.no_auth:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
+    from importlib.util import find_spec
+
     from simhash_hbase.opening import open_index
-    from simhash_hbase.pipeline.workers import processors
-    from simhash_hbase.service import Keyring, create_app, listen, serve, set_up_logs
+    from simhash_hbase.service import Keyring, listen, set_up_logs
+    from simhash_hbase.service.http.logs import logger
 
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # The server knows SIGTERM only; a terminal that is closed ends the service in the same way.
@@ -90,6 +92,12 @@ def command(url: str, asked: Choice) -> None:
         listen(asked.host, asked.port, has_keys=keys is not None) as listener,
         open_index(url, patience_s=asked.timeout * STORE_PATIENCE) as index,
     ):
+        # To import its libraries takes half a second.
+        if find_spec("fastapi") is not None:
+            logger.info("starting")
+        from simhash_hbase.pipeline.workers import processors
+        from simhash_hbase.service import create_app, serve
+
         workers = asked.workers or processors()
         app = create_app(index, keys=keys, limits=_limits(asked), workers=workers)
         if not serve(app, listener, grace_s=asked.grace):

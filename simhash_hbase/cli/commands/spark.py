@@ -95,6 +95,7 @@ def dedup(
 
     The decisions are those of `dedup --dry-run`; without --index the idf is learned from FILEs. No index is changed.
     """
+    output.begin("spark dedup: start")
     from simhash_hbase.corpus.refusals import Refusals
     from simhash_hbase.spark import deduplicate, session
     from simhash_hbase.spark.analysed import Input, report_refused
@@ -174,6 +175,7 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
 
     Repeat the same command after an interruption: finished analysis is not repeated.
     """
+    output.begin("spark load: start")
     from simhash_hbase.bulk.places import local_configuration, staging_folder
     from simhash_hbase.bulk.tools import find_tools
     from simhash_hbase.corpus.refusals import Refusals

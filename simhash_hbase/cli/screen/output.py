@@ -22,7 +22,7 @@ from simhash_hbase.cli.screen.starting import erase_starting
 from simhash_hbase.corpus.notes import counted
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.index.jsonforms import plain
-from simhash_hbase.pipeline.meter import Meter, silent
+from simhash_hbase.pipeline.meter import Meter, Unit, silent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,6 +44,7 @@ class Output:
 
     def __post_init__(self) -> None:
         self._encoder = msgspec.json.Encoder()
+        self._has_said = False
         self._stream: BinaryIO = sys.stdout.buffer
         self._buffer = bytearray()
         self._rows: list[Mapping[str, object]] = []
@@ -89,6 +90,7 @@ class Output:
     def flush(self) -> None:
         """Hand what was printed to the reader."""
         if self._buffer:
+            self._has_said = True
             # It is unknown how much of an interrupted write was done: lines would be torn or come twice.
             with whole(), self._room():
                 left, self._buffer = memoryview(self._buffer), bytearray()
@@ -140,6 +142,7 @@ class Output:
     def error(self, text: str) -> None:
         """Print why the exit code is not 0; standard error, also when quiet."""
         said = secretless(harmless(text))
+        self._has_said = True
         erase_starting()
         if self._is_terminal():
             self._console.print(said, markup=False, highlight=False, emoji=False, soft_wrap=True)
@@ -162,7 +165,7 @@ class Output:
 
     @contextmanager
     def meter(
-        self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0
+        self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"
     ) -> Iterator[Meter]:
         """Show how far something is, on standard error."""
         if self.quiet:
@@ -177,12 +180,19 @@ class Output:
                 finally:
                     self._bar = None
         else:
-            yield Lines(name, Pace(total, noun, count=count), self.note)
+            # Where something was said already, it is known that the command goes on.
+            early = "things" if self._has_said else unit
+            yield Lines(name, Pace(total, noun, count=count), self.note, unit=early)
+
+    def begin(self, name: str) -> None:
+        """Say that something begins whose first result may take long, where no bar shows it."""
+        if not self._is_terminal():
+            self.note(f"{name} …")
 
     @contextmanager
     def walk(self, name: str) -> Iterator[Callable[[int, float], None]]:
         """Show how far a walk through an index is; yields what takes that."""
-        with self.meter(name, 1.0, noun="cells") as meter:
+        with self.meter(name, 1.0, noun="cells", unit="share") as meter:
             yield meter.show
 
     @cached_property

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from simhash_hbase.corpus.notes import counted
+from simhash_hbase.pipeline.meter import Unit
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +20,9 @@ WINDOW_S = 30.0
 SHOWN_EVERY_S = 0.1
 SURE_AFTER_S = 1.0
 LINE_EVERY_S = 60.0  # So that a log of a day stays readable.
+MEGABYTE = 1e6
+MUCH = MEGABYTE  # Bytes to read, which take more than a second.
+SOON = 0.05  # Of a walk through an index: with less done after its first page, all of it takes a quarter of a second.
 
 Say = Callable[[str], None]
 
@@ -33,7 +37,7 @@ class Pace:
     def __init__(
         self, total: float | None, noun: str, *, count: int = 0, clock: Callable[[], float] = monotonic
     ) -> None:
-        self._total = total
+        self.total = total
         self._noun = noun
         self._clock = clock
         self._seen = deque([(clock(), 0.0, count)])
@@ -57,39 +61,49 @@ class Pace:
     def left_s(self) -> float | None:
         """Seconds to the end; None when that is unknown."""
         (start, before, _), (now, done, _) = self._seen[0], self._seen[-1]
-        if not self._total or done <= before or now - start < SURE_AFTER_S:
+        if not self.total or done <= before or now - start < SURE_AFTER_S:
             return None
-        return max(0.0, self._total - done) * (now - start) / (done - before)
+        return max(0.0, self.total - done) * (now - start) / (done - before)
 
-    def said(self) -> str:
-        """Write all of it in a line."""
-        _, done, count = self._seen[-1]
+    def share(self) -> float:
+        """How much is done, of what there is to do: from 0 to 1."""
+        return min(1.0, self._seen[-1][1] / self.total) if self.total else 0.0
+
+    def said(self, *, rated: bool = True) -> str:
+        """Write all of it in a line; without the rate where too little was done to tell it."""
+        _, _, count = self._seen[-1]
         words = [counted(count, self._noun)]
-        if rate := self.rate():
+        if rated and (rate := self.rate()):
             words.append(f"{rate:,.0f} a second")
-        if self._total:
-            words.insert(0, f"{min(1.0, done / self._total):.0%}")
+        if self.total:
+            words.insert(0, f"{self.share():.0%}")
         if (left := self.left_s()) is not None:
             words.append(f"{timedelta(seconds=round(left))} left")
         return ", ".join(words)
 
 
 class Lines:
-    """Prints a line once a minute."""
+    """Prints a line once a minute, and one soon where much is to be done."""
 
-    def __init__(self, name: str, pace: Pace, say: Say, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, name: str, pace: Pace, say: Say, clock: Callable[[], float] = monotonic, *, unit: Unit = "things"
+    ) -> None:
         self._name = name
         self._pace = pace
         self._say = say
         self._clock = clock
         self._next = clock() + LINE_EVERY_S
+        self._beginning = unit == "share"
+        if unit == "bytes" and pace.total is not None and pace.total >= MUCH:
+            say(f"{name}: {pace.total / MEGABYTE:,.0f} MB to read")
 
     def show(self, count: int, done: float | None = None) -> None:
         """Print the line when it is time to."""
         self._pace.add(count, done)
-        if self._clock() >= self._next:
-            self._say(f"{self._name}: {self._pace.said()}")
+        if self._clock() >= self._next or (self._beginning and self._pace.share() < SOON):
+            self._say(f"{self._name}: {self._pace.said(rated=not self._beginning)}")
             self._next = self._clock() + LINE_EVERY_S
+        self._beginning = False
 
 
 class Bar:

@@ -1,10 +1,12 @@
 """The fault laboratory itself: a short seeded run of it, and that it sees what is lost, repeated or decided twice."""
 
+import os
 from dataclasses import replace
 from itertools import count
 
 import pytest
 from bruteforce import entries
+from faults.cluster import Cluster
 from faults.embedded import PROFILE, Folder
 from faults.outcome import Outcome
 from faults.program import SEED, faults
@@ -13,6 +15,8 @@ from faults.traffic import Traffic
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.index.index import Index
 from simhash_hbase.stores.memory import MemoryStore
+
+BLOCK = 128 << 20  # The smallest room that HDFS gives.
 
 
 @pytest.mark.parametrize(
@@ -123,3 +127,30 @@ def test_traffic_sees_what_an_index_does_wrong(fault, told):
     assert not told or any(told in line for line in traffic.log.wrong)
     assert bool(traffic.log.refused) == (fault == "refuses")
     assert traffic.log.stall() > 0
+
+
+def test_the_disk_of_a_data_node_has_less_room_than_a_block_for_a_while(tmp_path):
+    cluster = Cluster(tmp_path)
+    cluster.mount_disk()
+    if not cluster.disk.is_mount():
+        pytest.skip("only root may mount a file system in memory")
+    try:
+        with (cluster.disk / "block").open("wb") as file:
+            with cluster.full():
+                os.posix_fallocate(file.fileno(), 0, BLOCK // 4)
+                with pytest.raises(OSError, match="No space left"):
+                    os.posix_fallocate(file.fileno(), 0, BLOCK)
+            os.posix_fallocate(file.fileno(), 0, BLOCK)
+    finally:
+        cluster.unmount_disk()
+
+    assert list(cluster.disk.iterdir()) == []
+
+
+def test_the_disk_of_a_data_node_is_unmounted_while_a_process_that_ends_has_it_open(tmp_path):
+    cluster = Cluster(tmp_path)
+    cluster.mount_disk()
+    with (cluster.disk / "block").open("wb"):
+        cluster.unmount_disk()
+
+        assert not cluster.disk.is_mount()

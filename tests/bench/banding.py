@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from time import perf_counter, process_time
@@ -84,18 +85,20 @@ def _asked(bands: int, sizes: Sizes) -> list[Entries]:
 
 def _queried(place: str, make: Callable[[int], Index], clock: Clock, sizes: Sizes) -> list[list[str]]:
     """Time batches and single queries, each on an index without, on a second one without, and on one with."""
-    rows = []
-    indexes = [(make(bands), _asked(bands, sizes)) for bands in (0, 0, BANDS)]
-    for single in (False, True):
-        works = [partial(_ask, index, _singles(batches, sizes) if single else batches) for index, batches in indexes]
-        for work in works:
-            work()
-        timed = in_turns(works, repeats=sizes.banded_rounds, clock=clock)
-        n = sizes.banded_singles if single else sizes.banded_documents
-        rows.append([f"{place}, {'one at a time' if single else 'batches'}", *_ratios(timed, n)])
-    for index, _ in indexes:
-        index.close()
-    return rows
+    with ExitStack() as opened:
+        indexes = [(opened.enter_context(make(bands)), _asked(bands, sizes)) for bands in (0, 0, BANDS)]
+        return [_timed(place, indexes, single, clock, sizes) for single in (False, True)]
+
+
+def _timed(
+    place: str, indexes: Sequence[tuple[Index, list[Entries]]], single: bool, clock: Clock, sizes: Sizes
+) -> list[str]:
+    works = [partial(_ask, index, _singles(batches, sizes) if single else batches) for index, batches in indexes]
+    for work in works:
+        work()
+    timed = in_turns(works, repeats=sizes.banded_rounds, clock=clock)
+    n = sizes.banded_singles if single else sizes.banded_documents
+    return [f"{place}, {'one at a time' if single else 'batches'}", *_ratios(timed, n)]
 
 
 def _singles(batches: Sequence[Entries], sizes: Sizes) -> list[Entries]:

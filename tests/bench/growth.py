@@ -4,73 +4,32 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import NamedTuple
 
-import numpy as np
-
-from bench.growth_corpora import CORPORA, PROFILE, numbered
+from bench.growth_corpora import CORPORA, PROFILE, neighbours, queries
+from bench.growth_measured import ROUNDS, Grown, Loaded, Place, filled, measured
 from bench.hbase_instance import Instance, running_hbase
 from bench.hbase_peer import rewrite
 from bench.machine import processor_seconds
-from bench.made import fill_spool
 from bench.sizes import Sizes
 from bench.steady import measure_steady
 from bench.tables import Table, count, fixed, microseconds
-from bench.timing import in_turns, one_by_one, percentile
-from simhash_hbase.bulk import Spool, StoreWriter, Writer, begin, load
+from bench.timing import percentile
+from simhash_hbase.bulk import StoreWriter
 from simhash_hbase.index.index import Index
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.hbase import HBaseStore
 
 __all__ = ["measure_growth", "measure_growth_in_hbase"]
 
-BITS = 3
 FILES = (("FAST_DIFF", "NONE"),)
 COLUMNS = (
     *("documents", "load", "documents /s", "bytes a document", "one query", "median", "99 %"),
-    *("in a batch of {}", "in the same batch"),
+    *("in a batch of {}", "in a batch of neighbours", "in the same batch"),
 )
-
-
-class Place(NamedTuple):
-    """Where one index is made."""
-
-    index: Index
-    writer: Writer
-    size: Callable[[], int]
-    """Bytes on disk."""
-    took: Path
-    """File with the seconds of the load, once the index is loaded."""
-    clock: Callable[[], float]
-    """Of a load: where another process writes the files, processor time of this one says little."""
-    used: Callable[[], float]
-    """Seconds of processor time so far, of this process and of those that answer it."""
-    warm: int = 0
-    """Single queries before any is timed: Java compiles what was called ten thousands of times."""
-
-
-@dataclass(frozen=True)
-class Grown:
-    """What one index costs."""
-
-    documents: int
-    seconds: float
-    size: int
-    single: float
-    """Seconds of processor time a query that is asked alone."""
-    singles: list[float]
-    batch: float
-    """Seconds a query, in a batch about documents all over the index."""
-    same: float
-    """Seconds a query, in one batch that every index is asked: about documents of the smallest one."""
-    matches: float
-    """A query."""
 
 
 def measure_growth(sizes: Sizes) -> list[Table]:
@@ -123,13 +82,7 @@ def _compacted(instance: Instance, table: str) -> int:
 
 
 def _table(name: str, sizes: Sizes, place) -> Table:
-    grown = []
-    for documents in sizes.growth:
-        with place(name, documents) as made:
-            seconds = _load(made, name, documents, sizes)
-            grown.append(_measure(made, name, documents, seconds, sizes))
-            # An hour may lie between this and the table.
-            print(f"{name}:", *_row(grown[-1])[1:], file=sys.stderr, flush=True)
+    grown = _grown(name, sizes, place)
     batch = count(10 * sizes.growth_queries)
     rows = [_row(each) for each in grown]
     rows += [_ratios(each, grown[0]) for each in grown[1:]]
@@ -148,65 +101,39 @@ def _table(name: str, sizes: Sizes, place) -> Table:
                 "queries are stored documents with up to three other bits. "
             )
             + f"{count(sizes.growth_queries)} single queries: their mean processor time, median and 99 % of wall-clock "
-            f"time. A batch is the best of {sizes.repeats}, processor time; that of HBase's processes is counted with "
-            "it. A batch is about documents at equal distances in the whole index. All are asked the same batch, "
-            f"about the first {count(sizes.growth[0])} documents, which all have: its queries share as much in each.",
+            f"time. A batch is the best of {sizes.growth_repeats}, processor time; that of HBase's processes is "
+            "counted with it. A batch is about documents at equal distances in the whole index. All are asked the same "
+            f"batch, about the first {count(sizes.growth[0])} documents, which all have: its queries share as much in "
+            "each. "
+            "A batch of neighbours is about documents that follow each other in the second half of the index, as a "
+            "crawl of one site after another hands them over.",
+            f"All indexes are open at once and take turns: single queries in {ROUNDS} rounds, batches one by one.",
         ],
     )
 
 
-def _corpus(name: str, documents: int, sizes: Sizes) -> Iterator[Entries]:
-    """Make the documents of an index; the templates are the same ones in all sizes."""
-    return CORPORA[name](documents, max(1, sizes.growth[0] // 10))
+def _grown(name: str, sizes: Sizes, place) -> list[Grown]:
+    with ExitStack() as held:
+        places = [held.enter_context(place(name, documents)) for documents in sizes.growth]
+        loaded = [_loaded(made, name, each, sizes) for made, each in zip(places, sizes.growth, strict=True)]
+        grown = measured(loaded, sizes)
+    for each in grown:
+        _tell(name, _row(each)[1:])
+    return grown
 
 
-def _load(made: Place, name: str, documents: int, sizes: Sizes) -> float:
-    if made.took.exists():
-        return float(made.took.read_text())
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=made.took.parent) as folder:
-        spool = Spool(Path(folder) / "spool", made.index.store.url, made.index.profile)
-        fill_spool(spool, _corpus(name, documents, sizes))
-        start = made.clock()
-        begin(made.index, spool)
-        load(made.index, spool, made.writer)
-        seconds = made.clock() - start
-    made.took.write_text(str(seconds))
-    return seconds
+def _loaded(made: Place, name: str, documents: int, sizes: Sizes) -> Loaded:
+    seconds = filled(made, name, documents, sizes)
+    _tell(name, [count(documents), "documents loaded in", fixed(seconds, " s")])
+    many = 10 * sizes.growth_queries
+    same = queries(name, sizes.growth[0], many, sizes)
+    asked = [make(name, documents, many, sizes) for make in (queries, neighbours)]
+    return Loaded(made, documents, seconds, *asked, same)
 
 
-def _measure(made: Place, name: str, documents: int, seconds: float, sizes: Sizes) -> Grown:
-    asked = queries(name, documents, 10 * sizes.growth_queries, sizes)
-    # The first ones find nothing in memory, and what they leave there is what a running index has.
-    made.index.query_entries(asked)
-    shuffled = asked.take(np.random.default_rng(1).permutation(len(asked)))
-    few = shuffled.take(range(min(len(asked), sizes.growth_queries)))
-    for at in range(made.warm):
-        made.index.query_entries(shuffled.take([-1 - at % len(asked)]))
-    start = made.used()
-    singles = one_by_one(made.index.query_entries, [few.take([at]) for at in range(len(few))])
-    single = (made.used() - start) / len(few)
-    batches = [asked, queries(name, sizes.growth[0], 10 * sizes.growth_queries, sizes)]
-    work = [partial(made.index.query_entries, batch) for batch in batches]
-    spread, same = in_turns(work, repeats=sizes.repeats, clock=made.used)
-    matches = sum(len(answer.matches) for answer in spread.result) / len(asked)
-    cost = [timed.best / len(batch) for timed, batch in zip((spread, same), batches, strict=True)]
-    return Grown(documents, seconds, made.size(), single, singles, *cost, matches)
-
-
-def queries(name: str, documents: int, wanted: int, sizes: Sizes) -> Entries:
-    """Make queries of an index: near copies of its documents, and among uniform ones as many that are near nothing."""
-    asked = numbered(_corpus(name, documents, sizes), min(wanted, documents), documents)
-    rng = np.random.default_rng(2)
-    simhashes = asked.simhashes.copy()
-    for _ in range(BITS):
-        simhashes ^= np.uint64(1) << rng.integers(0, 64, len(asked), dtype=np.uint64)
-    if name == "uniform":
-        strangers = np.arange(1, len(asked), 2)
-        simhashes[strangers] = rng.integers(0, 2**64, len(strangers), dtype=np.uint64)
-        bands = asked.segments.copy()
-        bands[strangers] = rng.integers(0, 2**32, (len(strangers), bands.shape[1]), dtype=np.uint32)
-        asked = replace(asked, bands=bands)
-    return replace(asked, simhashes=simhashes, ids=[f"query {at}" for at in range(len(asked))])
+def _tell(name: str, words: list[str]) -> None:
+    """Say it at once: an hour may lie between this and the table."""
+    print(f"{name}:", *words, file=sys.stderr, flush=True)
 
 
 def _row(each: Grown) -> list[str]:
@@ -219,7 +146,8 @@ def _row(each: Grown) -> list[str]:
         microseconds(each.single),
         microseconds(percentile(each.singles, 0.5)),
         microseconds(percentile(each.singles, 0.99)),
-        microseconds(each.batch),
+        microseconds(each.spread),
+        microseconds(each.neighbours),
         microseconds(each.same),
         fixed(each.matches),
     ]
@@ -238,7 +166,8 @@ def _ratios(each: Grown, first: Grown) -> list[str]:
         ratio(lambda one: one.single),
         ratio(lambda one: percentile(one.singles, 0.5)),
         ratio(lambda one: percentile(one.singles, 0.99)),
-        ratio(lambda one: one.batch),
+        ratio(lambda one: one.spread),
+        ratio(lambda one: one.neighbours),
         ratio(lambda one: one.same),
         "",
     ]
@@ -247,6 +176,6 @@ def _ratios(each: Grown, first: Grown) -> list[str]:
 def _steady(sizes: Sizes, place) -> Table:
     documents = sizes.growth[-1]
     with place("uniform", documents) as made:
-        _load(made, "uniform", documents, sizes)
+        filled(made, "uniform", documents, sizes)
         asked = queries("uniform", documents, 50 * sizes.growth_rate, sizes)
         return measure_steady(made.index, asked, rate=sizes.growth_rate, minutes=sizes.growth_minutes)

@@ -3,6 +3,7 @@
 import gc
 import os
 import platform
+import time
 from ctypes import CDLL
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -40,11 +41,10 @@ def anonymous_bytes(process: int | str = "self") -> int:
 
 
 def processor_seconds(process: int) -> float:
-    """Tell how long a process has used a processor, in ticks of usually 10 ms."""
-    # The name in parentheses may hold blanks and parentheses itself.
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    user, system = fields[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    """Tell how long a process has used a processor, in nanoseconds where ``/proc`` has ticks of usually 10 ms."""
+    # Python has no clock_getcpuclockid(3). Linux makes the number of a process's clock from the complement of its
+    # id, and 2 stands for all of the time that the scheduler gave it.
+    return time.clock_gettime(~process << 3 | 2)
 
 
 def _field(path: str, name: str) -> str:

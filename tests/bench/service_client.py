@@ -38,7 +38,7 @@ class Served:
 
     def __enter__(self) -> Self:
         log = self._process.stderr
-        started = log.readline() if log else ""
+        started = next((line for line in log or () if '"starting"' not in line), "")
         # A log that nobody reads would stop the service as soon as the pipe is full.
         self._reading = Thread(target=lambda: deque(log or (), 0), daemon=True)
         self._reading.start()

@@ -99,6 +99,8 @@ class Sizes:
     """Folder where indexes of growth are kept, so that another run finds them; by default they are removed."""
     growth_queries: int = 1_000
     """Single queries of each; a batch has ten times as many."""
+    growth_repeats: int = 7
+    """Repetitions of a batch: the best of three differs by a third from run to run."""
     growth_rate: int = 4_000
     """Lookups a second that are asked of the largest."""
     growth_minutes: float = 10.0
@@ -147,6 +149,7 @@ TINY = Sizes(
     crowded_queries=200,
     growth=(300, 900),
     growth_queries=20,
+    growth_repeats=1,
     growth_rate=200,
     growth_minutes=0.02,
 )

@@ -126,6 +126,7 @@ def fill_hdfs(lab):
     with lab.cluster.full():
         flushing = lab.cluster.start_program("RegionAdmin", "flush", lab.table)
         time.sleep(FULL_S)
+        assert flushing.poll() != 0, "HDFS took files although it was full"
         flushing.kill()
         flushing.wait()
     _start_what_ends(lab)

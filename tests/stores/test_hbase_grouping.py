@@ -48,19 +48,23 @@ def size(request):
 
 
 @pytest.mark.parametrize("cells", [TINY, MIXED, LONG_NAMES], ids=["tiny", "mixed", "long-names"])
-@pytest.mark.parametrize("method", ["put", "delete", "get", "get_rows"])
+@pytest.mark.parametrize("method", ["put", "delete", "get", "get_rows", "scan_rows"])
 def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, method, monkeypatch):
     monkeypatch.setattr(grouping, "CALL_BYTES", 20_000)
     keys = [(cell.row, cell.qualifier) for cell in cells]
+
+    def rows_read(*, scan):
+        rows = [row for row, _ in keys]
+        # Thrift 1 sends a call for each row.
+        groups = [[row] for row in rows] if isinstance(driver, Thrift1) else grouping.group_row_keys(rows, 1_000)
+        return [driver.get_rows("d", group, 9, scan=scan) for group in groups]
+
     calls = {
         "put": lambda: [driver.put("d", group) for group in grouping.group_cells(cells)],
         "delete": lambda: [driver.delete("d", group) for group in grouping.group_cells(cells)],
         "get": lambda: [driver.get("d", group) for group in grouping.group_keys(keys, 1_000)],
-        "get_rows": lambda: (
-            [driver.get_rows("d", [row], 9) for row, _ in keys]
-            if isinstance(driver, Thrift1)
-            else [driver.get_rows("d", rows, 9) for rows in grouping.group_row_keys((row for row, _ in keys), 1_000)]
-        ),
+        "get_rows": lambda: rows_read(scan=False),
+        "scan_rows": lambda: rows_read(scan=True),
     }[method]()
 
     sizes = [size(call) for call in calls]

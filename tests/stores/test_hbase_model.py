@@ -10,8 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore
-from simhash_hbase.stores.hbase.thrift import thrift2
-from simhash_hbase.stores.hbase.thrift.thrift2 import SCANNED_ROWS
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
 from tests.stores.hbase_server import hbase_options, tables
 from tests.stores.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
@@ -108,9 +107,9 @@ class Congruence(RuleBasedStateMachine):
         self.both(lambda store: [cell[:3] for cell in all_cells(store, "d")])
 
 
-@pytest.mark.parametrize(("version", "scanned"), [(1, SCANNED_ROWS), (2, SCANNED_ROWS), (2, 1)])
+@pytest.mark.parametrize(("version", "scanned"), [(1, Thrift2.scanned_rows), (2, Thrift2.scanned_rows), (2, 1)])
 def test_a_store_answers_as_the_model_does(version, scanned, monkeypatch):
-    monkeypatch.setattr(thrift2, "SCANNED_ROWS", scanned)
+    monkeypatch.setattr(Thrift2, "scanned_rows", scanned)
     machine = type(f"Congruence_{version}", (Congruence,), {"version": version})
 
     run_state_machine_as_test(

@@ -11,7 +11,8 @@ from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import pack_rows
 from simhash_hbase.stores.hbase import ranges, scanning
 from simhash_hbase.stores.hbase.ranges import ranges_filter
-from simhash_hbase.stores.hbase.scanning import Regions, scan_prefixes
+from simhash_hbase.stores.hbase.regions import REMEMBER_S, Regions
+from simhash_hbase.stores.hbase.scanning import scan_prefixes
 from simhash_hbase.stores.hbase.thrift import pace as pacing
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.pace import Pace
@@ -106,7 +107,7 @@ def test_what_one_prefix_has_shown_does_not_count_for_the_next():
 
 def test_regions_are_read_again_after_an_error_and_after_a_while(monkeypatch):
     reads, now = [], [1000.0]
-    monkeypatch.setattr(scanning.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("simhash_hbase.stores.hbase.regions.time.monotonic", lambda: now[0])
     regions = Regions(lambda: reads.append(now[0]) or [b""])
     driver = Driver(rows_of((1, 1)), 9, [])
 
@@ -124,7 +125,7 @@ def test_regions_are_read_again_after_an_error_and_after_a_while(monkeypatch):
     scan()
     assert reads == [1000.0, 1000.0]
 
-    now[0] += scanning.REMEMBER_S + 1
+    now[0] += REMEMBER_S + 1
     scan()
     assert reads == [1000.0, 1000.0, now[0]]
 

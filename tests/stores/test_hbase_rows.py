@@ -1,9 +1,13 @@
 """Many rows of cells are read by one scan of ranges, and answer as rows that are read one by one."""
 
 import random
+from bisect import bisect_right
+from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simhash_hbase.rows.keys import member_rows
 from simhash_hbase.rows.table import TableSchema
@@ -11,8 +15,9 @@ from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.columns import CellRows, columns_of
 from simhash_hbase.stores.hbase import HBaseStore, cells
 from simhash_hbase.stores.hbase.ranges import rows_filter
-from simhash_hbase.stores.hbase.thrift import thrift2
+from simhash_hbase.stores.hbase.regions import Regions, by_region, in_one_region
 from simhash_hbase.stores.hbase.thrift.pace import Pace
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
 from tests.stores.hbase_server import hbase_options, tables
@@ -55,17 +60,31 @@ def test_rows_take_other_cells():
     assert rows == [found[0][:1], cells_of(b"bc", 1), [], found[3]]
 
 
+@given(st.sets(st.binary(max_size=2)), st.sets(st.binary(min_size=1, max_size=2)), st.integers(1, 4))
+def test_rows_are_split_so_that_each_region_with_many_has_its_own(rows, starts, many):
+    rows, starts = sorted(rows), [b"", *sorted(starts)]
+
+    parts = list(by_region(rows, starts, many))
+
+    assert [row for part in parts for row in part] == rows
+    at_home = Counter(bisect_right(starts, row) for row in rows)
+    crowded = sum(count >= many for count in at_home.values())
+    assert sum(len(part) >= many and in_one_region(part, starts) for part in parts) == crowded
+    assert len(parts) <= 2 * crowded + 1
+
+
 class Changing:
     """Answers for one row, which changes after the first call; holds conversations, too."""
 
     rows_per_get = 2_000
+    scanned_rows = 2
 
     def __init__(self, qualifiers, change):
         self.qualifiers = set(qualifiers)
         self.change = change
         self.limits = []
 
-    def get_rows(self, family, rows, limit):
+    def get_rows(self, family, rows, limit, *, scan=False):
         self.limits.append(limit)
         found = [[Cell(row, name, b"v", 1) for name in sorted(self.qualifiers)[:limit]] for row in rows]
         if len(self.limits) == 1:
@@ -88,6 +107,7 @@ class Changing:
 
 
 NAMES = [b"%04d" % number for number in range(20)]
+ONE_REGION = Regions(lambda: [b""])
 
 
 @pytest.mark.parametrize("limit", [FEW + 1, MANY, MANY + 1, 1_000])
@@ -101,7 +121,7 @@ def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(monk
     rows = [b"%04d" % number for number in range(count)]
     store = Changing(NAMES, change)
 
-    found = cells.read_rows(store, store, "d", rows, limit, pace=Pace())
+    found = cells.read_rows(store, store, "d", rows, limit, regions=ONE_REGION, pace=Pace())
 
     for row in found:
         names = [cell.qualifier for cell in row]
@@ -116,7 +136,8 @@ def test_few_rows_are_read_up_to_the_limit_at_once(monkeypatch, count, limits):
         monkeypatch.setattr(cells, name, size)
     store = Changing(NAMES, lambda _: None)
 
-    cells.read_rows(store, store, "d", [b"%04d" % number for number in range(count)], 1_000, pace=Pace())
+    rows = [b"%04d" % number for number in range(count)]
+    cells.read_rows(store, store, "d", rows, 1_000, regions=ONE_REGION, pace=Pace())
 
     assert list(dict.fromkeys(store.limits)) == limits
 
@@ -147,7 +168,7 @@ def filled(wide_store, monkeypatch):
     """Fill a table with rows of 0 to 9 cells, all over its regions, and with their neighbours."""
     monkeypatch.setattr(cells, "FEW_CELLS", FEW)
     monkeypatch.setattr(cells, "MANY_CELLS", MANY)
-    monkeypatch.setattr(thrift2, "SCANNED_ROWS", 2)
+    monkeypatch.setattr(Thrift2, "scanned_rows", 2)
     simhashes = np.random.default_rng(7).integers(0, 1 << 64, 300, dtype=np.uint64)
     simhashes[:2] = 0, (1 << 64) - 1
     asked = member_rows(np.unique(simhashes))
@@ -165,7 +186,7 @@ def test_scanned_rows_come_up_to_any_limit(filled, methods, limit):
     store, model, asked = filled
 
     assert store.get_rows("d", asked, limit=limit) == model.get_rows("d", asked, limit=limit)
-    assert methods[0] == "getScannerResults"
+    assert "getScannerResults" in methods
 
 
 @pytest.mark.hbase
@@ -177,14 +198,15 @@ def test_rows_are_asked_for_in_any_order_and_more_than_once(filled):
 
 
 @pytest.mark.hbase
-@pytest.mark.parametrize(("scanned", "wanted"), [(301, {"getMultiple"}), (300, {"getScannerResults"})])
-def test_few_rows_are_read_one_by_one(filled, methods, monkeypatch, scanned, wanted):
-    store, _, asked = filled
-    monkeypatch.setattr(thrift2, "SCANNED_ROWS", scanned)
+@pytest.mark.parametrize(
+    ("scanned", "wanted"), [(7, ["getScannerResults"] * 7), (200, ["getMultiple"]), (301, ["getMultiple"])]
+)
+def test_few_rows_of_a_region_are_read_one_by_one(filled, methods, monkeypatch, scanned, wanted):
+    store, model, asked = filled
+    monkeypatch.setattr(Thrift2, "scanned_rows", scanned)
 
-    store.get_rows("d", asked, limit=FEW)
-
-    assert set(methods) == wanted
+    assert store.get_rows("d", asked, limit=FEW - 1) == model.get_rows("d", asked, limit=FEW - 1)
+    assert [name for name in methods if name != "getAllRegionLocations"] == wanted
 
 
 @pytest.mark.hbase
@@ -193,4 +215,4 @@ def test_rows_of_several_lengths_are_read_one_by_one(filled, methods):
     asked = sorted([*asked, *(row + b"\0" for row in asked)])
 
     assert store.get_rows("d", asked, limit=9) == model.get_rows("d", asked, limit=9)
-    assert methods[0] == "getMultiple"
+    assert "getScannerResults" not in methods

@@ -14,7 +14,7 @@ from simhash_hbase.rows.keys import BlockRows, block_rows, pack_rows
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, cells, grouping, scanning
-from simhash_hbase.stores.hbase.scanning import Regions
+from simhash_hbase.stores.hbase.regions import Regions
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
 from tests.patience import END_S
@@ -84,7 +84,7 @@ def test_regions_that_another_thread_forgets_meanwhile_are_told(monkeypatch):
         other.join()
         return monotonic()
 
-    monkeypatch.setattr("simhash_hbase.stores.hbase.scanning.time.monotonic", while_another_forgets)
+    monkeypatch.setattr("simhash_hbase.stores.hbase.regions.time.monotonic", while_another_forgets)
 
     assert [regions.starts() for _ in range(3)] == [[b""]] * 3
 

@@ -7,8 +7,9 @@ from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.grouping import group_row_keys
 from simhash_hbase.stores.hbase.parts import hold_in_parts
+from simhash_hbase.stores.hbase.regions import Regions, by_region, in_one_region
 from simhash_hbase.stores.hbase.thrift.driver import Driver
-from simhash_hbase.stores.hbase.thrift.exchange import Exchange
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange
 from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
 
 # Cells are some hundred bytes: a reply stays at a few megabytes.
@@ -20,20 +21,20 @@ ROW_PART = 16
 SCAN_ROWS = 2_000
 
 
-def read_rows(
-    exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int, *, pace: Pace
+def read_rows(  # noqa: PLR0913
+    exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int, *, regions: Regions, pace: Pace
 ) -> CellRows:
     """Read sorted rows, none twice, up to a limit of cells each."""
     most = min(limit, MANY_CELLS)
     # What fits into one call with the longer limit is not read twice.
     first = most if len(rows) <= _rows_at_once(driver, most) else min(limit, FEW_CELLS)
-    found = _first_cells(exchange, driver, family, rows, first, pace=pace)
+    read = partial(_first_cells, exchange, driver, family, regions=regions, pace=pace)
+    found = read(rows, first)
     longer: dict[int, list[Cell]] = {}
     if first < most:
         wide = [at for at, count in enumerate(found.counts) if count == first]
         # They are read anew: what was written in between would be there twice, or not at all, if the rest were added.
-        again = _first_cells(exchange, driver, family, [rows[at] for at in wide], most, pace=pace)
-        longer = dict(zip(wide, again, strict=True))
+        longer = dict(zip(wide, read([rows[at] for at in wide], most), strict=True))
     if most < limit:
         full = [at for at, count in enumerate(found.counts) if len(longer.get(at, ())) == most or count == most]
         for at in full:
@@ -46,12 +47,18 @@ def _rows_at_once(driver: Driver, limit: int) -> int:
     return max(1, min(driver.rows_per_get, 10 * REPLY_CELLS // limit))
 
 
-def _first_cells(
-    exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int, *, pace: Pace
+def _first_cells(  # noqa: PLR0913
+    exchange: Exchange, driver: Driver, family: str, rows: Sequence[bytes], limit: int, *, regions: Regions, pace: Pace
 ) -> CellRows:
-    """Read rows up to a limit that one reply can hold."""
-    ask = partial(driver.get_rows, family, limit=limit)
-    groups = group_row_keys(rows, _rows_at_once(driver, limit))
+    """Read rows up to a limit that one reply can hold; a scan reads many of one region, gets the others."""
+    many = driver.scanned_rows
+    starts = regions.starts() if len(rows) >= many else []
+
+    def ask(few: Sequence[bytes]) -> Conversation[CellRows]:
+        return driver.get_rows(family, few, limit, scan=len(few) >= many and in_one_region(few, starts))
+
+    parts = by_region(rows, starts, many)
+    groups = [group for part in parts for group in group_row_keys(part, _rows_at_once(driver, limit))]
     return CellRows.joined(hold_in_parts(exchange, pace, groups, ask, sockets=4))
 
 

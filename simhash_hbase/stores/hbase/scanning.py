@@ -1,8 +1,7 @@
 """Scans of many prefixes: one scan each for the few of a query, one filter of thousands for those of a batch."""
 
-import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from simhash_hbase.errors import SimhashError
 from simhash_hbase.rows.keys import last_row, pack_prefixes, prefix_stop, row_prefix, unpack_rows
 from simhash_hbase.rows.layout import PREFIX_BYTES
 from simhash_hbase.stores.base import PrefixScan, first_rows
+from simhash_hbase.stores.hbase.regions import Regions
 from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange
 from simhash_hbase.stores.hbase.thrift.pace import Pace
@@ -28,32 +28,6 @@ FAN_OUT_SOCKETS = 5
 BATCH_SOCKETS = 4
 # A request is about 150 bytes.
 WINDOW = 32
-
-
-# A table's regions rarely split or move, and an error makes them be read again at once.
-REMEMBER_S = 300.0
-
-
-class Regions:
-    """Remembers the first keys of the table's regions."""
-
-    def __init__(self, ask: Callable[[], list[bytes]]) -> None:
-        self._ask = ask
-        self._known: list[bytes] | None = None
-        self._asked = 0.0
-
-    def starts(self) -> list[bytes]:
-        """Return the first keys, sorted."""
-        # Threads share it: another one may forget at any time.
-        known = self._known
-        if known is None or time.monotonic() - self._asked > REMEMBER_S:
-            known = self._ask()
-            self._known, self._asked = known, time.monotonic()
-        return known
-
-    def forget(self) -> None:
-        """Read them again next time: a region may have been split or moved."""
-        self._known = None
 
 
 class _Page(NamedTuple):

@@ -18,7 +18,8 @@ from simhash_hbase.stores.hbase.cells import CellWalk, read_on, read_rows
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
 from simhash_hbase.stores.hbase.parts import hold_in_parts
-from simhash_hbase.stores.hbase.scanning import Regions, scan_prefixes
+from simhash_hbase.stores.hbase.regions import Regions
+from simhash_hbase.stores.hbase.scanning import scan_prefixes
 from simhash_hbase.stores.hbase.tables import create_table, find_table
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
@@ -120,7 +121,9 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> Sequence[list[Cell]]:
         check_cell_family(family, limit=limit)
         wanted = sorted(set(rows))
-        found = read_rows(self._exchange, self._driver, family, wanted, limit, pace=self._get_pace)
+        found = read_rows(
+            self._exchange, self._driver, family, wanted, limit, regions=self._regions, pace=self._get_pace
+        )
         if wanted == list(rows):
             return found
         numbers = {row: number for number, row in enumerate(wanted)}

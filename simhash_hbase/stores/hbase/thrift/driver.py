@@ -43,6 +43,10 @@ class Driver(Protocol):
     def rows_per_get(self) -> int:
         """How many rows or cells `get`, `get_rows` and `has_keys` take."""
 
+    @property
+    def scanned_rows(self) -> int:
+        """From how many rows of one region on a scan by `get_rows` takes less than a get each."""
+
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
     ) -> Conversation[list[bytes]]:
@@ -68,8 +72,11 @@ class Driver(Protocol):
     def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
         """Read single cells, in the order of the keys."""
 
-    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[CellRows]:
-        """Read the first cells of rows, sorted and none twice."""
+    def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
+        """Read the first cells of rows, sorted and none twice.
+
+        A scan goes from region to region, one after the other; gets go to all at once.
+        """
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
         """Write block rows."""

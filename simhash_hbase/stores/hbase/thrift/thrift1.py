@@ -4,6 +4,7 @@ A scan takes three calls: open, read, close. There are no filters of many ranges
 that is read by its key, so rows are scanned one by one, many on a connection.
 """
 
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -42,6 +43,7 @@ class Thrift1(Driver):
     makes_everything = False
     prefixes_per_scan = 1
     rows_per_get = 50
+    scanned_rows = sys.maxsize
 
     def __init__(self, table: str) -> None:
         self._idl = thrift1()
@@ -88,7 +90,8 @@ class Thrift1(Driver):
         found = {(cell.row, cell.qualifier): cell for rows in answers for row in rows for cell in _cells(row)}
         return [found.get(key) for key in keys]
 
-    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[CellRows]:
+    def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
+        """Read each row by a scan of its own, since a get has no limit."""
         scans = [self._scan(family, row, row + b"\0", caching=1, batchSize=limit) for row in rows]
         answers = yield from self._read_scans(scans, 1)
         return CellRows.of(rows, [[cell for result in found for cell in _cells(result)] for found in answers])

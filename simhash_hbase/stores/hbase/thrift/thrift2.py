@@ -26,15 +26,13 @@ from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 from simhash_hbase.stores.hbase.thrift.idl import Interface, interface
 from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
 
-# From this number on, one scan takes less of all three processes than a get for each row, which goes to each region.
-SCANNED_ROWS = 256
-
 
 class Thrift2(Driver):
     """All calls for one table."""
 
     prefixes_per_scan = 4_000
     rows_per_get = 2_000
+    scanned_rows = 256
 
     def __init__(self, table: str, *, framed: bool = False) -> None:
         self._idl = interface("thrift2")
@@ -104,10 +102,9 @@ class Thrift2(Driver):
         [found] = yield [self._call("getMultiple", tgets=gets)]
         return [next(iter(_cells(result)), None) for result in found]
 
-    def get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[CellRows]:
-        if len(rows) < SCANNED_ROWS or len(set(map(len, rows))) > 1:
-            return (yield from self._get_rows(family, rows, limit))
-        return (yield from self._scan_rows(family, rows, limit))
+    def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
+        read = self._scan_rows if scan and len(set(map(len, rows))) == 1 else self._get_rows
+        return (yield from read(family, rows, limit))
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
         put, values = self._idl.Put, self._block_values

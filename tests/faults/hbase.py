@@ -14,12 +14,15 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.probe import failure
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from tests.patience import END_S
 
 REGION_SERVERS = ("rs1", "rs2", "rs3")
 MASTERS = ("master", "backup")
 SESSION_S = 10
 REGIONS = 6
+# Its batches read some hundred members of a region; a large index reads them by scans from more on.
+SCANNED_ROWS = 50
 FULL_S = 20
 
 
@@ -27,6 +30,7 @@ class Lab:
     """A cluster, a table in it, and the traffic on that."""
 
     def __init__(self, cluster: Cluster, table: str, seed: int):
+        Thrift2.scanned_rows = SCANNED_ROWS
         self.cluster = cluster
         self.table = table
         self.chosen = random.Random(seed)

@@ -52,7 +52,7 @@ def test_many_characters_are_cut_with_the_whole_dictionary(fresh, monkeypatch):
 
     assert fresh.cut("我们都是中国人") == ["我们", "都", "是", "中国", "人"]
     assert fresh.prepare(0)
-    assert fresh._cut_by_rjieba == rjieba.cut
+    assert fresh._cut_by_rjieba == fast._rjieba_cut()
 
 
 def test_rjieba_has_all_its_own_words_where_few_would_be_others(monkeypatch):
@@ -65,18 +65,18 @@ def test_rjieba_has_all_its_own_words_where_few_would_be_others(monkeypatch):
 
 
 def test_a_process_that_cuts_few_texts_builds_no_dictionary_of_rjieba():
-    program = "import sys; from simhash_hbase.words.segment import cut; cut('手扶拖拉机 and more'); "
-    program += "print([name for name in ('jieba', 'rjieba') if name in sys.modules])"
+    program = "import sys; from simhash_hbase.words import fast; fast.fast_segmenter().cut('手扶拖拉机 and more'); "
+    program += "print([name for name in sys.modules if 'jieba' in name], fast._rjieba_cut.cache_info().currsize)"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "[]\n"
+    assert done.stdout == "[] 0\n"
 
 
 def test_a_library_of_another_shape_is_imported_whole(monkeypatch):
     monkeypatch.setattr(few, "EXTENSION_SUFFIXES", [".none"])
 
-    assert few._jieba_class.__wrapped__() is rjieba.Jieba
+    assert few.jieba_class.__wrapped__() is rjieba.Jieba
 
 
 def test_the_whole_dictionary_is_probed_when_it_is_loaded(fresh, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_jieba import jieba
 
+from simhash_hbase.words import imported
 from simhash_hbase.words.dictionary import dictionary, jieba_cut, unlikely
 from simhash_hbase.words.imported import imported_jieba
 from simhash_hbase.words.mixed import cut_block
@@ -38,11 +39,11 @@ def test_the_logarithm_of_nothing_is_that_of_jieba():
 
 def test_few_texts_are_cut_without_jieba():
     program = "import sys; from simhash_hbase.words.segment import cut\n"
-    program += "print(len(cut('买T恤，河边常在，a上的')), 'jieba' in sys.modules, 'jieba.finalseg' in sys.modules)"
+    program += "print(len(cut('买T恤，河边常在，a上的')), [name for name in sys.modules if 'jieba' in name])"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert done.stdout.split()[1:] == ["False", "False"]
+    assert done.stdout == "9 []\n"
 
 
 @pytest.fixture
@@ -54,11 +55,56 @@ def resources(tmp_path):
 
 def test_jieba_is_imported_without_what_it_has_no_need_of(resources):
     program = "from simhash_hbase.words.imported import imported_jieba\n"
-    program += "print(imported_jieba().__name__)\nimport pkg_resources"
+    program += "print(imported_jieba().__version__)\nimport pkg_resources"
 
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(resources)}
     )
 
-    assert done.stdout == "jieba\nimported\n"
-    assert imported_jieba() is jieba
+    assert done.stdout == f"{jieba.__version__}\nimported\n"
+
+
+WHAT_OTHERS_DO = """
+import re, sys, warnings
+warnings.simplefilter("ignore")
+from simhash_hbase.words.segment import segmenter
+cuts = [segmenter(name) for name in ("jieba", "fast")]
+texts = ["杭研大厦", "a杭研大厦，买T恤", "云计算 专业的", "买T恤去杭研"]
+before = [cut(text) for cut in cuts for text in texts] if "first" in sys.argv else None
+import jieba, rjieba
+for word in ("大厦，", "云计算", "专业的"):
+    rjieba.add_word(word, 10**8, "n")
+jieba.setLogLevel("ERROR")
+for word in ("杭研", "研究生"):
+    jieba.del_word(word)
+jieba.add_word("云计算", 10**6)
+jieba.suggest_freq(("手扶", "拖拉机"), True)
+jieba.re_han_default = jieba.finalseg.re_han = re.compile("(.+)", re.DOTALL)
+after = [cut(text) for cut in cuts for text in texts]
+assert before in (None, after)
+segmenter("fast")("文" * 30_000)
+assert after == [cut(text) for cut in cuts for text in texts]
+sys.stdout.reconfigure(encoding="utf-8")
+print(after[:4] == after[4:], *after[1], *after[2], *after[3], sep="|")
+"""
+
+
+@pytest.mark.parametrize("when", ["first", "later"])
+def test_what_others_do_to_their_jieba_changes_nothing(when):
+    done = subprocess.run(
+        [sys.executable, "-c", WHAT_OTHERS_DO, when], capture_output=True, encoding="utf-8", check=True
+    )
+
+    assert done.stdout == "True|a|杭研|大厦|，|买|T恤|云|计算| |专业|的|买|T恤|去|杭研\n"
+    assert done.stderr == ""
+
+
+def test_jieba_is_forgotten_where_its_import_fails(monkeypatch, tmp_path):
+    (tmp_path / "broken.py").write_text("raise KeyboardInterrupt")
+    monkeypatch.setattr(imported, "jieba_file", lambda _name: tmp_path / "broken.py")
+    monkeypatch.setattr(imported, "OWN", "simhash_hbase.words.broken")
+
+    with pytest.raises(KeyboardInterrupt):
+        imported_jieba.__wrapped__()
+
+    assert imported.OWN not in sys.modules

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.words.ascii import SEPARATOR, cut_ascii
 from simhash_hbase.words.dictionary import KNOWN, FewUnlikely, dictionary, dictionary_digest, jieba_cut, mixed, unlikely
-from simhash_hbase.words.few import FewWords
+from simhash_hbase.words.few import FewWords, jieba_class
 from simhash_hbase.words.installed import fast_available
 from simhash_hbase.words.long import pieces
 from simhash_hbase.words.mixed import cut_block, split_han
@@ -57,9 +57,8 @@ def _letters() -> re.Pattern[str]:
 
 @cache
 def _rjieba_cut() -> Callable[..., list[str]]:
-    import rjieba  # noqa: PLC0415 - optional, and its dictionary takes a tenth of a second
-
-    function: Callable[..., list[str]] = rjieba.cut
+    # To build its dictionary takes a tenth of a second. Others may add words to the one that its module shares.
+    function: Callable[..., list[str]] = jieba_class()().cut
     return function
 
 

@@ -32,7 +32,7 @@ class FewWords:
     """Cuts by rjieba what texts hold of jieba's dictionary. Threads take turns."""
 
     def __init__(self) -> None:
-        self._jieba = _jieba_class().empty()
+        self._jieba = jieba_class().empty()
         self._words = dictionary()
         self._known: set[str] = set()
         self._blocks: set[str] = set()
@@ -75,7 +75,7 @@ def _is_at(word: str, text: str, places: Mapping[str, list[int]]) -> bool:
 
 
 @cache
-def _jieba_class() -> Any:  # noqa: ANN401 - rjieba has no types for it
+def jieba_class() -> Any:  # noqa: ANN401 - rjieba has no types for it
     """Load rjieba's library without the module around it, whose import builds the dictionary."""
     package = find_spec("rjieba")
     for folder in (package and package.submodule_search_locations) or ():

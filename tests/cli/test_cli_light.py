@@ -9,6 +9,7 @@ import pytest
 
 from simhash_hbase import create_index
 from simhash_hbase.cli.app import COMMANDS
+from simhash_hbase.words.imported import OWN
 
 # One process, as a settings file makes all commands be imported, too.
 SHOWN = """
@@ -45,7 +46,7 @@ def test_a_look_up_waits_for_no_dictionary_and_no_terminal(tmp_path) -> None:
     assert done.stderr.endswith("simhash-hbase: nobody: not in the index\n")
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "simhash_hbase.index.index" in imported
-    assert not imported & {"importlib.metadata", "jieba", "pyarrow", "rich.console", "rjieba", "thriftpy2"}
+    assert not imported & {"importlib.metadata", OWN, "pyarrow", "rich.console", "rjieba", "thriftpy2"}
 
 
 def test_a_first_text_waits_for_no_table_of_all_characters() -> None:
@@ -67,7 +68,7 @@ def test_a_new_index_waits_for_nothing_that_it_can_do_without(tmp_path) -> None:
     assert (tmp_path / "cache" / "simhash-hbase" / "probes" / "passed.json").exists()
     profile, imported = done.stdout.splitlines()
     assert json.loads(profile)["segmenter"] == "fast"
-    heavy = {"_hashlib", "html", "importlib.metadata", "jieba", "logging", "numpy.ma", "rjieba", "tempfile"}
+    heavy = {"_hashlib", "html", "importlib.metadata", OWN, "logging", "numpy.ma", "rjieba", "tempfile"}
     assert heavy & set(imported.split()) == set()
 
 

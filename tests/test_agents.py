@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -12,6 +14,7 @@ from results import python
 
 from simhash_hbase import create_index, open_index
 from simhash_hbase.demo.articles import COPY, HEAT, METRO
+from tests.patience import END_S
 
 TOOLS = {"have_i_seen", "copies", "remember", "forget"}
 HINTS = {"have_i_seen": (True, None), "copies": (True, None), "remember": (False, False), "forget": (False, True)}
@@ -95,6 +98,26 @@ def test_an_error_is_a_sentence_for_the_agent(address):
     assert [answer.is_error for answer in answers] == [True, True]
     assert "the text of 'a' has no usable words" in answers[0].content[0].text
     assert "greater than or equal to 1" in answers[1].content[0].text
+
+
+@pytest.mark.parametrize("reader", ["gone", "full"])
+def test_an_agent_that_reads_no_notices_is_answered(address, reader):
+    hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    if reader == "gone":
+        reading, writing = os.pipe()
+        os.close(reading)
+    else:
+        writing = os.open("/dev/full", os.O_WRONLY)
+    command = [sys.executable, "-m", "simhash_hbase", "mcp", address]
+
+    done = subprocess.run(
+        command, input=f"{asked}\n", stdout=subprocess.PIPE, stderr=writing, text=True, timeout=END_S, check=False
+    )
+
+    os.close(writing)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "simhash-hbase"
 
 
 def test_without_an_index_the_command_says_so(tmp_path):

@@ -1,5 +1,7 @@
 """``simhash-hbase mcp``."""
 
+from contextlib import suppress
+
 import click
 
 from simhash_hbase.cli.help import Command, option
@@ -22,7 +24,9 @@ def command(url: str, read_only: bool) -> None:
     with open_index(url, readonly=read_only) as index:
         # To import its library takes most of a second; standard output belongs to the protocol.
         if find_spec("mcp") is not None:
-            click.echo("mcp: starting …", err=True)
+            # An agent may have closed standard error, or keep it on a full disk.
+            with suppress(OSError):
+                click.echo("mcp: starting …", err=True)
         from simhash_hbase.cli.agents import make_server
 
         make_server(index, readonly=read_only).run("stdio")

@@ -8,6 +8,8 @@ import pytest
 from corpus import text, write_jsonl
 from results import finish, run, start
 
+from tests.patience import END_S
+
 
 @pytest.fixture
 def work(tmp_path):
@@ -93,9 +95,15 @@ def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path, work)
     file = write_jsonl(tmp_path / "many.jsonl", many)
     words = ("load", empty, file, "--work", work, "--workers", 1)
     process = start(*words)
-    deadline = time.monotonic() + 60
-    while "part-000000" not in _manifest(work) and time.monotonic() < deadline:
+    end = time.monotonic() + END_S
+    # It stands still while it is looked at, or it might end between the look and the kill.
+    process.send_signal(signal.SIGSTOP)
+    while "part-000000" not in _manifest(work):
+        process.send_signal(signal.SIGCONT)
+        assert process.poll() is None
+        assert time.monotonic() < end
         time.sleep(0.005)
+        process.send_signal(signal.SIGSTOP)
     process.send_signal(signal.SIGKILL)
     finish(process)
 

@@ -58,8 +58,12 @@ def test_a_first_text_waits_for_no_table_of_all_characters() -> None:
     assert done.stdout == f"{'abéékgb'.encode()} 8\n"  # A b , blank é e, the accent and the sign.
 
 
+WORDS = "simhash_hbase.words.fast"
+
+
 def test_a_new_index_waits_for_nothing_that_it_can_do_without(tmp_path) -> None:
-    program = "import sys; from simhash_hbase.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+    program = "import sys; from simhash_hbase.cli import main\ntry: main()\n"
+    program += f"finally: print(*sys.modules, *['rjieba'] * sys.modules[{WORDS!r}]._rjieba_cut.cache_info().currsize)"
     command = [sys.executable, "-c", program, "create", f"file:{tmp_path / 'index'}"]
     variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
 

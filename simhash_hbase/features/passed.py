@@ -65,6 +65,7 @@ def _machine() -> list[object]:
 
 def _own_files() -> Iterator[Path]:
     package = Path(__file__).parents[1]
+    yield package / "digests.py"
     for folder in ("words", "features", "profile", "rows"):
         for end in ("*.py", "*.txt"):
             yield from (package / folder).rglob(end)

@@ -1,5 +1,6 @@
 """What a caller asks of a table, and the decisions on its rows."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from simhash_hbase.tables.types import check_type
 Batch = Any  # A pyarrow RecordBatch or Table.
 Read = Callable[[], Iterable[Batch]]
 
+_PACKAGE = f"{__name__.partition('.')[0]}."
+
 
 class RefusedRows(UserWarning):
     """Rows have no decision: a text is missing or empty, or an id came before."""
@@ -45,7 +48,15 @@ class _Refused:
     def warn(self) -> None:
         if self._count:
             rows = "row has" if self._count == 1 else "rows have"
-            warnings.warn(f"{self._count:,} {rows} no decision; {self._first}", RefusedRows, stacklevel=2)
+            warnings.warn(f"{self._count:,} {rows} no decision; {self._first}", RefusedRows, stacklevel=_callers())
+
+
+def _callers() -> int:
+    """Return the level of the stack, for the caller of this, where the package was called: warnings name that line."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +82,8 @@ class Asked:
         """Check what does not depend on the table."""
         profile = dict(options)
         workers = profile.pop("workers", 1)
+        if not isinstance(workers, int) or workers < 1:
+            raise InvalidArgument(f"workers is {workers!r}: wanted a number from 1")
         if keep not in ("first", "longest"):
             raise InvalidArgument(f"keep is {keep!r}: wanted 'first' or 'longest'")
         if index is not None and id is None:
@@ -154,6 +167,7 @@ class Asked:
                 if isinstance(values, str):
                     yield Reject(place, values, b"")
                 else:
-                    values[row_number] = row
+                    if self.id is None:
+                        values[row_number] = row
                     yield record_of(values, place, options, build)
                 row += 1

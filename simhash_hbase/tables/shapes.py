@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class _Whole(NamedTuple):
 
 def apply(table: Any, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
     """Decide the rows of a table, and give back what becomes of them."""
-    library, kind = type(table).__module__.partition(".")[0], type(table).__name__
+    library, kind = _kind(type(table))
     if (library, kind) == ("polars", "LazyFrame"):
         return apply(table.collect(), asked, work).lazy()
     if (library, kind) == ("datasets", "IterableDataset"):
@@ -47,6 +48,12 @@ def apply(table: Any, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - of the
         f"a {library}.{kind} is no table: wanted one of pyarrow, Polars, pandas, DuckDB or datasets, "
         "or what exports an Arrow stream"
     )
+
+
+def _kind(given: type) -> tuple[str, str]:
+    """Name library and type; of a subclass, such as geopandas' frames, those of the type that it extends."""
+    kinds = [(each.__module__.partition(".")[0], each.__name__) for each in given.__mro__]
+    return next((kind for kind in kinds if kind in _WHOLE), kinds[0])
 
 
 def _in_one(whole: _Whole, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
@@ -73,10 +80,17 @@ def _polars(frame: Any) -> _Whole:  # noqa: ANN401 - polars is not imported
     return _Whole(
         pa.schema([(name, pa.null()) for name in frame.columns]),
         len(frame),
-        lambda columns: _sliced(pa.table(frame.select(columns))),
+        lambda columns: _sliced(_exported(frame.select(columns))),
         lambda rows: frame[rows],
         lambda marks: frame.hstack(type(frame)(marks)),
     )
+
+
+def _exported(frame: Any) -> pa.Table:  # noqa: ANN401 - polars is not imported
+    try:
+        return pa.table(frame)
+    except pa.ArrowException as error:
+        raise InvalidArgument(f"a column has a type that pyarrow does not know: {error}") from error
 
 
 def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
@@ -86,6 +100,8 @@ def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
         except pa.ArrowException as error:
             reason = ": ".join(map(str, reversed(error.args)))
             raise InvalidArgument(f"a column has values of several types: {reason}") from error
+        except UnicodeError as error:
+            raise InvalidArgument(f"a column has a string that is not Unicode text: {error}") from error
 
     def beside(marks: pa.Table) -> Any:  # noqa: ANN401 - pandas is not imported
         # pandas' integers have no null.
@@ -93,7 +109,8 @@ def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
         return frame.assign(**{name: made[name].array for name in made})
 
     return _Whole(
-        pa.schema([(str(name), pa.null()) for name in frame.columns]),
+        # Columns may have other names than strings, which nobody can ask for.
+        pa.schema([(name, pa.null()) for name in frame.columns if isinstance(name, str)]),
         len(frame),
         read,
         lambda rows: frame.iloc[rows],
@@ -115,19 +132,34 @@ def _dataset(dataset: Any) -> _Whole:  # noqa: ANN401 - datasets is not imported
 def _iterable(dataset: Any, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - datasets is not imported
     """Decide when the result is iterated, each time anew."""
     library = sys.modules["datasets"]
-    dataset = dataset if dataset.features else dataset._resolve_features()
+    dataset = _typed(dataset)
     features = dataset.features
     asked.check(features.arrow_schema)
     schema = work.schema(features.arrow_schema)
 
-    def examples() -> Iterator[dict[str, Any]]:
-        tables = dataset.with_format("arrow").iter(BATCH_ROWS)
-        batches = (batch for table in tables for batch in table.to_batches())
-        for decided in stream(features.arrow_schema, batches, asked, work):
-            yield from decided.to_pylist()
+    def tables() -> Iterator[tuple[int, pa.Table]]:
+        return enumerate(stream(features.arrow_schema, _joined(dataset.with_format("arrow").iter(1)), asked, work))
 
     more = library.Features.from_arrow_schema(pa.schema([schema.field(n) for n in schema.names if n not in features]))
-    return library.IterableDataset.from_generator(examples, features=library.Features({**features, **more}))
+    return library.IterableDataset(
+        library.iterable_dataset.ArrowExamplesIterable(tables, {}),
+        info=library.DatasetInfo(features=library.Features({**features, **more})),
+        split=dataset.split,
+    )
+
+
+def _typed(dataset: Any) -> Any:  # noqa: ANN401 - datasets is not imported
+    """Infer the features where a data set has none."""
+    try:
+        return dataset if dataset.features else dataset._resolve_features()
+    except StopIteration as error:
+        raise InvalidArgument("the data set has neither rows nor features, so its columns are unknown") from error
+
+
+def _joined(rows: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """Join tables of one row: datasets gives each row its type, but does not join rows of which some have a null."""
+    while some := list(islice(rows, BATCH_ROWS)):
+        yield from pa.concat_tables(some).combine_chunks().to_batches()
 
 
 def _sliced(table: pa.Table) -> Iterator[Batch]:

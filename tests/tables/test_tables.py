@@ -263,6 +263,8 @@ def test_two_processes_decide_as_one(rows, decided):
         ({"text": ["x"]}, {"keep": "last"}, "keep is 'last': wanted 'first' or 'longest'"),
         ({"text": ["x"], "id": ["x"]}, {"id": "id", "index": "memory:", "similarity": 0.9},
          "the index has its own profile: leave out similarity"),
+        ({"text": ["x"]}, {"workers": 0}, "workers is 0: wanted a number from 1"),
+        ({"text": ["x"]}, {"workers": "2"}, "workers is '2': wanted a number from 1"),
         ({"text": ["x"], "cluster": [1]}, {}, "the table has a column 'cluster' already: rename that"),
     ],
 )  # fmt: skip
@@ -294,6 +296,11 @@ def test_what_is_no_table_is_refused(make):
         (pa.table({"text": [1.5, 2], "id": WORDS}).to_reader(), "the column 'text' is of type double: wanted strings"),
         (datasets.Dataset.from_dict({"text": [WORDS], "id": ["a"]}), "the column 'text' is of type list"),
         (pandas.DataFrame({"text": ["words", 5], "id": WORDS}), "a column has values of several types: .* text with"),
+        (pandas.DataFrame({"text": pandas.Series(["words", "\ud800"], dtype=object), "id": WORDS}),
+         "a column has a string that is not Unicode text"),
+        
+        (polars.DataFrame({"text": WORDS, "id": polars.Series([1, 2], dtype=polars.Int128)}),
+         "a column has a type that pyarrow does not know"),
         (pandas.DataFrame([["a", "b", "c"]], columns=["text", "id", "text"]), "the table has the column 'text' twice"),
         (pa.Table.from_arrays([pa.array(WORDS)] * 3, names=["id", "text", "id"]), "has the column 'id' twice"),
     ],

@@ -187,20 +187,8 @@ def test_a_crawl_without_an_index_does_not_begin(tmp_path, site):
         crawler.process.wait(END_S)
 
     assert "there is no index" in crawler.log
+    assert "NearDuplicatesPipeline' object has no attribute" not in crawler.log
     assert not crawler.items.exists() or crawler.kept == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({}, "SIMHASH_HBASE_URL is not set"),
-        ({"URL": "file:none", "ACTION": "hide"}, "SIMHASH_HBASE_ACTION is drop or mark"),
-        ({"URL": "file:none", "THREADS": "0"}, "SIMHASH_HBASE_THREADS at least 1"),
-    ],
-)
-def test_settings_are_checked(settings, sentence):
-    with pytest.raises(InvalidArgument, match=sentence):
-        pipeline(**settings)
 
 
 def test_items_without_a_text_pass_and_those_without_an_id_do_not(tmp_path):

@@ -1,6 +1,7 @@
 """The item pipeline: each item is claimed in an index, duplicates are dropped or marked."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
@@ -25,6 +26,8 @@ ACTIONS = ("drop", "mark")
 PREFIX = "SIMHASH_HBASE_"
 STATS = "simhash_hbase"
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 _Document = tuple[str, str]
 
@@ -44,7 +47,7 @@ class PipelineOptions:
     def read(cls, settings: BaseSettings) -> Self:
         """Read and check the settings."""
         url, action = settings.get(f"{PREFIX}URL"), settings.get(f"{PREFIX}ACTION", "drop")
-        threads = settings.getint(f"{PREFIX}THREADS", 2)
+        threads = _read(settings.getint, "THREADS", 2)
         if not url:
             raise InvalidArgument(f"{PREFIX}URL is not set: name an index, such as file:crawl.index")
         if action not in ACTIONS or threads < 1:
@@ -52,7 +55,7 @@ class PipelineOptions:
         return cls(
             url=url,
             field=settings.get(f"{PREFIX}FIELD", "text"),
-            html=settings.getbool(f"{PREFIX}HTML"),
+            html=_read(settings.getbool, "HTML", False),
             id_field=settings.get(f"{PREFIX}ID_FIELD"),
             action=action,
             threads=threads,
@@ -74,7 +77,7 @@ class NearDuplicatesPipeline:
         self._stats = crawler.stats
         self._batches: Batches[_Document, Decision] = Batches(self._claim, threads=self.options.threads)
         self._run, self._numbers = uuid4().hex[:8], count(1)
-        self._index: Index
+        self._index: Index | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -87,11 +90,16 @@ class NearDuplicatesPipeline:
             # Its extra is missed now, not at the first page.
             import simhash_hbase.inputs.page.maintext  # noqa: F401, PLC0415 - an extra
         self._index = await run_in_thread(open_index, self.options.url)
+        # A store that cannot claim is refused now, not at each item.
+        self._index.claim_entries(self._index.analysis.texts([], [], []).entries)
 
     async def close_spider(self) -> None:
         """Close the index; Scrapy has waited for all items."""
         self._stats.set_value(f"{STATS}/batches", self._batches.asked)
-        await run_in_thread(self._index.close)
+        if self._index is not None:
+            await run_in_thread(self._index.close)
+        if not self._batches.asked and self._stats.get_value(f"{STATS}/without_text"):
+            logger.warning("no item had a text in the field %r, which %sFIELD names", self.options.field, PREFIX)
 
     async def process_item(self, item: T) -> T:
         """Claim an item; raises `DropItem` for a duplicate that is to be dropped."""
@@ -162,6 +170,7 @@ class NearDuplicatesPipeline:
     def _claimed(self, documents: Sequence[_Document]) -> list[Decision | Exception]:
         texts = [self._text(*document) for document in documents]
         readable = [(name, text) for (name, _), text in zip(documents, texts, strict=True) if isinstance(text, str)]
+        assert self._index is not None
         claimed = (outcome or EmptyDocument(no_words(name)) for name, outcome in self._index.claim_many(readable))
         return [next(claimed) if isinstance(text, str) else text for text in texts]
 
@@ -177,6 +186,14 @@ class NearDuplicatesPipeline:
 
     def _count(self, name: str) -> None:
         self._stats.inc_value(f"{STATS}/{name}")
+
+
+def _read(read: Callable[[str, T], T], name: str, default: T) -> T:
+    """Read a setting that has a type."""
+    try:
+        return read(f"{PREFIX}{name}", default)
+    except ValueError as error:
+        raise InvalidArgument(f"{PREFIX}{name}: {error}") from error
 
 
 def _checked(name: str) -> str:

@@ -179,6 +179,8 @@ def created(url: str) -> Iterator[BinaryIO]:
     """Write a file in parts while it is made; it is there when all is written, and after an error it is not."""
     if is_web(url):
         raise InvalidArgument(f"{shown(url)} cannot be written: name a file, s3://, gs:// or hf://")
+    if is_folder(url):
+        raise InvalidArgument(f"{shown(url)} is a folder: name a file in it")
     with _sentences(url):
         system, path = _system(url)
         # The hub's client keeps a file on this machine until it is closed, and refuses this option.

@@ -84,6 +84,30 @@ def test_what_an_earlier_run_kept_has_no_revisit_since_the_record_is_not_there(c
     assert b"near-duplicate-of: https://a.example/0\r\ndistance: 0\r\n" in record[4]
 
 
+def test_an_id_of_several_lines_stays_one_field(cli, empty, tmp_path):
+    earlier = tmp_path / "earlier.jsonl"
+    earlier.write_text(json.dumps({"id": "a\r\nsimilarity: 7\nb", "text": text(0, changed=0)}))
+    assert cli("dedup", empty, earlier).code == 0
+    crawl = Crawl()
+    crawl.answer("https://d.example/0", page(text(0, changed=0)))
+
+    [record] = records_of(kept_of(cli, empty, tmp_path, crawl))
+
+    assert record[4].startswith(b"near-duplicate-of: a%0D%0Asimilarity: 7%0Ab\r\ndistance: ")
+
+
+def test_an_address_that_ends_with_a_bracket_stays_whole(cli, empty, tmp_path):
+    crawl, url = Crawl(), "https://a.example/?tag=<b>"
+    crawl.answer(url, page(text(0, changed=0)))
+    crawl.answer("https://a.example/?tag=<b", page(text(1, changed=0)))
+    crawl.answer("<https://wget.example/>", page(text(0, changed=0)))
+
+    first, _, revisit = records_of(kept_of(cli, empty, tmp_path, crawl))
+
+    assert first[1] == revisit[2]["WARC-Refers-To-Target-URI"] == url
+    assert revisit[1] == "https://wget.example/"
+
+
 def test_a_restart_ends_with_the_same_bytes(cli, tmp_path, monkeypatch):
     crawl = crawl_of_copies(30)
     monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_DOCUMENTS", 50)

@@ -12,7 +12,7 @@ from warcio.warcwriter import WARCWriter
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.crawl.members import pieces
-from simhash_hbase.inputs.crawl.warcrecords import WarcRecord, head_bytes, head_of, warc_records
+from simhash_hbase.inputs.crawl.warcrecords import WarcRecord, bare, head_bytes, head_of, warc_records
 
 _BLOCK_BYTES = 1 << 20
 
@@ -63,7 +63,9 @@ def _revisit(writer: WARCWriter, record: WarcRecord, headers: dict[str, str], ke
 def _metadata(
     writer: WARCWriter, record: WarcRecord, headers: dict[str, str], fields: Mapping[str, object]
 ) -> ArcWarcRecord:
-    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value is not None).encode()
+    lines = "".join(
+        f"{name}: {_in_one_line(value)}\r\n" for name, value in fields.items() if value is not None
+    ).encode()
     if known := _field(record, "Record-ID"):
         headers["WARC-Refers-To"] = f"<{known}>"
     return writer.create_warc_record(
@@ -74,6 +76,11 @@ def _metadata(
         warc_content_type="application/warc-fields",
         warc_headers_dict=headers,
     )
+
+
+def _in_one_line(value: object) -> str:
+    """Keep a value, such as an id of an index, from ending its field; as in addresses."""
+    return str(value).replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _parsed(raw: bytes) -> WarcRecord:
@@ -97,4 +104,4 @@ def _digest(record: WarcRecord, payload: bytes) -> str:
 
 
 def _field(record: WarcRecord, name: str) -> str:
-    return (record.headers.get_header(f"WARC-{name}") or "").strip("<> \t")
+    return bare(record.headers.get_header(f"WARC-{name}") or "")

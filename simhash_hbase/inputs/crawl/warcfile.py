@@ -15,6 +15,7 @@ from simhash_hbase.inputs.crawl.warcrecords import (
     Broken,
     StatusAndHeaders,
     WarcRecord,
+    bare,
     head_bytes,
     head_of,
     warc_records,
@@ -62,8 +63,7 @@ def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iter
 
 
 def _url(headers: StatusAndHeaders | None) -> str:
-    # Some versions of wget write it in brackets.
-    return (headers.get_header("WARC-Target-URI") or "").strip("<> \t") if headers is not None else ""
+    return bare(headers.get_header("WARC-Target-URI") or "") if headers is not None else ""
 
 
 class _Body(NamedTuple):

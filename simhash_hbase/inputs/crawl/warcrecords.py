@@ -58,6 +58,18 @@ def head_of(head: bytes) -> StatusAndHeaders:
     return _PARSER.parse(BytesIO(head))
 
 
+def bare(value: str) -> str:
+    """Return the value of a header without the brackets that ids have, and addresses by some versions of wget.
+
+    Examples
+    --------
+    >>> bare("<http://a.example/>"), bare("http://a.example/<b>")
+    ('http://a.example/', 'http://a.example/<b>')
+    """
+    value = value.strip(" \t")
+    return value[1:-1] if value.startswith("<") and value.endswith(">") else value
+
+
 def head_bytes(block: bytes) -> int:
     """Return how long the head of an answer by HTTP is."""
     end = _HEAD_END.search(block)

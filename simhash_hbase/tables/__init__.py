@@ -45,14 +45,15 @@ def drop_near_duplicates(
         An index, or its address, that the rows are compared with and written to; it needs `id`. By default
         a temporary one.
     **options
-        ``workers``: number of processes that fingerprint, 1 by default. The others are fields of `Profile` for the
-        temporary index, such as ``similarity=0.9``; by default its idf is learned from the table.
+        ``workers``: number of processes that fingerprint, 1 by default. ``max_document_bytes``: texts that are longer
+        are refused, 8 MB by default. The others are fields of `Profile` for the temporary index, such as
+        ``similarity=0.9``; by default its idf is learned from the table.
 
     Returns
     -------
     of the type of `table`
-        A `LazyFrame` is computed. Of a stream, such as a `RecordBatchReader` or a DuckDB relation, a
-        `RecordBatchReader` that works as it is read.
+        A `LazyFrame` is computed, and so is a DuckDB relation, which gives a pyarrow `Table`. Of a stream, such as a
+        `RecordBatchReader`, a `RecordBatchReader` that works as it is read.
 
     Raises
     ------

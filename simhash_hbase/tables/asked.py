@@ -18,6 +18,7 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, InputOptions, Place, Record, Reject
 from simhash_hbase.inputs.fields import Builder, listed
+from simhash_hbase.inputs.options import DOCUMENT_BYTES
 from simhash_hbase.inputs.parquet.parquetfile import record_of, values_of
 from simhash_hbase.opening import open_index
 from simhash_hbase.opening.temporary import temporary_index
@@ -68,6 +69,7 @@ class Asked:
     keep: Literal["first", "longest"]
     index: Index | str | None
     workers: int
+    max_document_bytes: int
     options: Mapping[str, Any]
 
     @classmethod
@@ -82,15 +84,19 @@ class Asked:
         """Check what does not depend on the table."""
         profile = dict(options)
         workers = profile.pop("workers", 1)
-        if not isinstance(workers, int) or workers < 1:
-            raise InvalidArgument(f"workers is {workers!r}: wanted a number from 1")
+        max_bytes = profile.pop("max_document_bytes", DOCUMENT_BYTES)
+        for name, number in (("workers", workers), ("max_document_bytes", max_bytes)):
+            if not isinstance(number, int) or number < 1:
+                raise InvalidArgument(f"{name} is {number!r}: wanted a number from 1")
         if keep not in ("first", "longest"):
             raise InvalidArgument(f"keep is {keep!r}: wanted 'first' or 'longest'")
         if index is not None and id is None:
             raise InvalidArgument("index needs id=COLUMN: the row numbers of two tables are the same")
         if index is not None and profile:
             raise InvalidArgument(f"the index has its own profile: leave out {', '.join(profile)}")
-        return cls(text=text, id=id, keep=keep, index=index, workers=workers, options=profile)
+        return cls(
+            text=text, id=id, keep=keep, index=index, workers=workers, max_document_bytes=max_bytes, options=profile
+        )
 
     @property
     def columns(self) -> list[str]:
@@ -157,7 +163,9 @@ class Asked:
 
     def _records(self, batches: Iterable[Batch]) -> Iterator[Record]:
         row_number = f"number of {self.text}"
-        options = InputOptions(id_field=self.id or row_number, text_field=self.text)
+        options = InputOptions(
+            id_field=self.id or row_number, text_field=self.text, max_document_bytes=self.max_document_bytes
+        )
         build, row = Builder(options).build, 0
         for batch in batches:
             # The types of a data frame are known from here only.

@@ -80,3 +80,13 @@ def test_the_warning_names_the_line_that_called(kind):
         read(drop_near_duplicates(make(ROWS), analyzer="shingle"))
 
     assert not warned[0].filename.startswith(str(Path(simhash_hbase.tables.__file__).parent))
+
+
+def test_the_limit_of_a_text_may_be_raised_and_lowered():
+    table = pa.table({"text": ["some words", "some longer words"]})
+
+    with pytest.warns(RefusedRows, match="row 1: the text is longer than 12 bytes; --max-document-bytes raises"):
+        kept = drop_near_duplicates(table, analyzer="shingle", max_document_bytes=12)
+
+    assert kept["text"].to_pylist() == ["some words"]
+    assert len(drop_near_duplicates(table, analyzer="shingle", max_document_bytes=1 << 30)) == len(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from simhash_hbase.cli.screen.shortfalls import warnings_as_lines
@@ -34,8 +35,22 @@ def temporary(sources: Sequence[str], options: Callable[[], Fields], output: Out
 
     with ExitStack() as stack:
         with warnings_as_lines(output):
-            index = stack.enter_context(temporary_index(total_bytes(sources), **options()))
+            index = stack.enter_context(temporary_index(total_bytes(sources), **_as_far_as_learned(options())))
         yield index
+
+
+def _as_far_as_learned(fields: Fields) -> Fields:
+    """Leave the learning out where no record has a text: each record has its refusal, and an empty input its result."""
+    from simhash_hbase.corpus.sample import NothingToLearn
+
+    texts = fields.get("learn_from")
+    if not isinstance(texts, Iterator):
+        return fields
+    try:
+        first = next(texts)
+    except NothingToLearn:
+        return {name: value for name, value in fields.items() if name not in ("analyzer", "learn_from")}
+    return {**fields, "learn_from": chain([first], texts)}
 
 
 def await_input(named: Sequence[str], output: Output) -> None:

@@ -14,6 +14,10 @@ from simhash_hbase.inputs.sources import listed
 NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
 
 
+class NothingToLearn(InvalidInput):
+    """No record of an input has a text."""
+
+
 def texts_of(named: Sequence[str], settings: InputOptions, watch: Watch) -> Iterator[str]:
     """Read texts to learn from, as many as are learned from; what cannot be read is counted and reported."""
     sources, consumed = listed(named), Progress()
@@ -23,7 +27,7 @@ def texts_of(named: Sequence[str], settings: InputOptions, watch: Watch) -> Iter
             sample.add(scanned)
             meter.show(sample.seen, consumed.bytes_read)
     if not sample.texts:
-        raise InvalidInput(NOTHING_TO_LEARN_FROM + (sample.first and f": {sample.first}"))
+        raise NothingToLearn(NOTHING_TO_LEARN_FROM + (sample.first and f": {sample.first}"))
     if refused := sample.refused:
         records = "record of the sample was" if refused == 1 else "records of the sample were"
         watch.note(f"{refused:,} {records} refused, the first: {sample.first}")

@@ -53,6 +53,28 @@ def test_an_address_may_come_after_the_files(cli, corpus_file, empty):
     assert len(cli("export", empty).records) == 60
 
 
+@pytest.mark.parametrize("words", [["dedup"], ["claim"], ["dedup", "--analyzer", "learned", "--similarity", "0.9"]])
+def test_an_input_without_a_text_to_learn_from_has_its_result(cli, tmp_path, words):
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "bad.jsonl").write_text('{"id": "a"}\nwords\n')
+
+    empty, bad = (cli(*words, tmp_path / f"{name}.jsonl") for name in ("empty", "bad"))
+
+    assert (empty.code, empty.out) == (0, b"")
+    assert (bad.code, bad.out) == (3, b"")
+    assert [line.partition(": refused: ")[0] for line in bad.err.splitlines() if ": refused: " in line] == [
+        f"{tmp_path}/bad.jsonl:1",
+        f"{tmp_path}/bad.jsonl:2",
+    ]
+
+
+def test_an_empty_shard_has_an_empty_output(cli, tmp_path):
+    (tmp_path / "empty.jsonl").touch()
+
+    assert cli("dedup", tmp_path / "empty.jsonl", "--output", tmp_path / "kept.jsonl").code == 0
+    assert (tmp_path / "kept.jsonl").read_bytes() == b""
+
+
 EITHER = [
     (["file:a", "{corpus}", "memory:"], "file:a and memory: are two addresses: name one index"),
     (["file:a"], "missing argument 'FILE…'; see simhash-hbase {command} --help"),

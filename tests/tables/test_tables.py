@@ -298,7 +298,6 @@ def test_what_is_no_table_is_refused(make):
         (pandas.DataFrame({"text": ["words", 5], "id": WORDS}), "a column has values of several types: .* text with"),
         (pandas.DataFrame({"text": pandas.Series(["words", "\ud800"], dtype=object), "id": WORDS}),
          "a column has a string that is not Unicode text"),
-        
         (polars.DataFrame({"text": WORDS, "id": polars.Series([1, 2], dtype=polars.Int128)}),
          "a column has a type that pyarrow does not know"),
         (pandas.DataFrame([["a", "b", "c"]], columns=["text", "id", "text"]), "the table has the column 'text' twice"),

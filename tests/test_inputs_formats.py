@@ -168,6 +168,12 @@ def test_progress_ends_at_the_total(tmp_path):
     assert total_bytes(["-"]) is None
 
 
+@pytest.mark.parametrize("name", ["ftp://me:secret@a.example/b.jsonl", "S3://bucket/a.jsonl"])
+def test_an_address_of_another_kind_is_refused_without_its_password(name):
+    with pytest.raises(InvalidInput, match=f"^{name.partition(':')[0]}:// is not read: wanted a file, s3://"):
+        read([name])
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -3,6 +3,7 @@
 import glob
 import os
 import pickle
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from simhash_hbase.files.remote import is_folder, is_remote
 from simhash_hbase.inputs.folders import STDIN, UNKNOWN, Source, files
 
 _IN_MEMORY = 1_000
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class Sources(tuple[str, ...]):
@@ -80,6 +82,8 @@ def _matches(name: str) -> list[str]:
         return [name]
     if os.path.islink(name):
         raise InvalidInput(f"{name} is a symbolic link that leads nowhere")
+    if scheme := _SCHEME.match(name):
+        raise InvalidInput(f"{scheme[0]} is not read: wanted a file, s3://, gs://, hf://, http:// or https://")
     if not glob.has_magic(name):
         raise InvalidInput(f"{name} does not exist")
     found = sorted(glob.glob(name, recursive=True))

@@ -158,7 +158,7 @@ def test_no_message_has_the_password_of_an_address(cli, empty, corpus_file, url,
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("place", ["bucket/[a.jsonl", "[x/a.jsonl", "]/a.jsonl", "/a.jsonl", ""])
+@pytest.mark.parametrize("place", ["bucket/[a.jsonl", "[x/a.jsonl", "]/a.jsonl", "/a.jsonl"])
 def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, corpus_file, place, monkeypatch):
     for name, value in {"ENDPOINT_URL": f"http://127.0.0.1:{free_port()}", "ACCESS_KEY_ID": "a",
                         "SECRET_ACCESS_KEY": "b", "MAX_ATTEMPTS": "1"}.items():  # fmt: skip
@@ -169,6 +169,13 @@ def test_an_output_that_no_store_takes_is_a_failure_in_a_sentence(cli, empty, co
 
     assert done.code == 1
     assert done.sentence.startswith(f"s3://{place} cannot be reached: ")
+
+
+@pytest.mark.parametrize("url", ["s3://", "s3://bucket/", "gs://bucket/a/"])
+def test_an_output_that_is_a_folder_is_refused(cli, empty, corpus_file, url):
+    done = cli("dedup", empty, corpus_file, "--output", url)
+
+    assert (done.code, done.sentence) == (2, f"{url} is a folder: name a file in it")
 
 
 def test_addresses_in_a_message_lose_what_may_be_secret():

@@ -183,7 +183,6 @@ def created(url: str) -> Iterator[BinaryIO]:
         raise InvalidArgument(f"{shown(url)} is a folder: name a file in it")
     with _sentences(url):
         system, path = _system(url)
-        _check_bucket(url, system, path)
         # The hub's client keeps a file on this machine until it is closed, and refuses this option.
         file = system.open(path, "wb", **({} if url.startswith("hf:") else {"autocommit": False}))
     file.name = url
@@ -208,20 +207,6 @@ def created(url: str) -> Iterator[BinaryIO]:
         raise
     with _sentences(url):
         file.commit()
-
-
-def _check_bucket(url: str, system: Any, path: str) -> None:  # noqa: ANN401 - fsspec has no types
-    """Miss a bucket now, not when all is written."""
-    if url.startswith("hf:"):
-        return
-    bucket = path.partition("/")[0]
-    try:
-        system.info(bucket)
-    except FileNotFoundError as error:
-        raise InvalidInput(f"{shown(url)} cannot be written: there is no bucket {bucket}") from error
-    except Exception:
-        # Who may only write cannot ask; what else is wrong is told at the first part.
-        pass
 
 
 def _system(url: str) -> tuple[Any, str]:

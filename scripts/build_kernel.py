@@ -1,0 +1,106 @@
+"""The build hook: compiles the kernel where that is possible; the package works without, some fifty times slower.
+
+Compiled are those modules of ``simhash_hbase/kernel`` that import ``uncompiled as cython``. SIMHASH_HBASE_PURE=1 leaves
+them as they are, SIMHASH_HBASE_CHECKED=1 has every index checked, for tests.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from pathlib import Path
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+KERNEL = "simhash_hbase/kernel"
+IMPORT = "from simhash_hbase.kernel import uncompiled as cython"
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+HEADERS = Path(sysconfig.get_paths()["include"])
+PURE = bool(os.environ.get("SIMHASH_HBASE_PURE"))
+CHECKED = bool(os.environ.get("SIMHASH_HBASE_CHECKED"))
+DIRECTIVES = {
+    "boundscheck": CHECKED, "initializedcheck": CHECKED, "wraparound": False, "cdivision": True,
+    "show_performance_hints": False,
+}  # fmt: skip
+# No fused multiplication and addition, which some processors have: sums are those of the interpreted kernel to the bit.
+FLAGS = ["-O3", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", f"-I{HEADERS}"]
+FLAGS += ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
+
+
+class KernelHook(BuildHookInterface):
+    """Adds the compiled modules to the wheel; an editable installation has them beside their sources."""
+
+    def dependencies(self) -> list[str]:
+        """Name the compilers that the index gives: Cython, and Zig's C where the machine has none."""
+        if not possible():
+            return []
+        return ["cython>=3.1,<3.4", *([] if machine_compiler() else ["ziglang>=0.15,<0.18"])]
+
+    def initialize(self, version: str, build_data: dict) -> None:
+        """Compile into a folder of this build; an editable installation has the modules beside their sources."""
+        self.folder = Path(tempfile.mkdtemp())
+        kernel = Path(self.root, KERNEL)
+        modules: list[Path] = []
+        if possible():
+            sources = [source for source in sorted(kernel.glob("*.py")) if IMPORT in source.read_text()]
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                modules = list(pool.map(self.compiled, sources))
+            build_data.update(pure_python=False, infer_tag=True)
+        elif not PURE:
+            self.app.display_warning(f"The kernel is not compiled: {HEADERS / 'Python.h'} is missing.")
+        if version != "editable":
+            build_data["force_include"].update({str(module): f"{KERNEL}/{module.name}" for module in modules})
+            return
+        for module in modules:
+            # Replaced, not overwritten: a running process has the old one mapped.
+            beside = kernel / f"{module.name}.new"
+            shutil.copy(module, beside)
+            os.replace(beside, kernel / module.name)
+        for other in kernel.glob(f"*{SUFFIX}"):
+            if other.name not in {module.name for module in modules}:
+                other.unlink()
+
+    def finalize(self, _version: str, _build_data: dict, _artifact: str) -> None:
+        """Remove the folder of this build."""
+        shutil.rmtree(self.folder)
+
+    def compiled(self, source: Path) -> Path:
+        """Compile a module, which then holds the digest of its source."""
+        text = source.read_bytes()
+        copy = self.folder / source.name
+        copy.write_bytes(text.replace(IMPORT.encode(), b"import cython"))
+        c, module = copy.with_suffix(".c"), copy.with_suffix(SUFFIX)
+        directives = [f"-X{name}={value}" for name, value in DIRECTIVES.items()]
+        name = f"{KERNEL.replace('/', '.')}.{source.stem}"
+        run(sys.executable, "-m", "cython", "-3", *directives, "--module-name", name, copy, "-o", c)
+        with c.open("a") as file:
+            file.write(f'\nconst char simhash_hbase_source[] = "{blake2b(text, digest_size=16).hexdigest()}";\n')
+        run(*(machine_compiler() or (sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline")), *FLAGS, c, "-o", module)
+        return module
+
+
+def possible() -> bool:
+    """Return whether a compiler would find Python's headers, and may look for them."""
+    return not PURE and os.name == "posix" and (HEADERS / "Python.h").exists()
+
+
+def machine_compiler() -> list[str] | None:
+    """Return the command of the machine's C compiler; None where it has none."""
+    if named := os.environ.get("CC"):
+        return shlex.split(named)
+    return next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+
+
+def run(*command: object) -> None:
+    """Run a compiler; what it says is the error if it fails."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(
+            f"{shlex.join(map(str, command))}\n{done.stdout}{done.stderr}"
+            "The kernel cannot be compiled. SIMHASH_HBASE_PURE=1 installs without compiling it."
+        )

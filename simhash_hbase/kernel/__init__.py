@@ -1,0 +1,42 @@
+"""From text to numbers: modules that the installation compiles, and that give the same bytes where they are interpreted.
+
+A compiled module holds the digest of its source. Where a source has changed since, all of them are interpreted.
+"""
+
+import os
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder, SourceFileLoader
+from pathlib import Path
+
+from simhash_hbase.digests import blake2b
+
+_pure = bool(os.environ.get("SIMHASH_HBASE_PURE"))
+_modules = sorted(Path(__file__).parent.glob(f"*{EXTENSION_SUFFIXES[0]}"))
+_sources = [module.with_name(f"{module.name.partition('.')[0]}.py") for module in _modules]
+_changed = [
+    source.name
+    for source, module in zip(_sources, _modules, strict=True)
+    if blake2b(source.read_bytes(), digest_size=16).hexdigest().encode() not in module.read_bytes()
+]
+
+COMPILED = bool(_modules) and not _changed and not _pure
+"""Whether the kernel runs compiled."""
+
+if _modules and not COMPILED:
+    # Python prefers a compiled module to its source; in this folder it finds sources alone.
+    _folder = __path__[0]
+    sys.path_importer_cache[_folder] = FileFinder(_folder, (SourceFileLoader, SOURCE_SUFFIXES))
+
+
+def description() -> str:
+    """Return how the kernel runs, and what makes it run compiled."""
+    if COMPILED:
+        return "compiled"
+    if _pure:
+        return "interpreted, since SIMHASH_HBASE_PURE is set"
+    if _changed:
+        return f"interpreted, since {', '.join(_changed)} changed after the compilation: install simhash-hbase again"
+    return (
+        "interpreted, some fifty times slower: install the headers of Python (python3-dev or python3-devel), then"
+        " simhash-hbase again"
+    )

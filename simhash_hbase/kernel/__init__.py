@@ -1,4 +1,4 @@
-"""From text to numbers: modules that the installation compiles, and that give the same bytes where they are interpreted.
+"""From text to numbers: modules that the installation compiles; interpreted, they give the same bytes.
 
 A compiled module holds the digest of its source. Where a source has changed since, all of them are interpreted.
 """

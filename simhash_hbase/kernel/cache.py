@@ -105,9 +105,7 @@ def _mapped(file: Path) -> Tables | None:
     stop = start + int.from_bytes(view[_DIGEST_BYTES:start], "little")
     places = msgspec.msgpack.decode(view[start:stop], type=dict[str, _Place])
     first = -(-stop // _ALIGNMENT) * _ALIGNMENT
-    return {
-        name: np.ndarray(place.shape, place.type, content, first + place.start) for name, place in places.items()
-    }
+    return {name: np.ndarray(place.shape, place.type, content, first + place.start) for name, place in places.items()}
 
 
 def _write(file: Path, content: bytes) -> None:

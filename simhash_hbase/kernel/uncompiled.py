@@ -6,7 +6,7 @@ evaluated here; a type is called only by `cast` and `declare`.
 
 import builtins
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T")
 
@@ -36,9 +36,23 @@ class CType:
         return [CType(self.bits, self.signed, self.shape[1:]).zeros() for _ in range(self.shape[0])]
 
 
-schar, short, int, longlong, Py_ssize_t = CType(8), CType(16), CType(32), CType(64), CType(64)
-uchar, ushort, uint, ulonglong = CType(8, False), CType(16, False), CType(32, False), CType(64, False)
-double, bint = CType(0), CType(32)
+# For mypy any type will do: it knows no typed memoryviews.
+if TYPE_CHECKING:
+    schar = Any
+    short = Any
+    int = Any
+    longlong = Any
+    Py_ssize_t = Any
+    uchar = Any
+    ushort = Any
+    uint = Any
+    ulonglong = Any
+    double = Any
+    bint = Any
+else:
+    schar, short, int, longlong, Py_ssize_t = CType(8), CType(16), CType(32), CType(64), CType(64)
+    uchar, ushort, uint, ulonglong = CType(8, False), CType(16, False), CType(32, False), CType(64, False)
+    double, bint = CType(0), CType(32)
 
 
 def cast(to: Any, value: Any) -> Any:

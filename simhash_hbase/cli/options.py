@@ -170,7 +170,6 @@ class FingerprintChoice:
     top: int | None = None
     shingle: int | None = None
     binary: bool | None = None
-    segmenter: str | None = None
     hash: str | None = None
     seed: int | None = None
 
@@ -182,8 +181,6 @@ _fingerprints = (
              help="Number of features that count, the heaviest ones."),
     _profile("--shingle", type=click.IntRange(1), metavar="N", show_default="4", help="Characters in a shingle."),
     _profile("--binary", is_flag=True, default=None, help="Count each shingle once, however often it occurs."),
-    _profile("--segmenter", type=click.Choice(["fast", "jieba"]), show_default="fast where installed",
-             help="Library that cuts words."),
     _profile("--hash", type=click.Choice(get_args(HashName)),
              show_default="murmur3", help="Hash of a feature."),
     _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default="0", help="Seed of the hash."),

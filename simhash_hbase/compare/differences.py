@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from simhash_hbase.compare.align import Change, align
-from simhash_hbase.words.segment import cut
+from simhash_hbase.kernel.texts import cut
 
 Kind = Literal["same", "changed", "left", "right"]
 

@@ -10,11 +10,11 @@ from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import hash_signs
 from simhash_hbase.features.weights import cosine
+from simhash_hbase.kernel.texts import cut
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import accept, hamming
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.layout import SIMHASH_BITS
-from simhash_hbase.words import segment
 
 SHOWN_FEATURES = 20
 
@@ -95,16 +95,15 @@ def _shared_bands(a: Entries, b: Entries, tables: int) -> list[int]:
     return (np.flatnonzero(a.segments[0] == b.segments[0]) + tables + 1).tolist()
 
 
-def word_cosine(a: str, b: str, *, segmenter: str) -> float:
+def word_cosine(a: str, b: str) -> float:
     """Compare two texts by how often words occur in them, none weighted by how rare it is.
 
     Examples
     --------
     >>> a, b = "我 喜欢 看 电视，不 喜欢 看 电影", "我 不 喜欢 看 电视，也 不 喜欢 看 电影"
-    >>> round(word_cosine(a, b, segmenter="jieba"), 3)
+    >>> round(word_cosine(a, b), 3)
     0.938
     """
-    cut = segment.segmenter(segmenter)
     left, right = ([word for word in cut(text) if any(map(str.isalnum, word))] for text in (a, b))
     return cosine(left, right)
 

@@ -5,8 +5,9 @@ features: the unit of a weight is 1/65,536. Bit i is 1 when the features whose h
 gives 0. Where no bit is decided, there is no fingerprint: the weights are 0, round to it, or cancel each other.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, no_words
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.hashes import check_hash, hash_features
+from simhash_hbase.features.learning import CountedSample, text_key
 from simhash_hbase.features.weights import MAX_TOTAL, Feature, count_features, integer_weights
-from simhash_hbase.features.wordrows import CountedTexts
-from simhash_hbase.features.wordsums import Summed, WordSums
+from simhash_hbase.kernel.texts import Batch, Weights, batches
 
 NO_WEIGHT = (
     "the weights of the features are 0, cancel each other or are below 1/131,072, so the document has no fingerprint"
@@ -106,8 +107,8 @@ class Fingerprinter:
 
     Notes
     -----
-    Threads may share one; they take turns. It pickles small: its tables of words stay behind and
-    fill again, and the fingerprints of known texts go along.
+    Threads may share one. Hash ``murmur3`` is the kernel's; with another one each word is hashed by itself, which takes
+    many times as long. It pickles small: weights are computed anew.
 
     Examples
     --------
@@ -124,21 +125,26 @@ class Fingerprinter:
         self.analyzer = analyzer
         self.hash = hash
         self.seed = seed
-        self._sums = WordSums(analyzer, hash=hash, seed=seed) if isinstance(analyzer, CountingAnalyzer) else None
+        self._known: dict[bytes, tuple[int, int]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuilt, (self.analyzer, self.hash, self.seed, self._sums.known if self._sums else {})
+        return partial(Fingerprinter, hash=self.hash, seed=self.seed), (self.analyzer,)
 
-    def take(self, counted: CountedTexts) -> None:
-        """Fingerprint texts whose words were counted by an analyzer with the same words; they are not cut again.
+    @cached_property
+    def _weights(self) -> Weights:
+        if not isinstance(self.analyzer, CountingAnalyzer):
+            raise TypeError(f"{self.analyzer} counts no words")
+        return self.analyzer.weights(seed=self.seed)
 
-        Parameters
-        ----------
-        counted : CountedTexts
-            Given away: this fingerprinter goes on with its table of words.
-        """
-        if self._sums is not None:
-            self._sums.take(counted)
+    def take(self, sample: CountedSample) -> None:
+        """Fingerprint texts whose words were counted by an analyzer with the same words; they are not cut again."""
+        if self.hash != "murmur3" or self.seed != sample.seed or getattr(self.analyzer, "top", None) is not None:
+            return
+        voted = (counted.vote(self._weights) for counted in sample.words)
+        pairs = (
+            pair for simhashes, features in voted for pair in zip(simhashes.tolist(), features.tolist(), strict=True)
+        )
+        self._known = dict(zip(sample.keys, pairs, strict=True))
 
     def fingerprint(self, text: str) -> int:
         """Fingerprint one text.
@@ -178,9 +184,26 @@ class Fingerprinter:
         features : ndarray of int32
             How many features each text has; 0 means that it has no fingerprint.
         """
-        if self._sums is not None:
-            return self._sums.fingerprint_many(texts)
-        return self.fingerprint_features_many([self.analyzer.features(text) for text in texts])
+        votes = [self.fingerprint_batch(batch) for batch in batches(texts)]
+        none = (np.zeros(0, np.uint64), np.zeros(0, np.int32))
+        simhashes, features = zip(none, *votes, strict=True)
+        return np.concatenate(simhashes), np.concatenate(features)
+
+    def fingerprint_batch(self, batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Fingerprint the texts of a batch, as `fingerprint_many` does."""
+        analyzer = self.analyzer
+        if self.hash != "murmur3" or not isinstance(analyzer, CountingAnalyzer):
+            return self.fingerprint_features_many([analyzer.features(text) for text in batch.texts])
+        known = [self._known.get(text_key(text)) for text in batch.texts] if self._known else [None] * len(batch.texts)
+        others = [at for at, pair in enumerate(known) if pair is None]
+        rest = Batch([batch.texts[at] for at in others]) if len(others) < len(known) else batch
+        simhashes = np.array([pair[0] if pair else 0 for pair in known], np.uint64)
+        features = np.array([pair[1] if pair else 0 for pair in known], np.int32)
+        counted = analyzer.count(rest, seed=self.seed)
+        simhashes[others], features[others] = counted.vote(self._weights, top=analyzer.top)
+        if (features < 0).any():
+            raise InvalidArgument("the weights of one document add up to more than 64 bits hold")
+        return simhashes, features
 
     def fingerprint_features_many(
         self, documents: Sequence[Sequence[Feature]]
@@ -211,10 +234,3 @@ class Fingerprinter:
                 simhashes[number] = fingerprint(features, hash=self.hash, seed=self.seed)
                 counts[number] = count_features(features)
         return simhashes, counts
-
-
-def _rebuilt(analyzer: Analyzer, hash: str, seed: int, known: Mapping[bytes, Summed]) -> Fingerprinter:
-    made = Fingerprinter(analyzer, hash=hash, seed=seed)
-    if made._sums is not None:
-        made._sums.known.update(known)
-    return made

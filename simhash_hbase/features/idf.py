@@ -7,32 +7,22 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from math import log
 from random import Random
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.kernel.cache import tables
+from simhash_hbase.kernel.texts import Weights
 from simhash_hbase.words.installed import digest_of, jieba_file
-from simhash_hbase.words.lexicon import Lexicon
 
 SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
-
-_FEW_WORDS = 20_000
-"""Words that are looked up one by one, each in some millionths of a second; the whole table takes a fifth of one."""
-
-_MEDIANS = {"42dbdc8331c7a05a2d149837c2d656b8": 11.9547675029}
-"""Of a file with this digest, that of jieba 0.42.1: to find it takes a fifth of a second."""
 
 _FORMAT = 1
 
 T = TypeVar("T")
-
-
-class Idf(Protocol):
-    """Weights of words."""
-
-    def weight(self, word: str) -> float:
-        """Give the weight of one occurrence of a word."""
 
 
 class _Encoded(msgspec.Struct, array_like=True, frozen=True):
@@ -116,6 +106,13 @@ class IdfTable:
         """
         return log(1 + self.documents / self.frequencies.get(word, 1))
 
+    def weights(self, seed: int) -> Weights:
+        """Return the weights by the hashes of words, as fingerprints are made of them."""
+        # Few frequencies, many words. Logarithms are Python's, as in `weight`.
+        logarithms = {count: log(1 + self.documents / count) for count in {1, *self.frequencies.values()}}
+        words = {word: logarithms[count] for word, count in self.frequencies.items()}
+        return Weights.of_words(words, other=logarithms[1], seed=seed)
+
     def encode(self) -> bytes:
         """Pack the table.
 
@@ -172,59 +169,35 @@ class IdfTable:
         return msgspec.msgpack.encode(_Encoded(_FORMAT, self.documents, words, counts))
 
 
-class JiebaIdf:
-    """The table that jieba ships; a word that it lacks has the median weight."""
-
-    def __init__(self, words: Lexicon, median: float) -> None:
-        self.median = median  # Weight of every other word.
-        self._words = words
-        self._weights: dict[str, float] = {}  # Those that were asked for.
-        self._is_whole = False
-
-    def weight(self, word: str) -> float:
-        """Give the weight of one occurrence of a word."""
-        found = self._weights.get(word)
-        return self._found(word) if found is None else found
-
-    def _found(self, word: str) -> float:
-        if self._is_whole:
-            return self.median
-        if len(self._weights) >= _FEW_WORDS:
-            self._weights = {word: float(weight) for word, weight in self._words.all().items()}
-            self._is_whole = True
-            return self.weight(word)
-        found = self._words.get(word)
-        self._weights[word] = weight = self.median if found is None else float(found)
-        return weight
-
-
 @cache
-def jieba_idf() -> JiebaIdf:
-    """Open the table that jieba ships, once a process.
+def jieba_idf(seed: int = 0) -> Weights:
+    """Open the table that jieba ships, once a process; a word that it lacks has the median weight.
 
     Examples
     --------
-    >>> round(jieba_idf().median, 3)
+    >>> round(jieba_idf().other, 3)
     11.955
     """
-    words = Lexicon(_jieba_idf_bytes())
-    return JiebaIdf(words, _MEDIANS.get(jieba_idf_digest()) or _median(words))
+    arrays = tables(f"idf-{jieba_idf_digest()}-{seed}", lambda: _jieba_tables(seed))
+    return Weights(arrays["keys"], arrays["values"], other=float(arrays["median"][0]), seed=seed)
 
 
-def _median(words: Lexicon) -> float:
-    weights = sorted(map(float, words.all().values()))
-    return weights[len(weights) // 2]
+def _jieba_tables(seed: int) -> dict[str, NDArray[Any]]:
+    lines = (line.split(" ") for line in _jieba_idf_bytes().decode().splitlines())
+    words = {word: float(weight) for word, weight in lines}
+    # The upper one of two in the middle, as jieba has it.
+    median = sorted(words.values())[len(words) // 2]
+    weights = Weights.of_words(words, other=median, seed=seed)
+    return {"keys": weights.keys, "values": weights.values, "median": np.array([median])}
 
 
 @cache
 def jieba_idf_digest() -> str:
-    """Digest the table that jieba ships, without reading what is in it."""
+    """Digest the table that jieba ships."""
     return digest_of(_jieba_idf_bytes())
 
 
-@cache
 def _jieba_idf_bytes() -> bytes:
-    """Read the table, once a process: its words are looked up in it."""
     return jieba_file("analyse", "idf.txt").read_bytes()
 
 

@@ -1,27 +1,22 @@
 """Probes: whether this machine still makes the fingerprints that an index holds.
 
-Segmenter, dictionaries, tables of weights and Unicode's data come from libraries of other people, whose versions
-change. What they make of built-in texts is digested when an index is created, and compared before the first text of a
-process is analysed: a few milliseconds, once the segmenter is loaded.
+Dictionaries, tables of weights and Unicode's data come from libraries of other people, whose versions change. What they
+make of built-in texts is digested when an index is created, and compared before the first text of a process is
+analysed: a few milliseconds.
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
 from simhash_hbase.digests import blake2b
-from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.sketch import sketches_and_digests
 from simhash_hbase.features.weights import SCALE
-from simhash_hbase.words.dictionary import dictionary_bytes
+from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.words.installed import version_of
 
 _DIGEST_BYTES = 16
-_BYTES_APART = 3_000  # One word of the dictionary is looked at in so many bytes: 1,690 of 349,046.
-_WORDS_A_RUN = 8
-_LIBRARIES = {None: (), "jieba": ("jieba",), "fast": ("jieba", "rjieba")}
 _EXTRACTORS = ("trafilatura", "lxml")
 
 _TEXTS = (
@@ -40,9 +35,9 @@ _TEXTS = (
 )
 
 
-def installed_versions(segmenter: str | None) -> dict[str, str]:
+def installed_versions(*, jieba: bool) -> dict[str, str]:
     """List what fingerprints depend on and others maintain."""
-    return {"unicode": unicodedata.unidata_version, **_versions_of(_LIBRARIES[segmenter])}
+    return {"unicode": unicodedata.unidata_version, **_versions_of(["jieba"] if jieba else [])}
 
 
 def extractor_versions() -> dict[str, str]:
@@ -56,22 +51,12 @@ def _versions_of(names: Iterable[str]) -> dict[str, str]:
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:
     """Digest what an analyzer and a hash make of the built-in texts."""
-    texts = [*_TEXTS, *_dictionary_text(fingerprinter)]
-    simhashes, counts = fingerprinter.fingerprint_many(texts)
-    sketched = sketches_and_digests(texts)
+    simhashes, counts = fingerprinter.fingerprint_many(_TEXTS)
+    sketched = Batch(_TEXTS).sketch()
     features = [
         # Weights as they count: the last bit of a logarithm is not the same on every platform.
         sorted((name, round(weight * SCALE)) for name, weight in fingerprinter.analyzer.features(text))
-        for text in texts
+        for text in _TEXTS
     ]
     found = (features, simhashes.tolist(), counts.tolist(), sketched.sketches.tolist(), sketched.digests)
     return blake2b(msgspec.msgpack.encode(found), digest_size=_DIGEST_BYTES).hexdigest()
-
-
-def _dictionary_text(fingerprinter: Fingerprinter) -> Iterator[str]:
-    """Write words of the whole dictionary one behind the other: rjieba has a copy of its own."""
-    if isinstance(fingerprinter.analyzer, JiebaAnalyzer | LearnedAnalyzer):
-        content = dictionary_bytes()
-        starts = [content.find(b"\n", place) + 1 for place in range(0, len(content) - _BYTES_APART, _BYTES_APART)]
-        words = [content[start : content.index(b" ", start)].decode() for start in starts]
-        yield "，".join("".join(words[at : at + _WORDS_A_RUN]) for at in range(0, len(words), _WORDS_A_RUN))

@@ -49,10 +49,11 @@ if TYPE_CHECKING:
     ulonglong = Any
     double = Any
     bint = Any
+    void = Any
 else:
     schar, short, int, longlong, Py_ssize_t = CType(8), CType(16), CType(32), CType(64), CType(64)
     uchar, ushort, uint, ulonglong = CType(8, False), CType(16, False), CType(32, False), CType(64, False)
-    double, bint = CType(0), CType(32)
+    double, bint, void = CType(0), CType(32), CType(0)
 
 
 def cast(to: Any, value: Any) -> Any:

@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from simhash_hbase.errors import IndexExists, IndexMissing, InvalidProfile, MissingExtra, SimhashError
+from simhash_hbase.errors import IndexExists, IndexMissing, InvalidProfile, SimhashError
 from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
-from simhash_hbase.opening.stores import SCHEMES, create_store, open_store
+from simhash_hbase.kernel.dictionary import dictionary_digest
+from simhash_hbase.opening.stores import create_store, open_store
 from simhash_hbase.profile.profile import SEGMENTING, Profile
 from simhash_hbase.rows.bands import BAND_FIELDS, SHORT_DEFAULTS
-from simhash_hbase.words.dictionary import dictionary_digest
-from simhash_hbase.words.installed import fast_available
 
 if TYPE_CHECKING:
     from simhash_hbase.features.learning import Learned
@@ -45,7 +44,7 @@ def open_index(
     IndexMissing
         When there is none.
     ProfileMismatch
-        When it was made with another profile, another dictionary or a segmenter that is not installed.
+        When it was made with another profile, or another dictionary.
     """
     store = open_store(url, readonly=readonly, patience_s=patience_s)
     try:
@@ -120,8 +119,6 @@ def create_index(
         if not if_not_exists or read_profile(store, missing=None) is None:
             index = Index.create(store, profile, idf=idf)
             index.analysis = analysis
-            if not url.startswith(SCHEMES["memory"]):
-                analysis.remember_probe()
             return index
         index = Index(store)
         index.profile.check_same(profile)
@@ -157,8 +154,6 @@ def _resolved(
     elif options.get("analyzer") == "learned":
         raise InvalidProfile("analyzer learned needs a sample of your documents: --learn-from FILE")
     profile = _with_machine(Profile.resolve(**options))
-    if held is not None and held.words is None and options.get("words") is None:
-        profile = profile.replace(words=None)
     if held is not None and profile.bands and not any(name in options for name in BAND_FIELDS):
         # The index may be of an earlier format; who asks for other bands is told which it has.
         profile = profile.replace(**{name: getattr(held, name) for name in BAND_FIELDS})
@@ -168,21 +163,16 @@ def _resolved(
         return profile, None
     from simhash_hbase.features.learning import learn  # noqa: PLC0415
 
-    learned = learn(learn_from, segmenter=profile.segmenter or "fast", words=profile.words)
+    learned = learn(learn_from, seed=profile.seed)
     return profile.replace(idf=learned.idf.digest(), idf_documents=learned.idf.documents), learned
 
 
 def _with_machine(profile: Profile) -> Profile:
-    """Name the segmenter and the dictionary that this machine has."""
+    """Name the dictionary that this machine has."""
     if profile.analyzer not in SEGMENTING:
-        if profile.segmenter is not None:
-            raise InvalidProfile(f"analyzer {profile.analyzer} cuts no words: leave out the segmenter")
         return profile
-    segmenter = profile.segmenter or ("fast" if fast_available() else "jieba")
-    if segmenter == "fast" and not fast_available():
-        raise MissingExtra("segmenter fast needs rjieba: pip install rjieba, or --segmenter jieba")
     weights = jieba_idf_digest() if profile.analyzer == "jieba" else None
-    return profile.replace(segmenter=segmenter, dictionary=dictionary_digest(), jieba_idf=weights)
+    return profile.replace(dictionary=dictionary_digest(), jieba_idf=weights)
 
 
 def _check_machine(profile: Profile) -> None:
@@ -191,5 +181,3 @@ def _check_machine(profile: Profile) -> None:
         profile.check_same(profile.replace(dictionary=dictionary_digest()))
     if profile.jieba_idf is not None:
         profile.check_same(profile.replace(jieba_idf=jieba_idf_digest()))
-    if profile.segmenter == "fast" and not fast_available():
-        raise MissingExtra("the index was made with segmenter fast, which needs rjieba: pip install rjieba")

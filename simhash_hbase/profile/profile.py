@@ -19,6 +19,7 @@ GRADED_FORMAT = 3  # Of those whose threshold rises with the distance.
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 DEFAULT_TOP = 200
+WORDS: Literal["unicode-1"] = "unicode-1"
 DEFAULT_SHINGLE = 4
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that an index made by an earlier version does not have.
@@ -53,11 +54,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Characters of a shingle, for the analyzer of that name."""
     binary: bool = False
     """Shingles weigh 1 each, however often they occur."""
-    segmenter: Literal["fast", "jieba"] | None = None
-    """Which implementation cuts words, for analyzers that do."""
     words: Literal["unicode-1"] | None = None
-    """Version of the words of scripts that jieba does not know, for analyzers that cut words; None in indexes of the
-    first release: each letter is a word."""
+    """Version of the words of scripts that jieba does not know, for analyzers that cut words."""
     dictionary: str | None = None
     """Digest of jieba's dictionary."""
     idf: str | None = None
@@ -117,6 +115,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if not self.format:
             msgspec.structs.force_setattr(self, "format", self._needed_format())
+        if self.words is None and self.analyzer in SEGMENTING:
+            msgspec.structs.force_setattr(self, "words", WORDS)
         scheme = _parsed(self.scheme)
         problem = (
             self._format_problem()
@@ -150,8 +150,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         analyzer = given.get("analyzer", "jieba")
         if analyzer == "jieba":
             given.setdefault("top", DEFAULT_TOP)
-        if analyzer in SEGMENTING:
-            given.setdefault("words", "unicode-1")
         if analyzer == "shingle":
             given.setdefault("shingle", DEFAULT_SHINGLE)
         # Ready features come without a text that could be sketched.

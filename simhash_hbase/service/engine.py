@@ -20,7 +20,6 @@ from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.pipeline.worker import Worker
 from simhash_hbase.pipeline.workers import Payload, Workers, work
 from simhash_hbase.service.shares import Shares
-from simhash_hbase.words.few import FEW
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -31,8 +30,7 @@ LONG_WORKERS = 2
 MOST_GROWN = 256 << 20
 # They give way to the event loop and to short requests when the processors are busy.
 LONG_NICENESS = 5
-# So many characters that all dictionaries are loaded.
-WARM_UP: Payload = ("texts", [""], ["预热 warm-up " * (FEW // 10)], None)
+WARM_UP: Payload = ("texts", [""], ["预热 warm-up"], None)  # A text of any kind loads all tables.
 
 
 class Engine:

@@ -1,9 +1,8 @@
-"""What is installed of jieba and rjieba: found, not imported, since an index is opened for less than texts, too."""
+"""What is installed of jieba: found, not imported, since an index is opened for less than texts, too."""
 
 import os
 import re
 from contextlib import suppress
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,12 +10,6 @@ from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import MissingExtra
 
 _DIGEST_BYTES = 16
-
-
-@cache
-def fast_available() -> bool:
-    """Return whether rjieba is installed, so that ``fast`` is faster than jieba."""
-    return find_spec("rjieba") is not None
 
 
 def jieba_file(*names: str) -> Path:

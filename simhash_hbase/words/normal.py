@@ -53,12 +53,17 @@ def _table() -> NDArray[np.uint32]:
     return np.full(_TABLE_SIZE, _UNSEEN, np.uint32)
 
 
-def _normalised(character: str) -> int:
+def normal_character(character: str) -> str | None:
+    """Return what a character becomes by itself; None where its neighbours matter."""
     composed = unicodedata.normalize("NFKC", character)
-    if any(map(joins, composed)):
-        return _SLOW
-    result = "".join(filter(_kept, composed.lower()))
-    if len(result) > 1 or _CAPITAL_SIGMA in composed:
+    if any(map(joins, composed)) or _CAPITAL_SIGMA in composed:
+        return None
+    return "".join(filter(_kept, composed.lower()))
+
+
+def _normalised(character: str) -> int:
+    result = normal_character(character)
+    if result is None or len(result) > 1:
         return _SLOW
     return ord(result) if result else 0
 

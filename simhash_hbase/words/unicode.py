@@ -8,7 +8,8 @@ go back (possessive quantifiers).
 """
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -26,8 +27,9 @@ from simhash_hbase.words.classes import (
     VOICED,
     is_in,
 )
-from simhash_hbase.words.marks import normal_form
-from simhash_hbase.words.runs import HAN
+from simhash_hbase.words.marks import joins, normal_form
+
+HAN = "\u4e00-\u9fd5"  # The Han that jieba knows, for a class of a regular expression.
 
 MAX_WORD = 1 << 10  # Most characters of a word; a longer one is replaced by its beginning and a digest of the whole.
 _KEPT = 48
@@ -81,7 +83,7 @@ _SKIPPED = f"[{_PUNCTUATION}{_USUAL}]++|{_PLAIN_WORD}|[^{_STARTS}]++"
 
 _COMMON = 50  # With an unusual character among so many it is not worth while to find the blanks beside each.
 
-_unusual_ones = re.compile(_UNUSUAL).findall
+find_unusual = re.compile(_UNUSUAL).findall
 _find_unusual = re.compile(_UNUSUAL).finditer
 
 
@@ -90,10 +92,7 @@ def _formats() -> re.Pattern[str]:
     return re.compile(f"[{FORMATS}]+")
 
 
-@cache
-def _unusual_runs() -> re.Pattern[str]:
-    """Match runs of unusual characters with the character before, which a mark may join."""
-    return re.compile(f"[\x00-\x7f{_USUAL}]?{_UNUSUAL}++")
+_unusual_runs = re.compile(f"{_UNUSUAL}++").finditer
 
 
 @cache
@@ -123,16 +122,45 @@ def canonical(text: str, *, folded: bool) -> str:
     'the vermögen'
     """
     # In each unusual character once: most texts have few, and searches in large classes are slow.
-    if _find_format("".join(set(_unusual_ones(text)))):
+    if _find_format("".join(set(find_unusual(text)))):
         text = _formats().sub("", text)
     if folded:
         # Usual characters stay as they are: this changes no word, and NFKC mostly changes full stops and commas.
-        return _unusual_runs().sub(_compatible, text).replace(_JOINER, "").lower()
+        return "".join(_compatible(text)).replace(_JOINER, "").lower()
     return normal_form("NFC", text).replace(_JOINER, "")
 
 
-def _compatible(match: re.Match[str]) -> str:
-    return normal_form("NFKC", match.group())
+def _compatible(text: str) -> Iterator[str]:
+    """Yield the parts of a text, unusual characters in NFKC, each with the character before, which a mark may join."""
+    end = 0
+    for match in _unusual_runs(text):
+        start = max(end, match.start() - 1)
+        yield text[end:start]
+        end = match.end()
+        yield normal_form("NFKC", text[start:end])
+    yield text[end:]
+
+
+def folded_character(character: str) -> str | None:
+    """Return what a character becomes by itself in the folded form of a text.
+
+    None where it may belong to a word of this module, or where its neighbours matter.
+    """
+    if not find_unusual(character):
+        return character.lower()
+    if _find_format(character):
+        return ""
+    composed = unicodedata.normalize("NFKC", character).replace(_JOINER, "")
+    folded = composed.lower()
+    if "Σ" in composed or any(map(joins, composed + folded)) or any(map(is_in_words(), folded)):
+        return None
+    return folded
+
+
+@cache
+def is_in_words() -> Callable[[str], bool]:
+    """Return a function that tells whether a character belongs to a word that is not jieba's."""
+    return is_in(_FOREIGN, HIRAGANA, KATAKANA, UNSPACED)
 
 
 def stretches(text: str) -> Iterator[Stretch]:
@@ -143,8 +171,8 @@ def stretches(text: str) -> Iterator[Stretch]:
     >>> [tuple(stretch) for stretch in stretches("用TF-IDF找L'été，かな")]
     [('用TF-IDF找', ["L'été"]), ('，', ['かな'])]
     """
-    found = _unusual_ones(text)
-    if not any(map(is_in(_FOREIGN, HIRAGANA, KATAKANA, UNSPACED), set(found))):
+    found = find_unusual(text)
+    if not any(map(is_in_words(), set(found))):
         if text:
             yield Stretch(text, [])
         return
@@ -170,7 +198,9 @@ def _places(text: str, unusual_ones: int) -> Iterator[tuple[int, int]]:
     for match in _find_unusual(text):
         if match.start() >= end:
             start = max(end, text.rfind(" ", end, match.start()))
-            end = text.find(" ", match.start()) % (len(text) + 1)
+            end = text.find(" ", match.start())
+            if end < 0:
+                end = len(text)
             yield start, end
 
 

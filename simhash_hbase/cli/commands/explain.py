@@ -190,12 +190,13 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, output: Output,
     from simhash_hbase.cli.screen.comparison import comparison
     from simhash_hbase.cli.screen.tables import print_wide
     from simhash_hbase.compare.explain import compare, word_cosine
+    from simhash_hbase.profile.profile import SEGMENTING
     from simhash_hbase.report.comparison import comparison_page
 
     a, b = (sides.find(word) for word in words)
     record = compare(a.side, b.side, profile)
-    if a.text is not None and b.text is not None and profile.segmenter is not None:
-        record["word_cosine"] = word_cosine(a.text, b.text, segmenter=profile.segmenter)
+    if a.text is not None and b.text is not None and profile.analyzer in SEGMENTING:
+        record["word_cosine"] = word_cosine(a.text, b.text)
     if html is not None:
         if a.text is None or b.text is None:
             raise InvalidArgument("--html shows texts, which an index does not keep: name two files or texts")

@@ -1,0 +1,208 @@
+"""Analyzers: from a text to its features and their weights."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, runtime_checkable
+
+from simhash_hbase.errors import InvalidArgument, InvalidProfile
+from simhash_hbase.features.idf import IdfTable, jieba_idf
+from simhash_hbase.kernel.texts import Batch, CountedWords, Weights, Wording, has_word_character, tokens
+from simhash_hbase.words.normal import normalize
+from simhash_hbase.words.unicode import bounded_word
+
+STOP_WORDS = (
+    *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
+    *("not", "of", "on", "one", "or", "that", "the", "then", "this", "to", "we", "which", "with", "you"),
+)
+"""The words that jieba.analyse drops (``KeywordExtractor.STOP_WORDS`` of jieba 0.42.1)."""
+
+LEARNED_WORDING = Wording(folded=True)
+CLASSICAL_WORDING = Wording(folded=False, dropped=STOP_WORDS)
+
+
+@runtime_checkable
+class Analyzer(Protocol):
+    """Gives the features of a text."""
+
+    def features(self, text: str) -> list[tuple[str, float]]:
+        """List features and weights, the heaviest first, ties by the feature."""
+
+
+@runtime_checkable
+class CountingAnalyzer(Analyzer, Protocol):
+    """An analyzer whose weights are counts times a constant of the word: the kernel computes its fingerprints."""
+
+    @property
+    def top(self) -> int | None:
+        """Features to keep, the heaviest; None for all."""
+
+    def count(self, batch: Batch, *, seed: int) -> CountedWords:
+        """Count the features of texts."""
+
+    def weights(self, *, seed: int) -> Weights:
+        """Return the weights of features."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JiebaAnalyzer:
+    """The classical recipe: jieba's words, weighted by TF-IDF with jieba's own table.
+
+    As ``jieba.analyse.extract_tags`` does, words of one character and stop words are dropped and
+    words outside the table get its median; term frequencies are raw counts. Words of the scripts that jieba does not
+    know are outside the table. Case and width count as in jieba, so a copy in upper case has other features.
+
+    Raises
+    ------
+    InvalidProfile
+        A field is out of range.
+
+    Examples
+    --------
+    >>> [word for word, weight in JiebaAnalyzer(top=2).features("我喜欢看电影，不喜欢看电视")]
+    ['喜欢', '看电视']
+    """
+
+    top: int | None = 200
+    """Features to keep, the heaviest; None for all."""
+
+    def __post_init__(self) -> None:
+        _check_top(self.top)
+
+    def features(self, text: str) -> list[tuple[str, float]]:
+        """List the words of a text and their weights, the heaviest first, ties by the word."""
+        # Of a token with blanks around it less is left: ``\\r\\n`` is none.
+        words = (word for word in tokens(text) if len(word.strip()) > 1 and word.lower() not in STOP_WORDS)
+        return _heaviest(map(bounded_word, words), jieba_idf().weight, self.top)
+
+    def count(self, batch: Batch, *, seed: int) -> CountedWords:
+        """Count the words of texts."""
+        return batch.count(CLASSICAL_WORDING, seed=seed)
+
+    def weights(self, *, seed: int) -> Weights:
+        """Return jieba's table."""
+        return jieba_idf(seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedAnalyzer:
+    """Every word, lower-cased, weighted by TF-IDF with a table learned from the user's documents.
+
+    Copies that differ only in case, in width or in another compatible form of characters have the same features: the
+    text is brought to NFKC and lower case before it is cut.
+
+    Raises
+    ------
+    InvalidProfile
+        A field is out of range.
+
+    Examples
+    --------
+    >>> table = IdfTable.learn([["我", "爱"], ["我"]])
+    >>> LearnedAnalyzer(idf=table).features("我爱")
+    [('爱', 1.0986122886681098), ('我', 0.6931471805599453)]
+    """
+
+    top: int | None = None
+    """Features to keep, the heaviest; None for all."""
+    idf: IdfTable = field(repr=False)
+    """Weights of words."""
+
+    def __post_init__(self) -> None:
+        _check_top(self.top)
+
+    def features(self, text: str) -> list[tuple[str, float]]:
+        """List the words of a text and their weights, the heaviest first, ties by the word."""
+        return _heaviest(word_tokens(text), self.idf.weight, self.top)
+
+    def count(self, batch: Batch, *, seed: int) -> CountedWords:
+        """Count the words of texts."""
+        return batch.count(LEARNED_WORDING, seed=seed)
+
+    def weights(self, *, seed: int) -> Weights:
+        """Return the learned table."""
+        return self.idf.weights(seed)
+
+
+def word_tokens(text: str) -> list[str]:
+    """List the tokens of a text that `LearnedAnalyzer` counts: what its idf table is learned from.
+
+    Examples
+    --------
+    >>> word_tokens("我爱 HBase！")
+    ['我', '爱', 'hbase']
+    """
+    return [bounded_word(token) for token in tokens(text, folded=True) if has_word_character(token)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShingleAnalyzer:
+    """Runs of characters of the normalised text; needs no dictionary.
+
+    Raises
+    ------
+    InvalidProfile
+        The size is out of range.
+
+    Examples
+    --------
+    >>> ShingleAnalyzer(size=4).features("I'm sexy")
+    [('imse', 1.0), ('msex', 1.0), ('sexy', 1.0)]
+    """
+
+    top: ClassVar[int | None] = None
+
+    size: int = 4
+    """Characters of a shingle; a shorter text is one shingle."""
+    binary: bool = False
+    """Weigh every shingle 1, however often it occurs."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.size <= 64:  # noqa: PLR2004
+            raise InvalidProfile(f"shingle {self.size}: wanted 1 to 64 characters")
+
+    def features(self, text: str) -> list[tuple[str, float]]:
+        """List the shingles of a text and their weights, the heaviest first, ties by the shingle."""
+        plain = normalize(text)
+        starts = range(max(1, len(plain) - self.size + 1)) if plain else ()
+        shingles = (plain[start : start + self.size] for start in starts)
+        return _heaviest(set(shingles) if self.binary else shingles, lambda _: 1.0, None)
+
+    def count(self, batch: Batch, *, seed: int) -> CountedWords:
+        """Count the shingles of texts."""
+        counted = batch.shingles(self.size, seed=seed)
+        if self.binary:
+            counted.counts[:] = 1
+        return counted
+
+    def weights(self, *, seed: int) -> Weights:
+        """Return a table in which everything weighs 1."""
+        return Weights.of_words({}, other=1.0, seed=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedAnalyzer:
+    """The caller brings features and weights; a text has none here."""
+
+    def features(self, text: str) -> list[tuple[str, float]]:
+        """Refuse a text: pass features instead.
+
+        Raises
+        ------
+        InvalidArgument
+            Always.
+        """
+        raise InvalidArgument(f"an index of weighted features takes features, not text ({text[:20]!r})")
+
+
+def _heaviest(words: Iterable[str], weight: Callable[[str], float], top: int | None) -> list[tuple[str, float]]:
+    """Weigh words by their counts."""
+    weighed = [(word, count * weight(word)) for word, count in Counter(words).items()]
+    weighed.sort(key=lambda pair: (-pair[1], pair[0]))
+    return weighed[:top]
+
+
+def _check_top(top: int | None) -> None:
+    """Refuse to keep no feature."""
+    if top is not None and top < 1:
+        raise InvalidProfile(f"top {top}: wanted at least 1")

@@ -1,0 +1,92 @@
+"""Forms of texts, character by character: what a table says of each is written in its place.
+
+A table holds for each code point the one that it becomes, 0 for none, or, with bit 31 set, the place of several in a
+list: their number, then they. Texts with characters whose form depends on their neighbours are left to Python.
+
+The file is Python and is compiled by Cython where that is possible; the results are the same.
+"""
+
+from __future__ import annotations
+
+from simhash_hbase.kernel import uncompiled as cython
+
+MAPPED = 0x20000  # Code points that a table holds.
+LIST = 1 << 31  # In a table: the other bits are a place in the list.
+MOST_LISTED = 4  # Characters that one becomes, at most.
+
+# Kinds of characters:
+WORD = 1  # A word character (``\\w``).
+UNUSUAL = 2  # It may belong to a word that jieba does not know (see `simhash_hbase.words.unicode`).
+FOREIGN = 4  # It does, or its folded form depends on its neighbours.
+SLOW = 8  # Its normal form depends on its neighbours, or is not in the table.
+LISTED = 16  # It becomes several characters.
+
+_LIST = cython.declare(cython.uint, 1 << 31)
+
+
+def kinds_of(
+    points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.uchar[::1], found: cython.uchar[::1]
+) -> cython.longlong:
+    """Put the kinds of the characters of each text into `found`, and return the number of listed characters."""
+    text: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    kind: cython.uchar
+    both: cython.uchar
+    listed: cython.longlong = 0
+    with cython.nogil:
+        for text in range(offsets.shape[0] - 1):
+            both = 0
+            for place in range(offsets[text], offsets[text + 1]):
+                kind = kinds[points[place]]
+                both |= kind
+                listed += kind >> 4
+            found[text] = both
+    return listed
+
+
+def rewrite(
+    points: cython.uint[::1],
+    offsets: cython.longlong[::1],
+    found: cython.uchar[::1],
+    left: cython.uchar,
+    table: cython.uint[::1],
+    listed: cython.uint[::1],
+    written: cython.uint[::1],
+    ends: cython.longlong[::1],
+) -> None:
+    """Write the forms of texts.
+
+    Parameters
+    ----------
+    points, offsets : buffers of uint32 and int64
+        Code points of texts; text i has those from ``offsets[i]`` to ``offsets[i + 1]``.
+    found : buffer of uint8
+        Kinds of the characters of each text.
+    left : int
+        A kind: of texts that have it nothing is written.
+    table, listed : buffers of uint32
+        The forms.
+    written, ends : buffers of uint32 and int64
+        Filled: the forms of all texts, and where each ends, after a 0.
+    """
+    text: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    size: cython.Py_ssize_t = 0
+    point: cython.uint
+    with cython.nogil:
+        ends[0] = 0
+        for text in range(offsets.shape[0] - 1):
+            if not found[text] & left:
+                for place in range(offsets[text], offsets[text + 1]):
+                    point = table[points[place]]
+                    if point & _LIST:
+                        point ^= _LIST
+                        for at in range(point + 1, point + 1 + listed[point]):
+                            written[size] = listed[at]
+                            size += 1
+                    else:
+                        written[size] = point
+                        if point:
+                            size += 1
+            ends[text + 1] = size

@@ -1,0 +1,452 @@
+"""jieba's cut: the dictionary's best path, its hidden Markov model, its rules for ASCII (jieba 0.42.1, MIT licence).
+
+A text is cut as ``jieba.lcut`` cuts it. Blocks of Han and ASCII are cut along the path of the greatest probability
+through the dictionary; runs of single characters that are no word go through the hidden Markov model. Sums of
+logarithms are added in jieba's order, and of two equal ones the later wins as in jieba, so that the tokens are the same
+to the last bit of a float. Time and memory grow with the length of a text and no faster.
+
+The file is Python and is compiled by Cython where that is possible; the tokens are the same.
+"""
+
+from __future__ import annotations
+
+from simhash_hbase.kernel import uncompiled as cython
+
+ALL_TOKENS = 0  # Every token of ``jieba.lcut``, blanks and punctuation among them.
+WORDS = 1  # Tokens that hold a word character (``\w``).
+KEYWORDS = 2  # Tokens of two characters or more: what ``jieba.analyse`` looks at.
+
+READY_WORDS = "\u034f"
+"""In a text: the rest consists of words that are cut already, with this character before each (see `texts`)."""
+
+HAN_FIRST = 0x4E00
+HAN_LAST = 0x9FD5
+
+_READY = cython.declare(cython.uint, 0x34F)
+_FIRST_HAN = cython.declare(cython.uint, 0x4E00)
+_LAST_HAN = cython.declare(cython.uint, 0x9FD5)
+_EMITTED = cython.declare(cython.Py_ssize_t, 0x9FD5 - 0x4E00 + 1)
+_GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)  # Interpreted, no product wraps.
+# An entry of the trie: the node (20 bits) and character (21 bits) that lead to it, the node it leads to (20 bits),
+# whether that is a word, and whether words go on from it.
+_KEY_SHIFT = cython.declare(cython.int, 22)
+_NODE_MASK = cython.declare(cython.ulonglong, 0xFFFFF)
+_IS_WORD = cython.declare(cython.ulonglong, 2)
+_GOES_ON = cython.declare(cython.ulonglong, 1)
+_WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
+
+ENTRY_SHIFT = 22  # Bits of an entry of the trie below its key.
+LONGEST_WORD = 60  # Characters of the longest word of a dictionary that `Cutter` can hold; jieba's has 16.
+MOST_NODES = 1 << 20
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _slot(trie: cython.ulonglong[::1], node: cython.ulonglong, character: cython.ulonglong) -> cython.ulonglong:
+    """Return the slot of the entry of a node's child, or the free one where it would be."""
+    mask: cython.ulonglong = trie.shape[0] - 1
+    key: cython.ulonglong = (node << 21) | character
+    at: cython.ulonglong = (key * _GOLDEN) & _ALL_BITS
+    at = (at ^ (at >> 29)) & mask
+    while trie[at] != 0 and (trie[at] >> _KEY_SHIFT) != key:
+        at = (at + 1) & mask
+    return at
+
+
+def insert_words(
+    trie: cython.ulonglong[::1], points: cython.uint[::1], ends: cython.longlong[::1], nodes: cython.int[::1]
+) -> cython.ulonglong:
+    """Put words into an empty trie, and the node of each into `nodes`; return the number of nodes.
+
+    Word i has the code points from ``ends[i - 1]`` to ``ends[i]``.
+    """
+    used: cython.ulonglong = 1
+    start: cython.longlong = 0
+    word: cython.Py_ssize_t
+    place: cython.longlong
+    at: cython.ulonglong = 0
+    node: cython.ulonglong
+    for word in range(ends.shape[0]):
+        node = 0
+        for place in range(start, ends[word]):
+            if node:
+                trie[at] = trie[at] | _GOES_ON
+            at = _slot(trie, node, points[place])
+            if trie[at] == 0:
+                trie[at] = (((node << 21) | points[place]) << _KEY_SHIFT) | (used << 2)
+                used += 1
+            node = (trie[at] >> 2) & _NODE_MASK
+        if node:
+            trie[at] = trie[at] | _IS_WORD
+        nodes[word] = node
+        start = ends[word]
+    return used
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_alphanumeric(point: cython.uint) -> cython.bint:
+    return 48 <= point <= 57 or 97 <= point <= 122 or 65 <= point <= 90
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_han(point: cython.uint) -> cython.bint:
+    return _FIRST_HAN <= point <= _LAST_HAN
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_in_block(point: cython.uint) -> cython.bint:
+    """Return whether a character belongs to jieba's blocks: Han, ASCII letters and digits, and ``+#&._%-``."""
+    if point > 122:
+        return _is_han(point)
+    return _is_alphanumeric(point) or (
+        point == 43 or point == 35 or point == 38 or point == 46 or point == 95 or point == 37 or point == 45
+    )
+
+
+@cython.cclass
+class Cutter:
+    """Cuts texts by one dictionary; one thread at a time.
+
+    Parameters
+    ----------
+    trie : buffer of uint64
+        As `insert_words` fills it; its length is a power of two.
+    roots : buffer of uint64, length 65,536
+        The entries of the first characters, by character.
+    weights : buffer of float64
+        For each node that is a word, the logarithm of its share of all words.
+    model : buffer of float64
+        Logarithms of jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps,
+        and 20,950 of the characters for each state.
+    kinds : buffer of uint8
+        For each code point its kinds, of which bit 0 says whether it is a word character.
+    unknown : float
+        Logarithm of the share of a word that occurs once.
+    sums : buffer of float64, length 64
+        Scratch.
+    """
+
+    trie: cython.ulonglong[::1]
+    roots: cython.ulonglong[::1]
+    weights: cython.double[::1]
+    model: cython.double[::1]
+    kinds: cython.uchar[::1]
+    unknown: cython.double
+    mode: cython.int
+    # Scratch: the sums behind a place, the length of the word that the best path has there, the model's ways back.
+    sums: cython.double[::1]
+    lengths: cython.uchar[::1]
+    ways: cython.uchar[::1]
+    points: cython.uint[::1]
+    starts: cython.uint[::1]
+    stops: cython.uint[::1]
+    tokens: cython.Py_ssize_t
+
+    def __init__(
+        self,
+        trie: cython.ulonglong[::1],
+        roots: cython.ulonglong[::1],
+        weights: cython.double[::1],
+        model: cython.double[::1],
+        kinds: cython.uchar[::1],
+        unknown: float,
+        sums: cython.double[::1],
+    ) -> None:
+        self.trie = trie
+        self.roots = roots
+        self.weights = weights
+        self.model = model
+        self.kinds = kinds
+        self.unknown = unknown
+        self.sums = sums
+
+    def cut(
+        self,
+        points: cython.uint[::1],
+        offsets: cython.longlong[::1],
+        mode: cython.int,
+        scratch: tuple[memoryview, memoryview],
+        tokens: tuple[memoryview, memoryview, memoryview],
+    ) -> None:
+        """Cut texts into tokens.
+
+        Parameters
+        ----------
+        points : buffer of uint32
+            Code points of all texts.
+        offsets : buffer of int64, length n + 1
+            Text i has the points from ``offsets[i]`` to ``offsets[i + 1]``.
+        mode : int
+            Which tokens: `ALL_TOKENS`, `WORDS` or `KEYWORDS`.
+        scratch : two buffers of uint8
+            Of the length of the longest text.
+        tokens : three buffers
+            Filled: start and stop of each token (uint32, as long as `points`), and for each text the number of tokens
+            before it (int64, length n + 1).
+        """
+        self.points = points
+        self.mode = mode
+        self.lengths, self.ways = scratch
+        self.starts, self.stops, before = tokens
+        self._cut_all(offsets, before)
+
+    @cython.cfunc
+    def _cut_all(self, offsets: cython.longlong[::1], before: cython.longlong[::1]) -> cython.void:
+        text: cython.Py_ssize_t
+        with cython.nogil:
+            self.tokens = 0
+            before[0] = 0
+            for text in range(offsets.shape[0] - 1):
+                self._cut_text(offsets[text], offsets[text + 1])
+                before[text + 1] = self.tokens
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _emit(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
+        """Take a token if it counts."""
+        place: cython.Py_ssize_t
+        if self.mode == 1:
+            place = start
+            while place < stop and not self.kinds[self.points[place]] & 1:
+                place += 1
+            if place == stop:
+                return
+        elif self.mode == 2 and stop - start < 2:
+            return
+        self.starts[self.tokens] = start
+        self.stops[self.tokens] = stop
+        self.tokens += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _cut_text(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
+        """Cut a text into blocks and the single characters between them."""
+        place: cython.Py_ssize_t = start
+        stop: cython.Py_ssize_t
+        while place < end:
+            stop = place + 1
+            if _is_in_block(self.points[place]):
+                while stop < end and _is_in_block(self.points[stop]):
+                    stop += 1
+                self._cut_block(place, stop)
+            elif self.points[place] == _READY:
+                while stop < end and self.points[stop] != _READY:
+                    stop += 1
+                self._emit(place + 1, stop)
+            elif self.points[place] == 13 and stop < end and self.points[stop] == 10:
+                stop += 1
+                if self.mode == 0:
+                    self._emit(place, stop)
+            else:
+                self._emit(place, stop)
+            place = stop
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _find_path(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
+        """Find the best path of a block, from its end: the length of the word at each place."""
+        place: cython.Py_ssize_t
+        reached: cython.Py_ssize_t
+        length: cython.uchar
+        best: cython.double
+        total: cython.double
+        entry: cython.ulonglong
+        node: cython.ulonglong
+        is_known: cython.bint
+        sums: cython.double[::1] = self.sums
+        trie: cython.ulonglong[::1] = self.trie
+        roots: cython.ulonglong[::1] = self.roots
+        points: cython.uint[::1] = self.points
+        sums[stop & _WINDOW] = 0.0
+        for place in range(stop - 1, start - 1, -1):
+            reached = place + 1
+            is_known = False
+            best = 0.0
+            length = 1
+            entry = roots[points[place]]
+            while entry:
+                node = (entry >> 2) & _NODE_MASK
+                if entry & _IS_WORD:
+                    total = self.weights[node] + sums[reached & _WINDOW]
+                    if not is_known or total >= best:
+                        best = total
+                        length = reached - place
+                        is_known = True
+                if reached == stop or not entry & _GOES_ON:
+                    break
+                entry = trie[_slot(trie, node, points[reached])]
+                reached += 1
+            if not is_known:
+                best = self.unknown + sums[(place + 1) & _WINDOW]
+            sums[place & _WINDOW] = best
+            self.lengths[place - start] = length
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
+        place: cython.Py_ssize_t = start
+        singles: cython.Py_ssize_t = start  # Where the single characters before this place begin.
+        length: cython.Py_ssize_t
+        self._find_path(start, stop)
+        while place < stop:
+            length = self.lengths[place - start]
+            if length > 1:
+                self._cut_singles(singles, place)
+                self._emit(place, place + length)
+                singles = place + length
+            place += length
+        self._cut_singles(singles, stop)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _cut_singles(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
+        """Cut a run of characters that the best path leaves single."""
+        place: cython.Py_ssize_t
+        if stop - start == 1 or (stop > start and self._is_word(start, stop)):
+            for place in range(start, stop):
+                self._emit(place, place + 1)
+            return
+        place = start
+        while start < stop:
+            place = start
+            if _is_han(self.points[start]):
+                while place < stop and _is_han(self.points[place]):
+                    place += 1
+                self._cut_by_model(start, place)
+            else:
+                while place < stop and not _is_han(self.points[place]):
+                    place += 1
+                self._cut_ascii(start, place)
+            start = place
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _is_word(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.bint:
+        node: cython.ulonglong = 0
+        entry: cython.ulonglong = 0
+        place: cython.Py_ssize_t
+        for place in range(start, stop):
+            entry = self.trie[_slot(self.trie, node, self.points[place])]
+            if entry == 0:
+                return False
+            node = (entry >> 2) & _NODE_MASK
+        return (entry & _IS_WORD) != 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _cut_ascii(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
+        """Cut ASCII: letters and digits with a decimal part and a percent sign, and what is between these."""
+        stop: cython.Py_ssize_t
+        while start < end:
+            stop = start
+            if _is_alphanumeric(self.points[start]):
+                while stop < end and _is_alphanumeric(self.points[stop]):
+                    stop += 1
+                if stop + 1 < end and self.points[stop] == 46 and 48 <= self.points[stop + 1] <= 57:
+                    stop += 2
+                    while stop < end and 48 <= self.points[stop] <= 57:
+                        stop += 1
+                if stop < end and self.points[stop] == 37:
+                    stop += 1
+            else:
+                while stop < end and not _is_alphanumeric(self.points[stop]):
+                    stop += 1
+            self._emit(start, stop)
+            start = stop
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _cut_by_model(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
+        """Cut a run of Han by the likeliest states (Viterbi): words end at the states E and S.
+
+        Each state follows one of two: B and S follow E or S, M and E follow B or M. Of a character, bit 0 to 3 of its
+        way back say for B, E, M and S whether it is the later one.
+        """
+        place: cython.Py_ssize_t
+        begin: cython.Py_ssize_t
+        model: cython.double[::1] = self.model
+        point: cython.Py_ssize_t = 20 + self.points[start] - _FIRST_HAN
+        b: cython.double = model[0] + model[point]
+        e: cython.double = model[1] + model[point + _EMITTED]
+        m: cython.double = model[2] + model[point + 2 * _EMITTED]
+        s: cython.double = model[3] + model[point + 3 * _EMITTED]
+        p: cython.double
+        first: cython.double
+        second: cython.double
+        next_b: cython.double
+        next_e: cython.double
+        next_m: cython.double
+        way: cython.int
+        state: cython.int
+        # Steps: model[4 + 4 * from + to], states in the order B, E, M, S.
+        for place in range(start + 1, stop):
+            point = 20 + self.points[place] - _FIRST_HAN
+            way = 0
+            p = model[point]
+            first = e + model[8] + p
+            second = s + model[16] + p
+            next_b = first
+            if second >= first:
+                next_b = second
+                way = 1
+            p = model[point + _EMITTED]
+            first = b + model[5] + p
+            second = m + model[13] + p
+            next_e = first
+            if second >= first:
+                next_e = second
+                way |= 2
+            p = model[point + 2 * _EMITTED]
+            first = b + model[6] + p
+            second = m + model[14] + p
+            next_m = first
+            if second >= first:
+                next_m = second
+                way |= 4
+            p = model[point + 3 * _EMITTED]
+            first = e + model[11] + p
+            second = s + model[19] + p
+            s = first
+            if second >= first:
+                s = second
+                way |= 8
+            b = next_b
+            e = next_e
+            m = next_m
+            self.ways[place - start] = way
+        state = 3 if s >= e else 1
+        # Each way back is replaced by whether a word ends there.
+        for place in range(stop - 1, start - 1, -1):
+            way = self.ways[place - start]
+            self.ways[place - start] = state & 1
+            if place > start:
+                if state == 0 or state == 3:
+                    state = 3 if way & (1 << state) else 1
+                else:
+                    state = 2 if way & (1 << state) else 0
+        begin = start
+        for place in range(start, stop):
+            if self.ways[place - start] or place == stop - 1:
+                self._emit(begin, place + 1)
+                begin = place + 1

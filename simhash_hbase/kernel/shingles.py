@@ -1,0 +1,173 @@
+"""Shingles: the smallest hashes of the runs of five characters of a normal form, and what is kept of these.
+
+One-permutation MinHash (Li, Owen, Zhang 2012) with optimal densification (Shrivastava 2017): a shingle's hash names one
+of 512 bins by its upper 9 bits, each bin keeps its smallest hash, and an empty bin takes the hash of the first filled
+one in an order of its own. The mixer is splitmix64's finaliser (Steele, Lea, Flood 2014).
+
+The file is Python and is compiled by Cython where that is possible; the results are the same.
+"""
+
+from __future__ import annotations
+
+from simhash_hbase.kernel import uncompiled as cython
+
+BINS = 512
+SHINGLE = 5  # Characters.
+
+_EMPTY = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_M1 = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
+_M2 = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _mix(value: cython.ulonglong) -> cython.ulonglong:
+    value ^= value >> 30
+    value = (value * _M1) & _EMPTY
+    value ^= value >> 27
+    value = (value * _M2) & _EMPTY
+    return value ^ (value >> 31)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _shingle_hash(
+    a: cython.ulonglong, b: cython.ulonglong, c: cython.ulonglong, d: cython.ulonglong, e: cython.ulonglong
+) -> cython.ulonglong:
+    """Hash five code points: three and two of 21 bits are held without loss."""
+    value: cython.ulonglong = (((a << 42) | (b << 21) | c) * _GOLDEN) & _EMPTY
+    value ^= value >> 32
+    value = (value + ((d << 21) | e)) & _EMPTY
+    return _mix((value * _GOLDEN) & _EMPTY)
+
+
+def sketch(
+    normal: cython.uint[::1],
+    ends: cython.longlong[::1],
+    orders: cython.ushort[::1],
+    groups: cython.ushort[::1],
+    bands: cython.Py_ssize_t,
+    sketches: cython.ulonglong[::1],
+    segments: cython.uint[::1],
+) -> None:
+    """Sketch texts.
+
+    Parameters
+    ----------
+    normal, ends : buffers of uint32 and int64
+        Normal forms of all texts, and where each ends, after a 0.
+    orders : buffer of uint16, length 512 x 512
+        For each bin the order in which it chooses another one.
+    groups : buffer of uint16
+        Bins of the bands, those of a band one behind the other.
+    bands : int
+        Bands, each of as many bins.
+    sketches : buffer of uint64, length 8 n
+        Filled: the lowest bit of each bin's hash, the first bin's most significant.
+    segments : buffer of uint32, length bands x n
+        Filled: a hash of the bins of each band.
+    """
+    text: cython.Py_ssize_t
+    minima: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
+    dense: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
+    filled: cython.ushort[::1] = memoryview(bytearray(2 * 512)).cast("H")
+    word: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    band: cython.Py_ssize_t
+    width: cython.Py_ssize_t = groups.shape[0] // bands if bands else 0
+    value: cython.ulonglong
+    with cython.nogil:
+        for text in range(ends.shape[0] - 1):
+            _find_minima(normal, ends[text], ends[text + 1], minima)
+            _densify(minima, filled, orders, dense)
+            for word in range(8):
+                value = 0
+                for at in range(64 * word, 64 * word + 64):
+                    value = ((value << 1) & _EMPTY) | (dense[at] & 1 if dense[at] != _EMPTY else 0)
+                sketches[8 * text + word] = value
+            for band in range(bands):
+                value = _GOLDEN
+                for at in range(band * width, (band + 1) * width):
+                    value = _mix((value * _GOLDEN + dense[groups[at]]) & _EMPTY)
+                segments[bands * text + band] = value >> 32
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _find_minima(
+    normal: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, minima: cython.ulonglong[::1]
+) -> cython.void:
+    """Find the smallest hash of each bin; a text below five characters has one shingle, itself."""
+    place: cython.Py_ssize_t
+    value: cython.ulonglong
+    a: cython.ulonglong
+    b: cython.ulonglong
+    c: cython.ulonglong
+    d: cython.ulonglong
+    e: cython.ulonglong
+    for place in range(512):
+        minima[place] = _EMPTY
+    if stop <= start:
+        return
+    # Numbers above Unicode's last keep a short text apart from every longer one.
+    a = normal[start]
+    b = normal[start + 1] if start + 1 < stop else 0x110000
+    c = normal[start + 2] if start + 2 < stop else 0x110000
+    d = normal[start + 3] if start + 3 < stop else 0x110000
+    e = normal[start + 4] if start + 4 < stop else 0x110000
+    value = _shingle_hash(a, b, c, d, e)
+    minima[value >> 55] = value
+    for place in range(start + 5, stop):
+        a = b
+        b = c
+        c = d
+        d = e
+        e = normal[place]
+        value = _shingle_hash(a, b, c, d, e)
+        minima[value >> 55] = min(minima[value >> 55], value)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _densify(
+    minima: cython.ulonglong[::1], filled: cython.ushort[::1], orders: cython.ushort[::1], dense: cython.ulonglong[::1]
+) -> cython.void:
+    """Copy the minima, each empty bin with that of the first filled one in its order; without any, all are empty."""
+    many: cython.Py_ssize_t = 0
+    bin: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    choice: cython.Py_ssize_t
+    least: cython.ulonglong
+    key: cython.ulonglong
+    for bin in range(512):
+        dense[bin] = minima[bin]
+        if minima[bin] != _EMPTY:
+            filled[many] = bin
+            many += 1
+    if many == 0:
+        return
+    for bin in range(512):
+        if minima[bin] != _EMPTY:
+            continue
+        if many * many < 512:
+            # Of few filled bins the one with the least key is found sooner than by going through the order.
+            least = _EMPTY
+            choice = 0
+            for at in range(many):
+                key = _mix(((bin * 512 + filled[at] + 1) * _GOLDEN) & _EMPTY)
+                if key < least:
+                    least = key
+                    choice = filled[at]
+        else:
+            at = bin * 512
+            while minima[orders[at]] == _EMPTY:
+                at += 1
+            choice = orders[at]
+        dense[bin] = minima[choice]

@@ -1,0 +1,417 @@
+"""A batch of texts in, arrays out: words counted and weighed, fingerprints, sketches, bands and digests.
+
+The global interpreter lock is free while the kernel works, so that threads analyse beside each other. What takes more
+than a table is Python's: words of other scripts, normal forms that depend on neighbours, words of more than 1,024
+characters.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, Self
+from unicodedata import unidata_version
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.digests import blake2b
+from simhash_hbase.kernel import forms, segment, shingles, votes
+from simhash_hbase.kernel.cache import tables
+from simhash_hbase.kernel.characters import bin_arrays, character_arrays
+from simhash_hbase.kernel.dictionary import dictionary_arrays, dictionary_digest, model_array, model_digest
+from simhash_hbase.words.installed import digest_of
+from simhash_hbase.words.normal import point_pieces
+from simhash_hbase.words.unicode import bounded_word, canonical, stretches
+
+BATCH = 1 << 17
+"""Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
+
+VERSION = 1  # Of the tables: changes whenever the same files would make others.
+SKETCH_WORDS = 8
+_DIGEST_BYTES = 16
+
+
+class Wording(NamedTuple):
+    """Which words of a text count."""
+
+    folded: bool
+    """Whether NFKC and lower case come before; then every word counts, else those of two characters and more."""
+    dropped: tuple[str, ...] = ()
+    """Words in lower case that do not count, of at most five ASCII letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights of words, by their hashes."""
+
+    keys: NDArray[np.uint64]
+    """Hashes in a table with open addresses, whose length is a power of two."""
+    values: NDArray[np.float64]
+    """The weight at each place of the table; 0 where it is free."""
+    other: float
+    """The weight of every other word."""
+    seed: int
+    """Of the hash."""
+
+    @classmethod
+    def of_words(cls, words: Mapping[str, float], *, other: float, seed: int) -> Self:
+        """Make a table of words and their weights, which are above 0."""
+        size = 1 << max(4, (2 * len(words)).bit_length())
+        keys, values = np.zeros(size, np.uint64), np.zeros(size)
+        weights = np.fromiter(words.values(), np.float64, len(words))
+        votes.insert_weights(keys.data, values.data, word_hashes(list(words), seed).data, weights.data)
+        return cls(keys, values, other, seed)
+
+    def weight(self, word: str) -> float:
+        """Return the weight of a word."""
+        key = word_hashes([word], self.seed)
+        return float(votes.weight_of(self.keys.data, self.values.data, self.other, int(key[0])))
+
+
+_Places = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
+"""Code points, starts and stops of the words of texts, and the number of the word where each counted one is first."""
+
+
+class CountedWords:
+    """The distinct words of texts, and how often each occurs in its text.
+
+    Attributes
+    ----------
+    hashes : ndarray of uint64
+    counts : ndarray of int32
+    offsets : ndarray of int64, shape (n + 1,)
+        Text i has the words from ``offsets[i]`` to ``offsets[i + 1]``.
+    """
+
+    def __init__(
+        self,
+        hashes: NDArray[np.uint64],
+        counts: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        places: _Places | None = None,
+    ) -> None:
+        self.hashes = hashes
+        self.counts = counts
+        self.offsets = offsets
+        none = np.zeros(0, np.uint32)
+        self._places = places or (none, none, none, none)
+
+    def word(self, number: int) -> str:
+        """Return a word by its number."""
+        points, starts, stops, firsts = self._places
+        place = firsts[number]
+        return bounded_word(_text(points[starts[place] : stops[place]]))
+
+    def without_places(self) -> "CountedWords":
+        """Let go of the texts, of which only `word`, `distinct`, and `vote` with `top` need something."""
+        return CountedWords(self.hashes, self.counts, self.offsets)
+
+    def distinct(self) -> "DistinctWords":
+        """Return the words of all texts, each once."""
+        hashes, numbers, documents = np.unique(self.hashes, return_index=True, return_counts=True)
+        points, starts, stops, firsts = self._places
+        places = firsts[numbers]
+        begin, lengths = starts[places].astype(np.int64), (stops - starts)[places].astype(np.int64)
+        ends = np.cumsum(lengths)
+        return DistinctWords(
+            hashes, documents, points[np.arange(lengths.sum()) + np.repeat(begin - ends + lengths, lengths)], ends
+        )
+
+    def vote(self, weights: Weights, *, top: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Decide the fingerprint of each text, and count the features that voted.
+
+        Returns
+        -------
+        simhashes : ndarray of uint64, shape (n,)
+        features : ndarray of int32, shape (n,)
+            0 where no bit is decided, so that there is no fingerprint; -1 where the weights are too large.
+        """
+        texts = len(self.offsets) - 1
+        simhashes, features = np.zeros(texts, np.uint64), np.zeros(texts, np.intc)
+        most = int(np.diff(self.offsets).max(initial=0))
+        _features(self.hashes, self.counts, self.offsets, self._places).vote(
+            weights.keys.data,
+            weights.values.data,
+            weights.other,
+            top or 0,
+            (np.zeros(most).data, np.zeros(most, np.intc).data),
+            simhashes.data,
+            features.data,
+        )
+        return simhashes, features
+
+
+class DistinctWords(NamedTuple):
+    """Words of some texts, each once, and of how many texts."""
+
+    hashes: NDArray[np.uint64]
+    documents: NDArray[np.int64]
+    points: NDArray[np.uint32]  # Code points of the words, one behind the other.
+    ends: NDArray[np.int64]  # Where each word ends.
+
+    def word(self, number: int) -> str:
+        """Return a word by its number."""
+        start = self.ends[number - 1] if number else 0
+        return bounded_word(_text(self.points[start : self.ends[number]]))
+
+    @classmethod
+    def merged(cls, parts: Sequence["DistinctWords"]) -> "DistinctWords":
+        """Add up the texts of several batches."""
+        hashes = np.concatenate([part.hashes for part in parts])
+        hashes, numbers, groups = np.unique(hashes, return_index=True, return_inverse=True)
+        documents = np.zeros(len(hashes), np.int64)
+        np.add.at(documents, groups, np.concatenate([part.documents for part in parts]))
+        lengths = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
+        begins = (np.cumsum(lengths) - lengths)[numbers]
+        lengths = lengths[numbers]
+        ends = np.cumsum(lengths)
+        points = np.concatenate([part.points for part in parts])
+        return cls(
+            hashes, documents, points[np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)], ends
+        )
+
+
+class Sketched(NamedTuple):
+    """What is kept of texts, a row a text."""
+
+    sketches: NDArray[np.uint64]
+    """Shape (n, 8); zeros for a text without a letter, a number or a mark."""
+    digests: list[bytes]
+    """16-byte BLAKE2b of the normal forms: equal digests mean equal texts but for case, blanks and punctuation."""
+    sizes: NDArray[np.int64]
+    """Characters of the normal forms, shape (n,)."""
+    segments: NDArray[np.uint32]
+    """Hashes of the groups of minima, shape (n, bands)."""
+
+
+class Batch:
+    """Some texts as code points; one thread at a time."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+        self.points, self.offsets = _points(texts)
+        self.kinds = np.zeros(len(texts), np.uint8)
+        kinds = kernel_tables()["kinds"]
+        listed = forms.kinds_of(self.points.data, self.offsets.data, kinds.data, self.kinds.data)
+        self._most = len(self.points) + 1 + (forms.MOST_LISTED - 1) * listed
+
+    def count(self, wording: Wording, *, seed: int) -> CountedWords:
+        """Cut the texts into words, and count these."""
+        points, offsets = self.points, self.offsets
+        if wording.folded:
+            points, offsets = self._forms("folded", forms.FOREIGN, lambda text: _points([_plain(text, wording)])[0])
+        elif (self.kinds & forms.UNUSUAL).any():
+            unusual = (self.kinds & forms.UNUSUAL).tolist()
+            points, offsets = _points(
+                [
+                    _plain(text, wording) if is_unusual else text
+                    for text, is_unusual in zip(self.texts, unusual, strict=True)
+                ]
+            )
+        starts, stops, before = _cut(points, offsets, segment.WORDS if wording.folded else segment.KEYWORDS)
+        return _counted(points, starts, stops, before, seed=seed, dropped=wording.dropped)
+
+    def shingles(self, size: int, *, seed: int) -> CountedWords:
+        """Count the runs of `size` characters of the normal forms; a shorter text is one."""
+        normal, ends = self._normal()
+        lengths = np.diff(ends)
+        numbers = np.where(lengths > 0, np.maximum(lengths - size + 1, 1), 0)
+        before = np.concatenate([[0], np.cumsum(numbers)])
+        starts = np.arange(before[-1]) + np.repeat(ends[:-1] - before[:-1], numbers)
+        stops = np.minimum(starts + size, np.repeat(ends[1:], numbers))
+        return _counted(normal, starts.astype(np.uint32), stops.astype(np.uint32), before, seed=seed)
+
+    def sketch(self, bands: int = 0, bins: int = 0) -> Sketched:
+        """Sketch and digest the texts; bands are groups of `bins` minima."""
+        normal, ends = self._normal()
+        arrays = kernel_tables()
+        sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)
+        segments = np.zeros((len(self.texts), bands), np.uint32)
+        shingles.sketch(
+            normal.data,
+            ends.data,
+            arrays["orders"].data,
+            arrays["groups"][: bands * bins].data,
+            bands,
+            sketches.ravel().data,
+            segments.ravel().data,
+        )
+        return Sketched(sketches, _digests(normal, ends), np.diff(ends), segments)
+
+    def _normal(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Normalise the texts: code points, and where each text ends, after a 0."""
+        return self._forms("normal", forms.SLOW, lambda text: np.concatenate(list(point_pieces(text))))
+
+    def _forms(
+        self, name: str, left: int, form: Callable[[str], NDArray[np.uint32]]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Write the forms of the texts by a table, or by a function where a character is of the kind `left`."""
+        table, listed = kernel_tables()[name], kernel_tables()[f"{name}_lists"]
+        written, ends = np.empty(self._most, np.uint32), np.zeros(len(self.texts) + 1, np.int64)
+        forms.rewrite(
+            self.points.data, self.offsets.data, self.kinds.data, left, table.data, listed.data, written.data, ends.data
+        )
+        if not (self.kinds & left).any():
+            return written[: ends[-1]], ends
+        parts = [
+            form(text) if is_left else written[start:stop]
+            for text, is_left, start, stop in zip(self.texts, self.kinds & left, ends[:-1], ends[1:], strict=True)
+        ]
+        return np.concatenate(parts), np.array([0, *accumulate(map(len, parts))], np.int64)
+
+
+def batches(texts: Sequence[str]) -> Iterator[Batch]:
+    """Divide texts into batches, in their order."""
+    start = characters = 0
+    for number, text in enumerate(texts):
+        if characters and characters + len(text) > BATCH:
+            yield Batch(texts[start:number])
+            start, characters = number, 0
+        characters += len(text)
+    if start < len(texts):
+        yield Batch(texts[start:])
+
+
+def tokens(text: str, *, folded: bool = False) -> list[str]:
+    """Cut a text into its tokens, blanks and punctuation among them: of Chinese and ASCII those of ``jieba.lcut``.
+
+    Examples
+    --------
+    >>> tokens("L'été：用TF-IDF")
+    ["L'été", '：', '用', 'TF', '-', 'IDF']
+    """
+    stretched = _stretches(text, folded=folded)
+    befores = [before for before, _ in stretched]
+    points, offsets = _points(befores)
+    starts, stops, counts = _cut(points, offsets, segment.ALL_TOKENS)
+    whole = "".join(befores)
+    found = [whole[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+    pieces = (found[start:stop] for start, stop in zip(counts[:-1].tolist(), counts[1:].tolist(), strict=True))
+    return [token for piece, (_, words) in zip(pieces, stretched, strict=True) for token in (*piece, *words)]
+
+
+has_word_character = re.compile(r"\w").search
+
+
+def cut(text: str) -> list[str]:
+    """Cut a text into the tokens of ``jieba.lcut``.
+
+    Examples
+    --------
+    >>> cut("用TF-IDF找T恤，版本12.1.2")
+    ['用', 'TF', '-', 'IDF', '找', 'T恤', '，', '版本', '12.1', '.', '2']
+    """
+    starts, stops, _ = _cut(*_points([text]), segment.ALL_TOKENS)
+    return [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+
+def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
+    """Hash words as they vote."""
+    points, offsets = _points(words)
+    hashes = np.zeros(len(words), np.uint64)
+    votes.hash_words(points.data, offsets[1:].data, seed, hashes.data)
+    return hashes
+
+
+@cache
+def kernel_tables() -> dict[str, NDArray[Any]]:
+    """Return the arrays that the kernel works by: jieba's dictionary and model, characters, bins.
+
+    They are kept in the user's cache, so that all processes share them.
+    """
+    digests = (dictionary_digest(), model_digest(), unidata_version, str(VERSION))
+    return tables(f"kernel-{digest_of(' '.join(digests).encode())}", _make_tables)
+
+
+def _make_tables() -> dict[str, NDArray[Any]]:
+    return {**dictionary_arrays(), "model": model_array(), **character_arrays(), **bin_arrays()}
+
+
+def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the code points of texts, and where each begins and the last one ends."""
+    encoded = bytearray("".join(texts).encode("utf-32-le", "surrogatepass"))
+    points = np.frombuffer(encoded, "<u4").astype(np.uint32, copy=False)
+    return points, np.array([0, *accumulate(map(len, texts))], np.int64)
+
+
+def _text(points: NDArray[np.uint32]) -> str:
+    return points.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _stretches(text: str, *, folded: bool) -> list[tuple[str, list[str]]]:
+    """Divide a text into parts for jieba and the words of other scripts after each."""
+    return list(stretches(canonical(text, folded=folded)))
+
+
+def _plain(text: str, wording: Wording) -> str:
+    """Write a text as the kernel cuts it: first what jieba knows, then the words of other scripts."""
+    found = _stretches(text, folded=wording.folded)
+    words = [word for _, some in found for word in some]
+    plain = " ".join(before for before, _ in found)
+    return segment.READY_WORDS.join([plain, *words])
+
+
+def _cut(
+    points: NDArray[np.uint32], offsets: NDArray[np.int64], mode: int
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]:
+    arrays = kernel_tables()
+    cutter = segment.Cutter(
+        arrays["trie"].data,
+        arrays["roots"].data,
+        arrays["weights"].data,
+        arrays["model"].data,
+        arrays["kinds"].data,
+        float(arrays["unknown"][0]),
+        np.zeros(64).data,
+    )
+    longest = int(np.diff(offsets).max(initial=0))
+    scratch = np.empty(longest, np.uint8).data, np.empty(longest, np.uint8).data
+    starts, stops = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
+    before = np.zeros(len(offsets), np.int64)
+    cutter.cut(points.data, offsets.data, mode, scratch, (starts.data, stops.data, before.data))
+    return starts[: before[-1]], stops[: before[-1]], before
+
+
+def _counted(
+    points: NDArray[np.uint32],
+    starts: NDArray[np.uint32],
+    stops: NDArray[np.uint32],
+    before: NDArray[np.int64],
+    *,
+    seed: int,
+    dropped: tuple[str, ...] = (),
+) -> CountedWords:
+    lengths = stops - starts
+    long = np.flatnonzero(lengths > votes.LONG).tolist() if lengths.max(initial=0) > votes.LONG else []
+    words = [bounded_word(_text(points[starts[number] : stops[number]])) for number in long]
+    long_hashes = np.array([mmh3.hash64(word.encode(), seed=seed, signed=False)[0] for word in words], np.uint64)
+    hashes, counts = np.empty(len(starts), np.uint64), np.empty(len(starts), np.intc)
+    firsts, offsets = np.empty(len(starts), np.uint32), np.empty(len(before), np.int64)
+    most = int(np.diff(before).max(initial=0))
+    table = np.empty(max(2, 1 << (2 * most).bit_length()), np.intc)
+    places = points, starts, stops, firsts
+    dropped_hashes = word_hashes(dropped, seed) if dropped else np.zeros(0, np.uint64)
+    features = _features(hashes, counts, offsets, places)
+    features.count(before.data, table.data, long_hashes.data, dropped_hashes.data, seed)
+    used = int(offsets[-1])
+    return CountedWords(hashes[:used], counts[:used], offsets, (points, starts, stops, firsts[:used]))
+
+
+def _features(
+    hashes: NDArray[np.uint64], counts: NDArray[np.int32], offsets: NDArray[np.int64], places: _Places
+) -> votes.Features:
+    points, starts, stops, firsts = places
+    return votes.Features(points.data, starts.data, stops.data, hashes.data, counts.data, firsts.data, offsets.data)
+
+
+def _digests(normal: NDArray[np.uint32], ends: NDArray[np.int64]) -> list[bytes]:
+    # Digits and letters alone have no lone surrogate.
+    whole = normal.astype("<u4", copy=False).tobytes()
+    bounds = (4 * ends).tolist()
+    return [
+        blake2b(whole[start:stop].decode("utf-32-le").encode(), digest_size=_DIGEST_BYTES).digest()
+        for start, stop in pairwise(bounds)
+    ]

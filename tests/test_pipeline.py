@@ -1,6 +1,5 @@
 """Chunks of documents and pages are analysed alike in one process and in several."""
 
-import os
 from concurrent.futures import Future
 from itertools import cycle, islice
 
@@ -81,40 +80,70 @@ def test_nothing_depends_on_the_number_of_processes():
     assert refused(several) == refused(alone)
 
 
-def test_processes_have_work_before_this_one_begins_with_the_first_chunk(monkeypatch):
-    order = []
+class Pool:
+    """Processes that are as fast, or as slow, as a test needs."""
 
-    class Pool:
-        def __init__(self, *_):
-            pass
+    starts = True
 
-        def submit(self, _, *parts):
-            order.append("there")
-            future = Future()
+    def __init__(self, *_):
+        pass
+
+    def submit(self, _, *parts):
+        future = Future()
+        if self.starts:
+            future.set_running_or_notify_cancel()
             future.set_result(analyse_chunk(ANALYSIS, *parts))
-            return future
+        return future
 
-        def close(self):
-            pass
+    def close(self):
+        pass
 
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_this_process_analyses_only_what_no_other_has_begun(monkeypatch, starts):
+    here = []
+    monkeypatch.setattr(Pool, "starts", starts)
     monkeypatch.setattr("simhash_hbase.pipeline.analyse.Workers", Pool)
     monkeypatch.setattr(
-        "simhash_hbase.pipeline.analyse.analyse_chunk", lambda *parts: order.append("here") or analyse_chunk(*parts)
+        "simhash_hbase.pipeline.analyse.analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts)
     )
-    list(analyse(records(200), ANALYSIS, workers=2))
+    alone = list(analyse(records(800), ANALYSIS))
+    here.clear()
 
-    assert order[0] == "there"
-    assert order.count("here") == 1
+    chunks = list(analyse(records(800), ANALYSIS, workers=2))
+
+    assert list(told(chunks)) == list(told(alone))
+    assert len(here) == (0 if starts else len(chunks))
 
 
-def test_pages_are_extracted_in_the_workers(monkeypatch):
-    chunks = analyse(records(400), ANALYSIS, workers=2)
-    next(chunks)
-    monkeypatch.setattr(
-        "simhash_hbase.pipeline.chunks.extract", lambda page: pytest.fail(f"extracted in process {os.getpid()}")
-    )
+def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monkeypatch):
+    begun = []
 
-    assert sum(len(chunk.kept) for chunk in chunks) > 200
+    class Slow(Pool):
+        def submit(self, _, *parts):
+            future = Future()
+            if not begun:
+                future.set_running_or_notify_cancel()
+                begun.append((future, parts))
+            return future
+
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.Workers", Slow)
+    here = []
+
+    def analysed(*parts):
+        here.append(1)
+        if len(here) == 2:
+            future, waiting = begun[0]
+            future.set_result(analyse_chunk(*[ANALYSIS, *waiting]))
+        return analyse_chunk(*parts)
+
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.analyse_chunk", analysed)
+
+    chunks = list(analyse(records(800), ANALYSIS, workers=2))
+
+    monkeypatch.undo()
+    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_DOCUMENTS", 50)
+    assert list(told(chunks)) == list(told(analyse(records(800), ANALYSIS)))
 
 
 def test_a_page_keeps_its_own_bytes():

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
@@ -35,31 +34,41 @@ def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1,
     if workers > 1:
         first, second = next(chunks, None), next(chunks, None)
         if first is not None and second is not None:
-            yield from _in_processes(first, chain((second,), chunks), analysis, workers)
+            yield from _shared(chain((first, second), chunks), analysis, workers)
             return
         chunks = iter(() if first is None else (first,))
     for chunk in chunks:
         yield _analysed(chunk, analysis)
 
 
-def _in_processes(first: Chunk, chunks: Iterable[Chunk], analysis: Analysis, workers: int) -> Iterator[Chunk]:
-    with closing(Workers(analysis, workers)) as pool:
-        # Processes take a second to start: this one analyses the first chunk meanwhile.
-        waiting: deque[Callable[[], Chunk]] = deque([partial(_analysed, first, analysis)])
+def _shared(chunks: Iterable[Chunk], analysis: Analysis, workers: int) -> Iterator[Chunk]:
+    """Share chunks with other processes: this one analyses, too, whenever the next chunk is not ready.
+
+    So a process that takes its time to start delays nothing, and two processes are never slower than one.
+    """
+    with closing(Workers(analysis, workers - 1)) as pool:
+        waiting: deque[tuple[Chunk, Future[Done]]] = deque()
         for chunk in chunks:
-            waiting.append(partial(_awaited, chunk, pool.submit(analyse_chunk, *chunk.parts())))
+            waiting.append((chunk, pool.submit(analyse_chunk, *chunk.parts())))
             if len(waiting) > workers * IN_FLIGHT:
-                yield waiting.popleft()()
-        for ready in waiting:
-            yield ready()
+                yield _next(waiting, analysis)
+        while waiting:
+            yield _next(waiting, analysis)
+
+
+def _next(waiting: deque[tuple[Chunk, Future[Done]]], analysis: Analysis) -> Chunk:
+    """Return the first chunk when it is analysed; until then analyse others that no process has begun."""
+    first, future = waiting.popleft()
+    for chunk, other in ((first, future), *waiting):
+        if future.done():
+            break
+        if chunk.analysed is None and other.cancel():
+            _analysed(chunk, analysis)
+    return finish(first, future.result()) if first.analysed is None else first
 
 
 def _analysed(chunk: Chunk, analysis: Analysis) -> Chunk:
     return finish(chunk, analyse_chunk(analysis, *chunk.parts()))
-
-
-def _awaited(chunk: Chunk, future: Future[Done]) -> Chunk:
-    return finish(chunk, future.result())
 
 
 def _chunks(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> Iterator[Chunk]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, no_words
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.hashes import check_hash, hash_features
-from simhash_hbase.features.learning import CountedSample, text_key
+from simhash_hbase.features.learning import CountedSample, TextKey, text_key
 from simhash_hbase.features.weights import MAX_TOTAL, Feature, count_features, integer_weights
 from simhash_hbase.kernel.texts import Batch, Weights, batches
 
@@ -125,7 +125,7 @@ class Fingerprinter:
         self.analyzer = analyzer
         self.hash = hash
         self.seed = seed
-        self._known: dict[bytes, tuple[int, int]] = {}
+        self._known: dict[TextKey, tuple[int, int]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(Fingerprinter, hash=self.hash, seed=self.seed), (self.analyzer,)

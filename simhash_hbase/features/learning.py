@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analyzers import LEARNED_WORDING
 from simhash_hbase.features.idf import IdfTable, Reservoir
@@ -18,13 +17,13 @@ from simhash_hbase.kernel.texts import CountedWords, DistinctWords, batches
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
 
-_KEY_BYTES = 16
+TextKey = tuple[int, int]
 
 
 class CountedSample(NamedTuple):
     """The words of the texts of a sample."""
 
-    keys: list[bytes]  # See `text_key`.
+    keys: list[TextKey]  # See `text_key`.
     words: list[CountedWords]  # Of the texts in their order, some texts each.
     seed: int  # Of the hashes.
 
@@ -64,6 +63,6 @@ def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0) -> Le
     return Learned(idf, CountedSample(list(map(text_key, sample.items)), counted, seed))
 
 
-def text_key(text: str) -> bytes:
-    """Digest a text as it is."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
+def text_key(text: str) -> TextKey:
+    """Return a key of a text in this process: its length, and Python's hash of it, which has 64 bits."""
+    return len(text), hash(text)

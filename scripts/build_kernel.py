@@ -28,7 +28,7 @@ DIRECTIVES = {
     "show_performance_hints": False,
 }  # fmt: skip
 # No fused multiplication and addition, which some processors have: sums are those of the interpreted kernel to the bit.
-FLAGS = ["-O3", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", f"-I{HEADERS}"]
+FLAGS = ["-O3", "-g0", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", f"-I{HEADERS}"]
 FLAGS += ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
 
 
@@ -39,7 +39,7 @@ class KernelHook(BuildHookInterface):
         """Name the compilers that the index gives: Cython, and Zig's C where the machine has none."""
         if not possible():
             return []
-        return ["cython>=3.1,<3.4", *([] if machine_compiler() else ["ziglang>=0.15,<0.18"])]
+        return ["cython>=3.3,<3.4", *([] if machine_compiler() else ["ziglang>=0.17,<0.18"])]
 
     def initialize(self, version: str, build_data: dict) -> None:
         """Compile into a folder of this build; an editable installation has the modules beside their sources."""

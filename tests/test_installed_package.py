@@ -53,7 +53,7 @@ def built(tmp_path_factory):
     """Build both from what git has, and return their paths."""
     folder = tmp_path_factory.mktemp("built")
     python = python_of(folder / "builder")
-    install(python, *PROJECT["build-system"]["requires"], "cython>=3.1,<3.4")
+    install(python, *PROJECT["build-system"]["requires"], "cython>=3.3,<3.4")
     command = [python, "-m", "hatchling", "build", "-d", folder]
     subprocess.run(command, cwd=clone(folder / "clone"), capture_output=True, check=True)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")

@@ -28,7 +28,7 @@ DIRECTIVES = {
     "show_performance_hints": False,
 }  # fmt: skip
 # No fused multiplication and addition, which some processors have: sums are those of the interpreted kernel to the bit.
-FLAGS = ["-O3", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", f"-I{HEADERS}"]
+FLAGS = ["-O3", "-g0", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", f"-I{HEADERS}"]
 FLAGS += ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
 
 
@@ -39,7 +39,7 @@ class KernelHook(BuildHookInterface):
         """Name the compilers that the index gives: Cython, and Zig's C where the machine has none."""
         if not possible():
             return []
-        return ["cython>=3.1,<3.4", *([] if machine_compiler() else ["ziglang>=0.15,<0.18"])]
+        return ["cython>=3.3,<3.4", *([] if machine_compiler() else ["ziglang>=0.17,<0.18"])]
 
     def initialize(self, version: str, build_data: dict) -> None:
         """Compile into a folder of this build; an editable installation has the modules beside their sources."""
@@ -70,18 +70,25 @@ class KernelHook(BuildHookInterface):
         shutil.rmtree(self.folder)
 
     def compiled(self, source: Path) -> Path:
-        """Compile a module, which then holds the digest of its source."""
-        text = source.read_bytes()
-        copy = self.folder / source.name
-        copy.write_bytes(text.replace(IMPORT.encode(), b"import cython"))
+        """Compile a module, which then holds the digests of its source and of this hook, or take it as it is."""
+        digests = f"{digest(source.read_bytes())} {digest(Path(__file__).read_bytes(), repr(DIRECTIVES).encode())}"
+        copy, existing = self.folder / source.name, source.with_suffix(SUFFIX)
         c, module = copy.with_suffix(".c"), copy.with_suffix(SUFFIX)
+        if existing.exists() and digests.encode() in existing.read_bytes():
+            return Path(shutil.copy(existing, module))
+        copy.write_text(source.read_text().replace(IMPORT, "import cython"))
         directives = [f"-X{name}={value}" for name, value in DIRECTIVES.items()]
         name = f"{KERNEL.replace('/', '.')}.{source.stem}"
         run(sys.executable, "-m", "cython", "-3", *directives, "--module-name", name, copy, "-o", c)
         with c.open("a") as file:
-            file.write(f'\nconst char simhash_hbase_source[] = "{blake2b(text, digest_size=16).hexdigest()}";\n')
+            file.write(f'\nconst char simhash_hbase_digests[] = "{digests}";\n')
         run(*(machine_compiler() or (sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline")), *FLAGS, c, "-o", module)
         return module
+
+
+def digest(*contents: bytes) -> str:
+    """Return the digest that the package compares with a source."""
+    return blake2b(b"".join(contents), digest_size=16).hexdigest()
 
 
 def possible() -> bool:

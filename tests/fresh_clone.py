@@ -83,7 +83,7 @@ def clone(folder):
 def provide(folder, extras):
     """Prepare the environment that ``scripts/install EXTRAS`` makes from a package index; a gate has it do so itself.
 
-    Only distributions that the project asks for with these extras are there: a command that needs another one fails.
+    The kernel is compiled as here. Only distributions that the project asks for with these extras are there: a command that needs another one fails.
     """
     if os.environ.get(MUST_RUN):
         return
@@ -93,13 +93,15 @@ def provide(folder, extras):
         program = environment / "bin" / PROJECT
         program.write_text(PROGRAM.format(python=environment / "bin" / "python"))
         program.chmod(0o755)
+    for module in ROOT.glob("simhash_hbase/kernel/*.so"):
+        shutil.copy2(module, folder / "simhash_hbase" / "kernel")
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
     (packages / "project.pth").write_text(str(folder))
     for found in needed(Requirement(f"{PROJECT}[{extras}]"), {}).values():
         for name in {file.parts[0] for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}:
             if not (packages / name).exists():
                 (packages / name).symlink_to(Path(str(found.locate_file(name))))
-    # Younger than pyproject.toml: there is nothing to install.
+    # Younger than all that is built: there is nothing to install.
     (environment / f".installed-{extras.replace(',', '-')}").touch()
 
 

@@ -8,6 +8,7 @@ import tomllib
 import venv
 import zipfile
 from email import message_from_string
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import httpx
@@ -22,6 +23,8 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = "simhash_hbase"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+# Every module of the kernel that is compiled has this line.
+COMPILED = b"import uncompiled as cython\n"
 # What `load` and `hbase up` need and no Python file is.
 DATA = {
     "LICENSE", "py.typed", "bulk/hfile_loader/HFileLoader.java",
@@ -50,7 +53,7 @@ def built(tmp_path_factory):
     """Build both from what git has, and return their paths."""
     folder = tmp_path_factory.mktemp("built")
     python = python_of(folder / "builder")
-    install(python, *PROJECT["build-system"]["requires"])
+    install(python, *PROJECT["build-system"]["requires"], "cython>=3.3,<3.4")
     command = [python, "-m", "hatchling", "build", "-d", folder]
     subprocess.run(command, cwd=clone(folder / "clone"), capture_output=True, check=True)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
@@ -78,10 +81,13 @@ def test_wheel_and_sdist_hold_the_whole_package_and_nothing_else_of_it(built):
     listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     wanted = {name: (ROOT / name).read_bytes() for name in listed if (ROOT / name).is_file()}
 
+    compiled = {name.replace(".py", EXTENSION_SUFFIXES[0]) for name, content in wanted.items() if COMPILED in content}
+
     assert {f"{PACKAGE}/{name}" for name in DATA} <= set(wanted)
-    assert {name: wheel[name] for name in wheel if ".dist-info/" not in name} == wanted
+    assert {name for name in wheel if ".dist-info/" not in name} == set(wanted) | compiled
+    assert {name: wheel[name] for name in wanted} == wanted
     assert {name: sdist[name] for name in sdist if name.startswith(f"{PACKAGE}/")} == wanted
-    assert {"README.md", "pyproject.toml", "PKG-INFO"} <= set(sdist)
+    assert {"README.md", "pyproject.toml", "PKG-INFO", "scripts/build_kernel.py"} <= set(sdist)
 
 
 def test_the_metadata_names_the_licence_and_its_file(built):

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from contextlib import suppress
 from importlib import import_module
 
@@ -88,6 +89,17 @@ class _Group(Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if not is_asked or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    with warnings.catch_warnings(action="ignore"):
+        from simhash_hbase.kernel import description
+    click.echo(f"{PROGRAM}, version {version(PROGRAM)}, kernel {description()}")
+    ctx.exit()
+
+
 @click.group(
     cls=_Group,
     help=HELP,
@@ -95,7 +107,8 @@ class _Group(Group):
     examples=["simhash-hbase dedup file:docs.index --create corpus.jsonl > decisions.jsonl"],
 )
 @option("--config", type=click.Path(dir_okay=False), help="Settings in TOML; the command line wins.")
-@click.version_option(package_name="simhash-hbase")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+              help="Show the version, and whether the kernel is compiled.")  # fmt: skip
 @click.pass_context
 def cli(ctx: click.Context, config: str | None) -> None:
     """Read the settings for the command that was called."""
@@ -115,6 +128,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
     if arguments is None:
         set_up_streams()
+        warnings.formatwarning = lambda message, *_, **__: f"{PROGRAM}: warning: {message}\n"
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:

@@ -5,6 +5,7 @@ A compiled module holds the digest of its source. Where a source has changed sin
 
 import os
 import sys
+import warnings
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 
@@ -28,6 +29,10 @@ if _modules and not COMPILED:
     sys.path_importer_cache[_folder] = FileFinder(_folder, (SourceFileLoader, SOURCE_SUFFIXES))
 
 
+class KernelInterpreted(RuntimeWarning):
+    """The kernel runs some fifty times slower than it could."""
+
+
 def description() -> str:
     """Return how the kernel runs, and what makes it run compiled."""
     if COMPILED:
@@ -35,8 +40,12 @@ def description() -> str:
     if _pure:
         return "interpreted, since SIMHASH_HBASE_PURE is set"
     if _changed:
-        return f"interpreted, since {', '.join(_changed)} changed after the compilation: install simhash-hbase again"
+        return f"interpreted, since {', '.join(_changed)} changed after it was compiled: install simhash-hbase again"
     return (
-        "interpreted, some fifty times slower: install the headers of Python (python3-dev or python3-devel), then"
+        "interpreted and some fifty times slower: install Python's headers (python3-dev, python3-devel), then"
         " simhash-hbase again"
     )
+
+
+if not (COMPILED or _pure):
+    warnings.warn(f"the kernel is {description()}", KernelInterpreted, stacklevel=2)

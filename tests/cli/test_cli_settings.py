@@ -18,7 +18,10 @@ def test_every_command_of_this_version_is_there():
 
 
 def test_the_version_is_printed(cli):
-    assert cli("--version").out.strip().split()[-1].count(b".") == 2
+    version, kernel = cli("--version").out.decode().split(", ")[1:3]
+
+    assert version.removeprefix("version ").count(".") == 2
+    assert kernel.split()[:2] in (["kernel", "compiled"], ["kernel", "interpreted"])
 
 
 @pytest.mark.parametrize("words", [["no-such-command"], ["query"], ["add", "file:x"], ["--no-such-option"]])

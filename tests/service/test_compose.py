@@ -137,7 +137,7 @@ def test_the_image_is_installed_from_locks_that_fit_what_the_project_asks_for():
 
     for requirement in wanted:
         assert requirement.specifier.contains(locked[requirement.name]), requirement
-    assert {"hatchling", "setuptools", "wheel"} <= set(pins("build.lock"))
+    assert {"cython", "hatchling", "setuptools", "wheel"} <= set(pins("build.lock"))
     installs = [line for line in (DOCKER / "service/Dockerfile").read_text().splitlines() if "bin/pip " in line]
     assert all(re.search(r"--require-hashes|--no-deps|pip check", line) for line in installs), installs
 

@@ -10,11 +10,12 @@ from hashlib import blake2b
 
 import msgspec
 import numpy as np
+from simhash_hbase.features.analyzers.classical import STOP_WORDS
+from simhash_hbase.words.segment import Wording, tokens
 
 from simhash_hbase.features import sketch
 from simhash_hbase.features.analysis import Analysis, make_analyzer
 from simhash_hbase.features.analyzers import WeightedAnalyzer, word_tokens
-from simhash_hbase.features.analyzers.classical import STOP_WORDS
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.hashes import hash_features
 from simhash_hbase.features.idf import IdfTable
@@ -29,7 +30,6 @@ from simhash_hbase.rows.documents import DocumentState, Member, encode
 from simhash_hbase.rows.entries import SKETCH_BINS
 from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
 from simhash_hbase.words.normal import normalize, point_pieces
-from simhash_hbase.words.segment import Wording, tokens
 
 ADDED = 1_700_000_000_000
 LISTED = 40  # A text with more features gives only their number.

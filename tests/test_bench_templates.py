@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 from bench.bandings import BANDINGS, BANDS, Bandings
 from bench.templates import MOST_DOCUMENTS, RUN, Templates
+from simhash_hbase.features.bands import Banding
+from simhash_hbase.features.sketch import sketches_and_digests
 
 from simhash_hbase.demo.texts import chinese
 from simhash_hbase.features.analyzers import ShingleAnalyzer
-from simhash_hbase.features.bands import Banding
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.sketch import sketches_and_digests
 
 FRAME = "Request a permission to read {} or write {}. 权限"
 # Letters alone, so that every number is a run.

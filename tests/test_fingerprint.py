@@ -5,7 +5,6 @@ import pickle
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
-from simhash_hbase.features import fingerprints, wordrows, wordsums
 from simhash_hbase.features.analyzers import (
     JiebaAnalyzer,
     LearnedAnalyzer,
@@ -24,14 +22,14 @@ from simhash_hbase.features.analyzers import (
 )
 from simhash_hbase.features.fingerprints import Fingerprinter, bit_sums, fingerprint
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.features.weights import SCALE, cosine, count_features
+from simhash_hbase.features.weights import MAX_TOTAL, SCALE, cosine, count_features
+from simhash_hbase.kernel.texts import Weights
 
 LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
 TABLE = IdfTable.learn([["the", "我", "索引"], ["the", "a"], ["the", "a"]])
 ANALYZERS = [
     JiebaAnalyzer(),
     JiebaAnalyzer(top=3),
-    JiebaAnalyzer(top=3, segmenter="jieba"),
     LearnedAnalyzer(idf=TABLE),
     LearnedAnalyzer(idf=TABLE, top=5),
     ShingleAnalyzer(),
@@ -190,22 +188,22 @@ def test_features_without_weight_are_not_counted():
     assert count_features([("x", 3), ("x", -3), ("y", 1), ("y", 2), ("z", 0), "w"]) == 2
 
 
-class Weights:
-    """An idf of the test's own."""
+class OwnIdf:
+    """Weights of the test's own, and that of every other word."""
 
-    def __init__(self, **weights):
-        self._weights = weights
+    def __init__(self, weights, other=0.0):
+        self._weights, self._other = weights, other
 
     def weight(self, word):
-        return self._weights.get(word, 0.0)
+        return self._weights.get(word, self._other)
 
-    def digest(self):
-        return ""
+    def weights(self, seed):
+        return Weights.of_words(self._weights, other=self._other, seed=seed)
 
 
 @pytest.mark.parametrize("weights", [{}, {"apple": 1e-6}, {"apple": 1.0}, {"apple": 1.0, "pear": 1e-6}])
 def test_the_fast_way_leaves_out_words_without_weight(weights):
-    analyzer = LearnedAnalyzer(idf=Weights(**weights))
+    analyzer = LearnedAnalyzer(idf=OwnIdf(weights))
     texts = ["apple pear", "pear plum", "apple " * 9, "apple " * 3]
     expected = [[(name, weight) for name, weight in analyzer.features(text) if weight > 1 / 131_072] for text in texts]
 
@@ -249,46 +247,8 @@ def test_the_fast_way_equals_the_obvious_one_on_real_documents(name):
     texts = sample(name, 12)
     table = IdfTable.learn(map(word_tokens, texts))
 
-    for analyzer in (JiebaAnalyzer(), JiebaAnalyzer(segmenter="jieba"), LearnedAnalyzer(idf=table)):
+    for analyzer in (JiebaAnalyzer(), LearnedAnalyzer(idf=table)):
         assert fast(Fingerprinter(analyzer), texts) == obvious(analyzer, texts)
-    assert fast(Fingerprinter(JiebaAnalyzer()), texts) == obvious(JiebaAnalyzer(segmenter="jieba"), texts)
-
-
-def test_tables_that_start_anew_change_nothing(monkeypatch):
-    monkeypatch.setattr(wordrows, "_MAX_ROWS", 10)
-    monkeypatch.setattr(wordsums, "_FIRST_ROWS", 4)
-    texts = [f"词语 word{number} other-{number}.x 数据库索引 word{number}" for number in range(60)] * 2
-
-    assert fast(Fingerprinter(JiebaAnalyzer()), texts) == obvious(JiebaAnalyzer(), texts)
-
-
-@pytest.mark.parametrize("words", [3, 5, 40])
-def test_a_text_that_fills_the_tables_or_bursts_them_is_summed_all_the_same(words, monkeypatch):
-    monkeypatch.setattr(wordsums, "_FIRST_ROWS", 4)
-    # A run of two words, then as many as leave no row, or not room enough when the tables were doubled once.
-    text = " ".join(["red-blue", *(f"word{number}" for number in range(words - 2))])
-    analyzer = LearnedAnalyzer(idf=TABLE)
-
-    assert fast(Fingerprinter(analyzer), [text]) == obvious(analyzer, [text])
-
-
-def test_tables_of_words_and_of_blocks_are_bounded(monkeypatch):
-    monkeypatch.setattr(wordrows, "_MAX_ROWS", 50)
-    monkeypatch.setattr(wordrows, "MAX_BLOCKS", 50)
-    words, blocks = Fingerprinter(JiebaAnalyzer()), Fingerprinter(JiebaAnalyzer())
-    words.fingerprint_many([f"word{number}" for number in range(300)])
-    # Many blocks of few words.
-    blocks.fingerprint_many(["-".join(few) for few in permutations(["red", "blue", "green", "black", "white"])])
-
-    assert len(words._sums._words._tokens) <= 60
-    assert len(blocks._sums._words._blocks) <= 60
-
-
-def test_a_word_has_one_row_however_it_is_written():
-    fingerprinter = Fingerprinter(LearnedAnalyzer(idf=TABLE))
-    fingerprinter.fingerprint_many(["the The THE tHe index Index the"])
-
-    assert fingerprinter._sums._words.words == ["the", "index"]
 
 
 def test_a_text_that_repeats_a_word_very_often_is_summed_exactly():
@@ -298,36 +258,20 @@ def test_a_text_that_repeats_a_word_very_often_is_summed_exactly():
 
 
 def test_weights_too_large_for_exact_floats_are_summed_as_integers():
-    class Heavy:
-        def weight(self, word):
-            return 1e9 if word == "a" else 1e9 - 1 / SCALE
-
-        def digest(self):
-            return ""
-
     words = " ".join(f"w{number}" for number in range(200))
-    analyzer = LearnedAnalyzer(idf=Heavy())
+    analyzer = LearnedAnalyzer(idf=OwnIdf({"a": 1e9}, other=1e9 - 1 / SCALE))
 
     assert fast(Fingerprinter(analyzer), ["a " + words]) == obvious(analyzer, ["a " + words])
 
 
-@pytest.mark.parametrize("most", [0.0, wordsums._MAX_EXACT])
-def test_one_unit_more_sets_a_bit_by_floats_and_by_integers(most, monkeypatch):
-    monkeypatch.setattr(wordsums, "_MAX_EXACT", most)
-    analyzer = LearnedAnalyzer(idf=Weights(apple=2 / SCALE, pear=1 / SCALE))
+def test_one_unit_more_sets_a_bit():
+    analyzer = LearnedAnalyzer(idf=OwnIdf({"apple": 2 / SCALE, "pear": 1 / SCALE}))
 
     assert fast(Fingerprinter(analyzer), ["apple pear"]) == ([fingerprint(["apple"])], [2])
 
 
 def test_a_weight_that_is_refused_alone_is_refused_in_a_text():
-    class Absurd:
-        def weight(self, word):
-            return 1e11
-
-        def digest(self):
-            return ""
-
-    analyzer = LearnedAnalyzer(idf=Absurd())
+    analyzer = LearnedAnalyzer(idf=OwnIdf({}, other=1e11))
 
     with pytest.raises(InvalidArgument):
         obvious(analyzer, ["a"])
@@ -335,11 +279,10 @@ def test_a_weight_that_is_refused_alone_is_refused_in_a_text():
         fast(Fingerprinter(analyzer), ["a"])
 
 
-def test_the_weights_of_a_document_stay_below_one_total_in_both_ways(monkeypatch):
-    for module in (fingerprints, wordsums):
-        monkeypatch.setattr(module, "MAX_TOTAL", 1 << 54)
-    words = [f"w{number}" for number in range(512)]
-    analyzer = LearnedAnalyzer(idf=Weights(**dict.fromkeys(words, float(1 << 54 >> 9) / SCALE)))
+def test_the_weights_of_a_document_stay_below_one_total_in_both_ways():
+    weight = float(1 << 29)  # 2**45 units: 2**17 words reach the total.
+    words = [f"w{number}" for number in range(MAX_TOTAL >> 45)]
+    analyzer = LearnedAnalyzer(idf=OwnIdf({}, other=weight))
     below, at = " ".join(words[1:]), " ".join(words)
 
     assert fast(Fingerprinter(analyzer), [below]) == obvious(analyzer, [below])

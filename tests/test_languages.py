@@ -9,7 +9,7 @@ from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analyzers import LearnedAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.learning import learn_idf
-from simhash_hbase.features.sketch import text_digests
+from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.opening import create_index
 from simhash_hbase.words.normal import normalize
 
@@ -110,7 +110,7 @@ def test_a_mark_makes_another_word(word, other, form):
     assert word_tokens(first) != word_tokens(second)
     assert simhashes[0] != simhashes[1]
     assert features.all()
-    assert len(set(text_digests([first, second]))) == 2
+    assert len(set(Batch([first, second]).sketch().digests)) == 2
     assert word_tokens(first) == word_tokens(word)
 
 

@@ -6,17 +6,18 @@ import pytest
 from corpora import sample
 
 from simhash_hbase import create_index
-from simhash_hbase.features import learning, wordrows
 from simhash_hbase.features.analyzers import LearnedAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.features.learning import learn, learn_idf
+from simhash_hbase.kernel import texts as texts_module
+from simhash_hbase.kernel.texts import Batch
 
 TEXTS = ["我爱HBase，我爱 hbase！", "T恤、卡拉OK和數據庫，é", "我爱T恤", "The the THE 我爱", "ＴＨＥ", "…", ""]
 
 
 def learned_from(texts):
-    return learn(texts, segmenter="fast", words="unicode-1")
+    return learn(texts)
 
 
 def taught(texts):
@@ -39,27 +40,19 @@ def answers(fingerprinter, texts):
 def cuts(monkeypatch):
     """Collect the texts that are cut."""
     seen = []
-    bag = LearnedAnalyzer.bag
-    monkeypatch.setattr(LearnedAnalyzer, "bag", lambda self, text: seen.append(text) or bag(self, text))
+    count = Batch.count
+    monkeypatch.setattr(
+        Batch, "count", lambda self, *given, **named: seen.extend(self.texts) or count(self, *given, **named)
+    )
     return seen
 
 
-@pytest.mark.parametrize(("rows", "blocks"), [(1 << 18, 1 << 17), (1 << 18, 2), (3, 2)])
-def test_the_table_counts_the_words_of_the_tokens_however_little_is_remembered(rows, blocks, monkeypatch):
-    monkeypatch.setattr(wordrows, "_MAX_ROWS", rows)
-    monkeypatch.setattr(wordrows, "MAX_BLOCKS", blocks)
-    monkeypatch.setattr(learning, "_FIRST_ROWS", 4)
+@pytest.mark.parametrize("most", [1 << 17, 1, 20])
+def test_the_table_counts_the_words_of_the_tokens_whatever_the_batches(most, monkeypatch):
+    monkeypatch.setattr(texts_module, "BATCH", most)
     texts = TEXTS * 3 + [f"词语 word{number} 数据库" for number in range(9)]
 
     assert learn_idf(texts) == IdfTable.learn(map(word_tokens, texts))
-
-
-@pytest.mark.parametrize("segmenter", ["fast", "jieba"])
-@pytest.mark.parametrize("words", ["unicode-1", None])
-def test_the_table_is_learned_with_the_words_of_the_index(segmenter, words):
-    expected = IdfTable.learn(word_tokens(text, segmenter=segmenter, words=words) for text in TEXTS)
-
-    assert learn_idf(TEXTS, segmenter=segmenter, words=words) == expected
 
 
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions", "graph_zh_v1_beta"])
@@ -69,25 +62,14 @@ def test_texts_of_the_sample_get_the_fingerprints_that_they_would_get_elsewhere(
     assert answers(taught(texts[:8]), texts) == answers(untaught(texts[:8]), texts)
 
 
-def test_a_text_of_the_sample_is_not_cut_again_in_any_process(cuts):
+def test_a_text_of_the_sample_is_not_cut_again(cuts):
     expected = answers(untaught(TEXTS), [*TEXTS, "我爱 hbase"])
     first = taught(TEXTS)
-    copy = pickle.loads(pickle.dumps(first))
     cuts.clear()
 
-    assert answers(first, [*TEXTS, "我爱 hbase"]) == answers(copy, [*TEXTS, "我爱 hbase"]) == expected
-    assert cuts == ["我爱 hbase", "我爱 hbase"]
-
-
-def test_a_sample_whose_tables_started_anew_is_known_from_there_on(monkeypatch, cuts):
-    monkeypatch.setattr(wordrows, "_MAX_ROWS", 40)
-    texts = [" ".join(f"word{number}" for number in range(first, first + 30)) for first in range(0, 90, 30)]
-    expected = answers(untaught(texts), texts)
-    fingerprinter = taught(texts)
-    cuts.clear()
-
-    assert answers(fingerprinter, texts) == expected
-    assert cuts == texts[:2]
+    assert answers(first, [*TEXTS, "我爱 hbase"]) == expected
+    assert cuts == ["我爱 hbase"]
+    assert answers(pickle.loads(pickle.dumps(first)), [*TEXTS, "我爱 hbase"]) == expected
 
 
 def test_an_index_made_with_a_sample_does_not_cut_it_again(tmp_path, cuts):

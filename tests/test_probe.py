@@ -3,6 +3,7 @@
 import pickle
 
 import msgspec
+import numpy as np
 import pytest
 
 from simhash_hbase import create_index
@@ -14,17 +15,12 @@ from simhash_hbase.features.analyzers import LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.features.probe import probe_digest
+from simhash_hbase.kernel import texts as texts_module
+from simhash_hbase.kernel.texts import Batch, kernel_tables
 from simhash_hbase.opening import indexes, open_index
 from simhash_hbase.profile import Profile
-from simhash_hbase.words import fast as fastsegment
 
 SAMPLE = ["我们都是中国人", "我们 are here", "они тоже здесь"]
-
-
-@pytest.fixture(autouse=True)
-def _cache_of_its_own(tmp_path, monkeypatch):
-    """Let no probe count that another test passed."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture(params=["jieba", "learned", "shingle"])
@@ -45,35 +41,30 @@ def test_what_was_made_here_is_analysed_here(index):
 
 
 @pytest.fixture
-def changed_rjieba(monkeypatch):
-    """An rjieba that cuts one word of its dictionary in two."""
-    plain = fastsegment._rjieba_cut()
-
-    def cut(text):
-        tokens = plain(text)
-        return [part for token in tokens for part in (("研究", "所") if token == "研究所" else (token,))]
-
-    monkeypatch.setattr(fastsegment.fast_segmenter(), "_cut_han", cut)
-    monkeypatch.setattr(analysis_module, "installed_versions", lambda _segmenter: {"jieba": "0.42.1", "rjieba": "9.9"})
+def changed_jieba(monkeypatch):
+    """A jieba whose best path has as many words as can be."""
+    arrays = dict(kernel_tables())
+    arrays["weights"] = np.where(arrays["weights"] != 0, 10.0, 0.0)
+    monkeypatch.setattr(texts_module, "kernel_tables", lambda: arrays)
+    monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9.9"})
 
 
 @pytest.mark.parametrize("options", [{"analyzer": "jieba"}, {"learn_from": SAMPLE}])
 def test_another_segmentation_is_refused_with_both_versions(options, request):
     with create_index("memory:", **options) as index:
-        request.getfixturevalue("changed_rjieba")
+        request.getfixturevalue("changed_jieba")
         with pytest.raises(ProfileMismatch, match="make the index anew") as raised:
             again(index).texts(["a"], ["文本"])
 
         sentence = str(raised.value)
-        assert "rjieba 9.9" in sentence
-        assert f"rjieba {index.profile.versions['rjieba']}" in sentence
-        assert " jieba " not in sentence
+        assert "jieba 9.9" in sentence
+        assert f"jieba {index.profile.versions['jieba']}" in sentence
 
 
 def test_other_files_of_the_same_versions_are_refused_too(request, monkeypatch):
     with create_index("memory:", analyzer="jieba") as index:
-        request.getfixturevalue("changed_rjieba")
-        monkeypatch.setattr(analysis_module, "installed_versions", lambda _segmenter: index.profile.versions)
+        request.getfixturevalue("changed_jieba")
+        monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: index.profile.versions)
 
         with pytest.raises(ProfileMismatch, match="same versions"):
             again(index).texts(["a"], ["文本"])
@@ -82,7 +73,7 @@ def test_other_files_of_the_same_versions_are_refused_too(request, monkeypatch):
 def test_an_index_of_another_segmentation_still_answers_without_texts(request):
     with create_index("memory:", analyzer="jieba") as index:
         index.add("a", "我们都是中国人，我们爱中国")
-        request.getfixturevalue("changed_rjieba")
+        request.getfixturevalue("changed_jieba")
 
         found = again(index).fingerprints(["b"], [7])
         assert found.kept == [0]
@@ -90,7 +81,7 @@ def test_an_index_of_another_segmentation_still_answers_without_texts(request):
 
 
 def test_other_versions_that_make_the_same_are_taken(index, monkeypatch):
-    monkeypatch.setattr(analysis_module, "installed_versions", lambda _segmenter: {"jieba": "9"})
+    monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9"})
 
     assert again(index).texts(["a"], ["一个文本 with words"]).kept == [0]
 
@@ -100,7 +91,7 @@ def test_the_profile_of_an_earlier_version_is_read_and_not_probed(request):
     for name in ("jieba_idf", "probe", "versions", "extractor"):
         del old[name]
     profile = Profile.decode(msgspec.json.encode(old))
-    request.getfixturevalue("changed_rjieba")
+    request.getfixturevalue("changed_jieba")
 
     assert Analysis(profile).texts(["a"], ["一个文本 with words"]).kept == [0]
     profile.check_same(profile.replace(probe="0" * 32, jieba_idf="0" * 32, versions={"jieba": "9"}))
@@ -109,7 +100,7 @@ def test_the_profile_of_an_earlier_version_is_read_and_not_probed(request):
 def test_an_index_that_is_there_is_taken_with_other_versions_of_the_same_effect(tmp_path, monkeypatch):
     url = f"file:{tmp_path / 'a.index'}"
     create_index(url, analyzer="jieba").close()
-    monkeypatch.setattr(analysis_module, "installed_versions", lambda _segmenter: {"jieba": "9"})
+    monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9"})
 
     create_index(url, analyzer="jieba", if_not_exists=True).close()
 
@@ -117,13 +108,13 @@ def test_an_index_that_is_there_is_taken_with_other_versions_of_the_same_effect(
 def test_creating_what_is_there_names_the_versions_that_make_other_fingerprints(tmp_path, request):
     url = f"file:{tmp_path / 'a.index'}"
     with create_index(url, analyzer="jieba") as index:
-        made_with = index.profile.versions["rjieba"]
-    request.getfixturevalue("changed_rjieba")
+        made_with = index.profile.versions["jieba"]
+    request.getfixturevalue("changed_jieba")
 
     with pytest.raises(ProfileMismatch) as raised:
         create_index(url, analyzer="jieba", if_not_exists=True)
-    assert f"it was made with rjieba {made_with}" in str(raised.value)
-    assert "here is rjieba 9.9" in str(raised.value)
+    assert f"it was made with jieba {made_with}" in str(raised.value)
+    assert "here is jieba 9.9" in str(raised.value)
     assert "probe" not in str(raised.value)
 
 
@@ -166,22 +157,19 @@ def test_a_probe_differs_where_anything_that_counts_differs(monkeypatch):
 
 def test_a_probe_sees_the_sketches(monkeypatch):
     before = digest()
-    plain = probe.sketches_and_digests
-    monkeypatch.setattr(
-        probe, "sketches_and_digests", lambda texts: plain(texts)._replace(sketches=plain(texts)[0] ^ 1)
-    )
+    plain = Batch.sketch
+    monkeypatch.setattr(Batch, "sketch", lambda self: plain(self)._replace(sketches=plain(self).sketches ^ 1))
 
     assert digest() != before
 
 
-@pytest.mark.parametrize(("address", "times"), [("file:{}", 1), ("memory:", 2)])
-def test_a_new_index_that_is_kept_is_not_probed_again(tmp_path, monkeypatch, address, times):
+def test_an_analysis_is_probed_once(monkeypatch):
     probed = []
     plain = analysis_module.probe_digest
     monkeypatch.setattr(analysis_module, "probe_digest", lambda given: probed.append(1) or plain(given))
-    with create_index(address.format(tmp_path / "index"), analyzer="shingle") as index:
-        again = Analysis(index.profile)
+    with create_index("memory:", analyzer="shingle") as index:
+        made = again(index)
+        for analysis in (index.analysis, index.analysis, made, made):
+            analysis.texts(["a"], ["some text about nothing at all"])
 
-    again.texts(["a"], ["some text about nothing at all"])
-
-    assert len(probed) == times
+    assert len(probed) == 2

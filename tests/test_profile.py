@@ -205,10 +205,7 @@ def test_a_profile_cannot_be_changed_in_place():
         Profile.resolve().seed = 5
 
 
-def test_new_profiles_of_words_have_their_version_and_old_ones_none():
-    old = Profile.decode(b'{"analyzer": "learned", "segmenter": "fast", "idf": "00"}')
-
-    assert old.words is None
+def test_profiles_of_words_have_their_version():
     assert Profile.resolve(analyzer="learned").words == Profile.resolve().words == "unicode-1"
     assert Profile.resolve(analyzer="shingle").words is None
     assert Profile.decode(Profile.resolve().encode()).words == "unicode-1"

@@ -5,18 +5,14 @@ import sys
 import unicodedata
 
 import pytest
-from bagging import all_tokens
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
-from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.features.sketch import text_digests
+from simhash_hbase.features.idf import IdfTable, jieba_idf
+from simhash_hbase.kernel.texts import Batch, cut, tokens
 from simhash_hbase.words.classes import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
-from simhash_hbase.words.runs import ASCII
-from simhash_hbase.words.segment import Wording, bag, cut, tokens
 from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stretches, unusual
 
 WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd")
@@ -131,39 +127,26 @@ chinese_and_ascii = st.text("中国常在人民的T恤卡拉OK年，。！“”
 )
 def test_words_of_a_language(text, expected):
     assert word_tokens(text) == expected.split()
-    assert word_tokens(text, segmenter="jieba") == expected.split()
 
 
 def test_the_jieba_analyzer_has_words_of_every_script_at_the_median():
     analyzer = JiebaAnalyzer()
 
     assert [word for word, _ in analyzer.features("Новый закон о налогах")] == ["Новый", "закон", "налогах"]
-    assert dict(analyzer.features("закон закон"))["закон"] == 2 * analyzer.word_weight("no such word")
+    assert dict(analyzer.features("закон закон"))["закон"] == 2 * jieba_idf().other
     assert [word for word, _ in analyzer.features("かな は")] == ["かな"]
-
-
-def test_the_words_of_the_first_release_are_cut_as_they_were():
-    assert word_tokens("Où été", words=None) == ["o", "ù", "é", "t", "é"]
-    assert not JiebaAnalyzer(words=None).features("Новый закон")
-    assert word_tokens("ＴＨＥ the", words=None) == [*"ｔｈｅ", "the"]
-
-
-def test_an_unknown_version_of_words_is_refused():
-    with pytest.raises(InvalidProfile, match="unicode-1"):
-        JiebaAnalyzer(words="unicode-0")
 
 
 @given(chinese_and_ascii)
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_chinese_and_ascii_are_cut_as_ever(text):
-    assert tokens(text, Wording()) == cut(text)
-    assert JiebaAnalyzer().features(text) == JiebaAnalyzer(words=None, segmenter="jieba").features(text)
+    assert tokens(text) == cut(text)
 
 
-@pytest.mark.parametrize("analyzer", [JiebaAnalyzer(), JiebaAnalyzer(segmenter="jieba"), LearnedAnalyzer(idf=TABLE)])
+@pytest.mark.parametrize("analyzer", [JiebaAnalyzer(), LearnedAnalyzer(idf=TABLE)])
 @given(text=mixtures | st.text(max_size=20))
 @settings(max_examples=400, deadline=None, derandomize=True)
-def test_the_bag_holds_what_the_tokens_say(analyzer, text):
+def test_fingerprints_are_made_of_the_features(analyzer, text):
     features = analyzer.features(text)
     simhashes, counts = Fingerprinter(analyzer).fingerprint_many([text])
 
@@ -175,16 +158,15 @@ def test_the_bag_holds_what_the_tokens_say(analyzer, text):
 def test_a_text_without_unusual_characters_needs_no_canonical_form(text):
     plain = "".join(character for character in text if not unusual(character))
 
-    folded = Wording(folded=True)
     whole = canonical(plain, folded=True)
     assert set(word_tokens(plain)) == {token for token in cut(whole) if re.search(r"\w", token)}
     assert not [words for _, words in stretches(canonical(plain, folded=False)) if words]
-    assert {t for t in tokens(plain, folded) if re.search(r"\w", t)} == set(word_tokens(plain))
+    assert {t for t in tokens(plain, folded=True) if re.search(r"\w", t)} == set(word_tokens(plain))
 
 
 def test_no_usual_character_is_or_becomes_part_of_a_word():
     ours = re.compile(f"[{LETTERS}{DIGITS}{MARKS}{HIRAGANA}{KATAKANA}{UNSPACED}]|(?![\u4e00-\u9fd5a-zA-Z0-9_])\\w")
-    in_blocks = re.compile(f"[{ASCII}]|[\u4e00-\u9fd5]")
+    in_blocks = re.compile(r"[a-zA-Z0-9+#&._%-]|[\u4e00-\u9fd5]")
     usual = [chr(n) for n in range(sys.maxunicode + 1) if not unusual(chr(n))]
 
     for character in usual:
@@ -201,7 +183,7 @@ def test_copies_in_another_width_and_case_have_the_same_learned_features(text):
     analyzer = LearnedAnalyzer(idf=TABLE)
 
     assert analyzer.features(wide) == analyzer.features(text)
-    assert text_digests([wide]) == text_digests([text])
+    assert Batch([wide]).sketch().digests == Batch([text]).sketch().digests
     if text.upper().lower() == text.lower() and text.isascii():
         assert analyzer.features(text.upper()) == analyzer.features(text)
 
@@ -251,7 +233,6 @@ def test_a_word_beyond_the_bound_is_its_beginning_and_a_digest():
     assert word_tokens(f"{longest} {other}") == [longest, bounded_word(other)]
     assert word_tokens("x" * 2000) == [bounded_word("x" * 2000)]
     assert [word for word, _ in JiebaAnalyzer().features("X" * 2000)] == [bounded_word("X" * 2000)]
-    assert [word for word, _ in JiebaAnalyzer(words=None).features("X" * 2000)] == ["X" * 2000]
 
 
 # Words of one character: Han beyond what jieba knows, signs among Han, Tangut, Nushu; and voiced marks of kana.
@@ -270,10 +251,3 @@ def test_the_classes_hold_nothing_else_and_miss_no_letter_of_unicode_14():
     assert [c for c in assigned if letters(c) and unicodedata.category(c)[0] not in "LN"] == ["\u05f3"]
     # Later versions of Unicode have letters that these classes, which are frozen, do not.
     assert missed == [] or unicodedata.unidata_version != "14.0.0"
-
-
-def test_blocks_and_words_of_a_bag_are_apart():
-    found = bag("用TF-IDF找é", Wording(), letters=False)
-
-    assert sorted(all_tokens(found)) == sorted(["用", "TF", "-", "IDF", "找", "é"])
-    assert "é" in found.tokens

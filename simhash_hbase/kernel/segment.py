@@ -17,7 +17,9 @@ WORDS = 1  # Tokens that hold a word character (``\w``).
 KEYWORDS = 2  # Tokens of two characters or more: what ``jieba.analyse`` looks at.
 
 READY_WORDS = "\u034f"
-"""In a text: the rest consists of words that are cut already, with this character before each (see `texts`)."""
+"""In a text: the rest consists of words that are cut already, with this character before each (see `texts`).
+
+Among `ALL_TOKENS` it is a character like others."""
 
 HAN_FIRST = 0x4E00
 HAN_LAST = 0x9FD5
@@ -244,7 +246,7 @@ class Cutter:
                 while stop < end and _is_in_block(self.points[stop]):
                     stop += 1
                 self._cut_block(place, stop)
-            elif self.points[place] == _READY:
+            elif self.points[place] == _READY and self.mode != 0:
                 while stop < end and self.points[stop] != _READY:
                     stop += 1
                 self._emit(place + 1, stop)

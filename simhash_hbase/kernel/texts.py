@@ -13,7 +13,6 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Self
 from unicodedata import unidata_version
 
-import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +23,7 @@ from simhash_hbase.kernel.characters import bin_arrays, character_arrays
 from simhash_hbase.kernel.dictionary import dictionary_arrays, dictionary_digest, model_array, model_digest
 from simhash_hbase.words.installed import digest_of
 from simhash_hbase.words.normal import point_pieces
-from simhash_hbase.words.unicode import bounded_word, canonical, stretches
+from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stretches
 
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
@@ -103,7 +102,7 @@ class CountedWords:
         """Return a word by its number."""
         points, starts, stops, firsts = self._places
         place = firsts[number]
-        return bounded_word(_text(points[starts[place] : stops[place]]))
+        return _text(points[starts[place] : stops[place]])
 
     def without_places(self) -> "CountedWords":
         """Let go of the texts, of which only `word`, `distinct`, and `vote` with `top` need something."""
@@ -155,7 +154,7 @@ class DistinctWords(NamedTuple):
     def word(self, number: int) -> str:
         """Return a word by its number."""
         start = self.ends[number - 1] if number else 0
-        return bounded_word(_text(self.points[start : self.ends[number]]))
+        return _text(self.points[start : self.ends[number]])
 
     @classmethod
     def merged(cls, parts: Sequence["DistinctWords"]) -> "DistinctWords":
@@ -384,10 +383,11 @@ def _counted(
     seed: int,
     dropped: tuple[str, ...] = (),
 ) -> CountedWords:
-    lengths = stops - starts
-    long = np.flatnonzero(lengths > votes.LONG).tolist() if lengths.max(initial=0) > votes.LONG else []
-    words = [bounded_word(_text(points[starts[number] : stops[number]])) for number in long]
-    long_hashes = np.array([mmh3.hash64(word.encode(), seed=seed, signed=False)[0] for word in words], np.uint64)
+    long = np.flatnonzero(stops - starts > MAX_WORD)
+    if len(long):
+        bounded, ends = _points([bounded_word(_text(points[starts[number] : stops[number]])) for number in long.tolist()])
+        starts[long], stops[long] = len(points) + ends[:-1], len(points) + ends[1:]
+        points = np.concatenate([points, bounded])
     hashes, counts = np.empty(len(starts), np.uint64), np.empty(len(starts), np.intc)
     firsts, offsets = np.empty(len(starts), np.uint32), np.empty(len(before), np.int64)
     most = int(np.diff(before).max(initial=0))
@@ -395,7 +395,7 @@ def _counted(
     places = points, starts, stops, firsts
     dropped_hashes = word_hashes(dropped, seed) if dropped else np.zeros(0, np.uint64)
     features = _features(hashes, counts, offsets, places)
-    features.count(before.data, table.data, long_hashes.data, dropped_hashes.data, seed)
+    features.count(before.data, table.data, dropped_hashes.data, seed)
     used = int(offsets[-1])
     return CountedWords(hashes[:used], counts[:used], offsets, (points, starts, stops, firsts[:used]))
 

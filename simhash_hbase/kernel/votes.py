@@ -11,10 +11,8 @@ from __future__ import annotations
 from simhash_hbase.kernel import uncompiled as cython
 
 SCALE = 65536  # Integer units of a weight of 1.
-LONG = 1 << 10  # A word of more characters has its hash computed elsewhere.
 TOO_HEAVY = -1  # In place of the number of features: the weights add up to more than 64 bits hold.
 
-_LONG = cython.declare(cython.uint, 1 << 10)
 _SCALE = cython.declare(cython.double, 65536.0)
 _MOST = cython.declare(cython.double, 1e9 * 65536.0)
 _MOST_TOTAL = cython.declare(cython.double, 4611686018427387904.0)
@@ -190,7 +188,6 @@ class Features:
         self,
         before: cython.longlong[::1],
         table: cython.int[::1],
-        long_hashes: cython.ulonglong[::1],
         dropped: cython.ulonglong[::1],
         seed: cython.ulonglong,
     ) -> None:
@@ -202,8 +199,6 @@ class Features:
             For each text the number of words before it.
         table : buffer of int32
             Scratch: a power of two, at least twice as long as a text has words.
-        long_hashes : buffer of uint64
-            Hashes of the words of more than `LONG` characters, in their order.
         dropped : buffer of uint64
             Hashes of words in lower case that do not count, none of more than five letters.
         seed : int
@@ -212,9 +207,8 @@ class Features:
         text: cython.Py_ssize_t
         with cython.nogil:
             self.offsets[0] = 0
-            next_long: cython.Py_ssize_t = 0
             for text in range(before.shape[0] - 1):
-                next_long = self._count_text(text, before, table, long_hashes, next_long, dropped, seed)
+                self._count_text(text, before, table, dropped, seed)
 
     @cython.cfunc
     @cython.nogil
@@ -224,11 +218,9 @@ class Features:
         text: cython.Py_ssize_t,
         before: cython.longlong[::1],
         table: cython.int[::1],
-        long_hashes: cython.ulonglong[::1],
-        next_long: cython.Py_ssize_t,
         dropped: cython.ulonglong[::1],
         seed: cython.ulonglong,
-    ) -> cython.Py_ssize_t:
+    ) -> cython.void:
         first: cython.Py_ssize_t = self.offsets[text]
         last: cython.Py_ssize_t = first
         word: cython.Py_ssize_t
@@ -241,14 +233,10 @@ class Features:
         for at in range(size):
             table[at] = -1
         for word in range(before[text], before[text + 1]):
-            if self.stops[word] - self.starts[word] > _LONG:
-                value = long_hashes[next_long]
-                next_long += 1
-            else:
-                value = _murmur3(self.points, self.starts[word], self.stops[word], seed, False)
-                if dropped.shape[0] and self.stops[word] - self.starts[word] <= 5:
-                    if _is_in(dropped, _murmur3(self.points, self.starts[word], self.stops[word], seed, True)):
-                        continue
+            value = _murmur3(self.points, self.starts[word], self.stops[word], seed, False)
+            if dropped.shape[0] and self.stops[word] - self.starts[word] <= 5:
+                if _is_in(dropped, _murmur3(self.points, self.starts[word], self.stops[word], seed, True)):
+                    continue
             at = value & (size - 1)
             number = table[at]
             while number >= 0 and self.hashes[first + number] != value:
@@ -263,7 +251,6 @@ class Features:
                 last += 1
             self.counts[first + number] += 1
         self.offsets[text + 1] = last
-        return next_long
 
     def vote(
         self,

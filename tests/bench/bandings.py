@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
 from simhash_hbase.features.bands import Banding, _order, band_segments
-from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.sketch import _EMPTY, _densify, _keep_smallest, _kept_bits, _shingle_hashes
+
+from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.rows.entries import SKETCH_BINS, Entries
 from simhash_hbase.words.normal import point_pieces
 

@@ -6,6 +6,7 @@ from typing import Any
 import mmh3
 import numpy as np
 from numpy.typing import NDArray
+from simhash_hbase.features.sketch import sketches_and_digests
 
 from bench.peers import peer
 from bench.plain import PlainRecipe, plain_simhash
@@ -16,7 +17,6 @@ from bench.timing import in_turns
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.features.analyzers import JiebaAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.sketch import sketches_and_digests
 
 __all__ = ["measure_fingerprints"]
 

@@ -120,12 +120,12 @@ def test_an_index_made_with_another_dictionary_is_refused_with_both(cli, tmp_pat
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_machine_that_makes_other_fingerprints_writes_none_and_reads_on(cli, filled, tmp_path, corpus_file, workers):
     before = cli("stats", filled).record["documents"]
-    changed_profile(filled, probe="0" * 32, versions={"unicode": "3.0.0", "rjieba": "0.1"})
+    changed_profile(filled, probe="0" * 32, versions={"unicode": "3.0.0", "jieba": "0.1"})
 
     failed = cli("add", filled, corpus_file, "--workers", str(workers))
 
     assert (failed.code, failed.out) == (1, b"")
-    assert "made with rjieba 0.1, unicode 3.0.0, here is rjieba none, unicode" in failed.sentence
+    assert "made with jieba 0.1, unicode 3.0.0, here is jieba none, unicode" in failed.sentence
     assert cli("query", filled, "--text", "some text").code == 1
     assert cli("stats", filled).record["documents"] == before
 

@@ -23,11 +23,10 @@ def test_create_prints_the_profile(cli, tmp_path):
     assert wanted.items() <= made.record.items()
 
 
-def test_create_takes_jieba_by_default_and_names_dictionary_and_segmenter(cli, tmp_path):
+def test_create_takes_jieba_by_default_and_names_the_dictionary(cli, tmp_path):
     profile = cli("create", f"file:{tmp_path / 'a'}").record
 
     assert (profile["analyzer"], profile["top"], profile["match"]) == ("jieba", 200, "verified")
-    assert profile["segmenter"] in ("fast", "jieba")
     assert len(profile["dictionary"]) == 32
 
 

@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from simhash_hbase.words.imported import OWN
 
 from simhash_hbase import create_index
 from simhash_hbase.cli.app import COMMANDS
-from simhash_hbase.words.imported import OWN
 
 # One process, as a settings file makes all commands be imported, too.
 SHOWN = """

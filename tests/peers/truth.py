@@ -11,8 +11,6 @@ import numpy as np
 from labelled import Pair, Similarities, shingles
 from numpy.typing import NDArray
 
-from simhash_hbase.features.mixing import mix
-
 LEAST = 0.8
 MINIMA = 128
 AGREEING = 85

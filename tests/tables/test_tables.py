@@ -130,7 +130,7 @@ def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
     table = pa.Table.from_pylist(rows)
     learned = Asked.of("text", "id", "first", None, {})._learned(lambda: table.to_batches(max_chunksize=999))
 
-    assert learn_idf(learned["learn_from"], segmenter=wanted.segmenter, words=wanted.words).digest() == wanted.idf
+    assert learn_idf(learned["learn_from"]).digest() == wanted.idf
 
 
 @pytest.mark.parametrize("opened", [False, True])

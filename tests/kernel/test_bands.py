@@ -4,54 +4,16 @@ import random
 
 import numpy as np
 import pytest
-from sketching import jaccard
+from sketching import jaccard, slow_segments
 
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.bands import Banding, band_segments
-from simhash_hbase.features.sketch import sketches_and_digests
+from simhash_hbase.kernel.texts import Batch, kernel_tables
 from simhash_hbase.profile import Profile
-from simhash_hbase.words.normal import normalize
 
-MASK = (1 << 64) - 1
-GOLDEN = 0x9E3779B97F4A7C15
 KNOWN = [
     ["341861b9", "c9e6b87e", "5613e83a", "450c77fa", "cc9efdea", "99b4a8bb"],
     ["c0243eac", "7453c178", "a9e7fec1", "72b32622", "4a74b671", "126698a4"],
 ]
-
-
-def mix(x):
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
-
-
-def slow_minima(text):
-    """The smallest hash of each of the 512 bins, empty ones filled, in plain integers."""
-    points = [ord(c) for c in normalize(text)]
-    points += [0x110000] * (5 - len(points))
-    bins = {}
-    for a, b, c, d, e in zip(*(points[i:] for i in range(5)), strict=False):
-        x = ((a << 42) + (b << 21) + c) * GOLDEN & MASK
-        h = mix(((x ^ x >> 32) + (d << 21) + e) * GOLDEN & MASK)
-        bins[h >> 55] = min(bins.get(h >> 55, MASK), h)
-    orders = (sorted(range(512), key=lambda o: mix((place * 512 + o + 1) * GOLDEN & MASK)) for place in range(512))
-    return [
-        bins[next(o for o in ([place] if place in bins else order) if o in bins)] for place, order in enumerate(orders)
-    ]
-
-
-def slow_segments(text, bands, bins):
-    """The definition in plain integers."""
-    minima = slow_minima(text)
-    order = sorted(range(512), key=lambda place: mix((place + 1) * GOLDEN & MASK))
-    found = []
-    for group in range(bands):
-        hashed = GOLDEN
-        for place in order[group * bins : (group + 1) * bins]:
-            hashed = mix((hashed * GOLDEN + minima[place]) & MASK)
-        found.append(hashed >> 32)
-    return found
 
 
 def made(length, seed):
@@ -60,7 +22,7 @@ def made(length, seed):
 
 
 def segments(texts, bands=6, bins=6):
-    return sketches_and_digests(texts, Banding(bands, bins)).bands
+    return Batch(texts).sketch(bands, bins).segments
 
 
 @pytest.mark.parametrize("length", [6, 7, 40, 700, 4000])
@@ -80,25 +42,16 @@ def test_segments_of_the_second_format_stay_as_they_are():
 def test_segments_do_not_depend_on_the_batch_nor_the_sketches_on_them():
     texts = [made(9 * n + 6, seed=n) for n in range(150)]
 
-    together = sketches_and_digests(texts, Banding(6, 6))
+    together = Batch(texts).sketch(6, 6)
 
-    assert together.bands.dtype == np.uint32
-    assert (together.bands == np.concatenate([segments([text]) for text in texts])).all()
-    assert (together.sketches == sketches_and_digests(texts).sketches).all()
-    assert sketches_and_digests(texts).bands.shape == (150, 0)
+    assert together.segments.dtype == np.uint32
+    assert (together.segments == np.concatenate([segments([text]) for text in texts])).all()
+    assert (together.sketches == Batch(texts).sketch().sketches).all()
+    assert Batch(texts).sketch().segments.shape == (150, 0)
 
 
 def test_groups_are_disjoint():
-    minima = np.arange(512, dtype=np.uint64)[np.newaxis]
-    before = band_segments(minima, Banding(64, 8))
-    changed = np.empty((512, 64), np.bool_)
-    for place in range(512):
-        other = minima.copy()
-        other[0, place] += 1_000
-        changed[place] = (band_segments(other, Banding(64, 8)) != before)[0]
-
-    assert (changed.sum(axis=1) == 1).all()
-    assert (changed.sum(axis=0) == 8).all()
+    assert sorted(kernel_tables()["groups"].tolist()) == list(range(512))
 
 
 def test_texts_share_a_group_as_often_as_their_similarity_says():

@@ -10,10 +10,9 @@ import pytest
 from corpora import sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sketching import jaccard, sketch_many
+from sketching import jaccard, sketch_many, slow_sketch
 
-from simhash_hbase.features import sketch
-from simhash_hbase.features.sketch import sketches_and_digests, text_digests
+from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.profile.near import similarity
 from simhash_hbase.words import marks
 from simhash_hbase.words.normal import normalize
@@ -23,34 +22,6 @@ def slowly_normalized(text):
     lowered = unicodedata.normalize("NFKC", text).lower()
     kept = (c for c in lowered if c.isalnum() or (unicodedata.category(c)[0] == "M" and not 0xFE00 <= ord(c) <= 0xFE0F))
     return "".join(kept)
-
-
-def slow_sketch(text):
-    """The definition in plain integers."""
-    mask = (1 << 64) - 1
-
-    def mix(x):
-        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & mask
-        x = (x ^ x >> 27) * 0x94D049BB133111EB & mask
-        return x ^ x >> 31
-
-    golden = 0x9E3779B97F4A7C15
-    points = [ord(c) for c in normalize(text)]
-    if not points:
-        return 0
-    points += [0x110000] * (5 - len(points))
-    bins = {}
-    for a, b, c, d, e in zip(*(points[i:] for i in range(5)), strict=False):
-        x = ((a << 42) + (b << 21) + c) * golden & mask
-        x = ((x ^ x >> 32) + (d << 21) + e) * golden & mask
-        h = mix(x)
-        bins[h >> 55] = min(bins.get(h >> 55, mask), h)
-    sketch = 0
-    for place in range(512):
-        order = sorted(range(512), key=lambda other: mix((place * 512 + other + 1) * golden & mask))
-        source = place if place in bins else next(other for other in order if other in bins)
-        sketch = sketch << 1 | bins[source] & 1
-    return sketch
 
 
 def as_integer(words):
@@ -179,17 +150,8 @@ def test_opposite_sketches_are_clipped_to_zero():
 def test_a_digest_is_that_of_the_normalised_text():
     expected = blake2b("天地dark".encode(), digest_size=16).digest()
 
-    assert text_digests(["天地 Dark！", "天地 dork"])[0] == expected
-    assert len(set(text_digests(["a b", "AB", "ba"]))) == 2
-
-
-def test_sketches_and_digests_are_those_of_the_single_calls():
-    texts = ["天地玄黄", "", "abc" * 20_000, "日月"]
-
-    sketches, digests, *_ = sketches_and_digests(texts)
-
-    assert (sketches == sketch_many(texts)).all()
-    assert digests == text_digests(texts)
+    assert Batch(["天地 Dark！", "天地 dork"]).sketch().digests[0] == expected
+    assert len(set(Batch(["a b", "AB", "ba"]).sketch().digests)) == 2
 
 
 def test_exact_jaccard():
@@ -200,22 +162,15 @@ def test_exact_jaccard():
     assert jaccard("abc", "bcd", size=2) == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(
-    ("text", "telling"), [("", False), ("a", False), ("a b c d e!", False), ("abcdef", True), ("天地玄黄宇宙", True)]
-)
-def test_one_shingle_says_nothing_about_similarity(text, telling):
-    assert sketches_and_digests(["some other text", text]).telling.tolist() == [True, telling]
-
-
 @pytest.mark.parametrize("length", [40, 49, 50, 51, 54, 55, 99, 100, 101, 104, 500])
 def test_a_text_of_several_pieces_has_the_sketch_and_the_digest_of_the_whole(length, monkeypatch):
     text = edited("天" * length, 3 * length, length)
-    whole = sketches_and_digests([text])
+    whole = Batch([text]).sketch()
     monkeypatch.setattr(marks, "PIECE", 50)
-    pieced = sketches_and_digests([text])
+    pieced = Batch([text]).sketch()
 
     assert (pieced.sketches == whole.sketches).all()
-    assert pieced.digests == whole.digests == text_digests([text])
+    assert pieced.digests == whole.digests == [blake2b(normalize(text).encode(), digest_size=16).digest()]
     assert as_integer(pieced.sketches[0]) == slow_sketch(text)
 
 
@@ -225,14 +180,3 @@ def test_pieces_shorter_than_a_shingle_make_shingles_together(monkeypatch):
 
     for text in ("天地", "天地玄黄", "天地玄黄宇", "天地玄黄宇宙洪荒，日月盈昃"):
         assert as_integer(sketch_many([text])[0]) == slow_sketch(text)
-
-
-def test_a_long_text_is_never_held_as_numbers_whole(monkeypatch):
-    sizes = []
-    plain = sketch._shingle_hashes
-    monkeypatch.setattr(sketch, "_shingle_hashes", lambda points: sizes.append(len(points)) or plain(points))
-
-    sketches_and_digests(["deadbeef01" * 100_000])
-
-    assert len(sizes) > 10
-    assert max(sizes) < 80_000

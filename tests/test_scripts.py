@@ -1,4 +1,4 @@
-"""Indexes of the first release keep their words; new ones get Unicode's, in every process that cuts for them."""
+"""Fingerprints of the languages that jieba does not know, in every process that cuts for them."""
 
 import pickle
 from random import Random
@@ -6,13 +6,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from simhash_hbase import create_index, open_index
-from simhash_hbase.errors import ProfileMismatch
+from simhash_hbase import create_index
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.fingerprints import fingerprint
 from simhash_hbase.features.learning import learn_idf
-from simhash_hbase.index.index import Index
-from simhash_hbase.opening import create_store, resolve_profile
 from simhash_hbase.profile import Profile
 
 RUSSIAN = "Сегодня утром президент подписал новый закон о налогах"
@@ -65,48 +61,15 @@ def test_unrelated_documents_are_far_apart_and_edited_copies_near(language, anal
     assert entries.features.min() > 60
 
 
-def old_index(url, texts):
-    """Make an index as the first release did: its profile says nothing of words."""
-    profile, idf = resolve_profile(texts)
-    idf = learn_idf(texts, segmenter=profile.segmenter, words=None)
-    profile = profile.replace(words=None, idf=idf.digest(), idf_documents=idf.documents)
-    return Index.create(create_store(url), profile, idf=idf)
-
-
-def test_an_index_of_the_first_release_opens_and_cuts_as_before(tmp_path):
-    url = f"file:{tmp_path / 'index'}"
-    with old_index(url, [RUSSIAN, "the закон"]) as index:
-        expected = fingerprint(index.analysis.analyzer.features(RUSSIAN))
-        index.add("a", RUSSIAN)
-    with open_index(url) as index:
-        assert index.profile.words is None
-        assert dict(index.analysis.analyzer.features(RUSSIAN)).keys() == set(RUSSIAN.lower()) - {" "}
-        assert [match.distance for match in index.query(RUSSIAN).matches] == [0]
-        assert index.get("a").simhash == expected
-
-
-def test_creating_where_there_is_an_index_of_the_first_release_opens_it(tmp_path):
-    url = f"file:{tmp_path / 'index'}"
-    profile, _ = resolve_profile()
-    Index.create(create_store(url), profile.replace(words=None)).close()
-
-    with create_index(url, if_not_exists=True) as index:
-        assert index.profile.words is None
-    with pytest.raises(ProfileMismatch, match="words"):
-        create_index(url, if_not_exists=True, words="unicode-1")
-
-
-@pytest.mark.parametrize("words", ["unicode-1", None])
-def test_a_worker_s_copy_of_an_analysis_cuts_alike(words):
+def test_a_worker_s_copy_of_an_analysis_cuts_alike():
     texts = [RUSSIAN, "L'été à Orléans", "用TF-IDF算权重", "けさ大統領は"] * 3
-    idf = learn_idf(texts, words=words)
-    made = Analysis(Profile.resolve(analyzer="learned", idf=idf.digest()).replace(words=words), idf)
+    idf = learn_idf(texts)
+    made = Analysis(Profile.resolve(analyzer="learned", idf=idf.digest()), idf)
 
     sent = pickle.loads(pickle.dumps(made))
 
     ids = [str(number) for number in range(len(texts))]
     assert sent.texts(ids, texts).entries.simhashes.tolist() == made.texts(ids, texts).entries.simhashes.tolist()
-    assert sent.analyzer.words == words
 
 
 def test_an_idf_is_learned_from_the_words_of_the_index():
@@ -121,15 +84,3 @@ def test_full_width_and_upper_case_copies_are_found_under_learned():
             index.add(text, text)
         for copy in ("ＡＩ大模型ＧＰＴ发布２０２４年第３版，ｉｐ地址", "APPLE RELEASES NEW ＭＡＣＢＯＯＫ PRO"):
             assert [(match.distance, match.exact) for match in index.query(copy).matches] == [(0, True)]
-
-
-def test_learning_again_for_an_index_of_the_first_release_opens_it(tmp_path):
-    url, texts = f"file:{tmp_path / 'index'}", [f"L'été dernier, le président a signé la loi {n}." for n in range(50)]
-    profile, idf = resolve_profile(texts)
-    old = learn_idf(texts, words=None)
-    assert old.digest() != idf.digest()
-    as_it_was = profile.replace(words=None, idf=old.digest(), idf_documents=old.documents)
-    Index.create(create_store(url), as_it_was, idf=old).close()
-
-    with create_index(url, learn_from=texts, if_not_exists=True) as index:
-        assert index.profile.words is None

@@ -9,7 +9,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from simhash_hbase.errors import EmptyDocument, Unsupported, no_words
+from simhash_hbase.errors import EmptyDocument, IndexClosed, Unsupported, no_words
 from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.profile import Profile
@@ -33,7 +33,8 @@ class OpenedIndex:
     """What reading and writing share."""
 
     def __init__(self, store: Store, *, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
-        self.store = store
+        self._store = store
+        self._is_closed = False
         self.profile: Profile = read_profile(store)
         self._clock = clock
         self._timer = timer or Timer()
@@ -48,9 +49,23 @@ class OpenedIndex:
 
         return Analysis(self.profile, read_idf(self.store, self.profile))
 
+    @property
+    def store(self) -> Store:
+        """What keeps the rows.
+
+        Raises
+        ------
+        IndexClosed
+            After `close`, whatever the store is.
+        """
+        if self._is_closed:
+            raise IndexClosed(f"{self._store.url}: this index was closed")
+        return self._store
+
     def close(self) -> None:
-        """Close the store."""
-        self.store.close()
+        """Close the store; from now on every call that needs it raises `IndexClosed`. A second call does nothing."""
+        self._is_closed = True
+        self._store.close()
 
     def __enter__(self) -> Self:
         return self

@@ -234,4 +234,5 @@ class WritableIndex(OpenedIndex):
 
     def dedup_entries(self, entries: Entries, deduplicator: Deduplicator) -> list[Decision]:
         """Decide the next documents of a corpus; no id may come twice in one call."""
+        self._check_whole("dedup")
         return deduplicator.decide(entries, now=self._now())

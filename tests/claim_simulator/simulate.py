@@ -93,7 +93,7 @@ class _Simulation:
         world = self._world
         timer = Timer(lambda: world.now, world.sleep)
         index = Index(_Direct(self._server), clock=lambda: world.wall_ms(actor), timer=timer)
-        index.store = self._store(actor)
+        index._store = self._store(actor)
         return index
 
     def _store(self, actor: Actor) -> SimulatedStore:

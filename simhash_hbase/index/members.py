@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, decode_sketches
@@ -78,6 +79,7 @@ class Members:
         self._limit = limit
         self._held: Page | None = None
         self._states: dict[bytes, DocumentState | None] = {}
+        self._decoded: dict[bytes, Member] = {}
         self.wide: dict[int, bytes] = {}
         """Fingerprints with more members than the limit, and the qualifier of the last one that was read."""
 
@@ -119,11 +121,35 @@ class Members:
             states = [cell and decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 
+    def order_of_ids(self, page: Page, at: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Give members numbers that are in the order of their ids."""
+        places, which = np.unique(at, return_inverse=True)
+        ids = [self._id(page, place) for place in places.tolist()]
+        order = np.empty(len(ids), np.intp)
+        order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        return order[which]
+
+    def _id(self, page: Page, at: int) -> str:
+        try:
+            return self._member(page, at).id
+        except CorruptIndex:
+            # Whether it matters is seen when its document counts.
+            return ""
+
+    def _member(self, page: Page, at: int) -> Member:
+        """Decode a member, or take it from those that were decoded before."""
+        key = page.keys[at]
+        if (member := self._decoded.get(key)) is None:
+            if len(self._decoded) > HELD_MEMBERS:
+                self._decoded = {}
+            member = self._decoded[key] = decode_member(page.values[at], bands=self._bands)
+        return member
+
     def found(self, simhash: int, page: Page, at: int) -> tuple[Member, DocumentState] | None:
         """Return which document a member stands for; None when its document cell, read before, says otherwise."""
         named = self._states[page.qualifier(at)]
         state = named and self._counts(named, simhash)
         if state is None:
             return None
-        member = decode_member(page.values[at], bands=self._bands)
+        member = self._member(page, at)
         return (member, state) if member.id == state.id else None

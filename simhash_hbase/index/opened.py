@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from threading import Lock
@@ -100,14 +100,14 @@ class OpenedIndex:
         return analysed.entries
 
     def _in_batches(
-        self, documents: Iterable[Document], act: Callable[[Entries], Sequence[T]]
+        self, documents: Iterable[Document], act: Callable[[Entries], Iterable[T]]
     ) -> Iterator[tuple[str, T | None]]:
         """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
         for batch in batches(documents):
             ids, texts, metadata = zip(*(_with_metadata(*document) for document in batch), strict=True)
             analysed = self.analysis.texts(ids, texts, metadata)
-            results = dict(zip(analysed.kept, act(analysed.entries), strict=True))
-            yield from ((name, results.get(at)) for at, name in enumerate(ids))
+            kept, results = set(analysed.kept), iter(act(analysed.entries))
+            yield from ((name, next(results) if at in kept else None) for at, name in enumerate(ids))
 
 
 def batches(items: Iterable[T]) -> Iterator[list[T]]:

@@ -28,6 +28,9 @@ T = TypeVar("T")
 PROBE_S = 3.0
 # Processes for work that may take long. A client has one of them at most, so that the other one is there for others.
 LONG_WORKERS = 2
+# Batches of queries at a time, of which one key may have three quarters: beside many near copies each takes some ten
+# megabytes, and more than there are processors would not be faster.
+SHARED_BATCHES = 4
 MOST_GROWN = 256 << 20
 # They give way to the event loop and to short requests when the processors are busy.
 LONG_NICENESS = 5
@@ -55,6 +58,8 @@ class Engine:
         self._long: list[Worker] = []
         self._free: list[Worker] = []
         self._long_shares = Shares(LONG_WORKERS)
+        self.batches = Shares(SHARED_BATCHES)
+        """Batches of queries that are worked on at a time."""
         self._long_threads = ThreadPoolExecutor(LONG_WORKERS, thread_name_prefix="long")
 
     async def start(self) -> None:

@@ -25,6 +25,7 @@ CALLS = {
     "query": lambda index: index.query(TEXT),
     "query_many": lambda index: list(index.query_many([("b", TEXT)])),
     "query_entries": lambda index: index.query_entries(entries({"b": 1})),
+    "answer_entries": lambda index: next(index.answer_entries(entries({"b": 1}))),
     "query_simhash": lambda index: index.query_simhash(1),
     "query_id": lambda index: index.query_id("a"),
     "entries_of": lambda index: index.entries_of("a"),

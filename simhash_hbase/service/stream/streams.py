@@ -8,6 +8,7 @@ and with it the client.
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Coroutine
+from contextlib import ExitStack
 
 import msgspec
 
@@ -201,7 +202,11 @@ class Stream:
     async def _answer(self, batch: list[Ready]) -> bytes:
         outcomes: Counter[str] = Counter()
         name = self._operation.name
-        with self._metrics.batch_seconds.labels(name).time():
+        with ExitStack() as share, self._metrics.batch_seconds.labels(name).time():
+            if self._operation.is_shared:
+                ticket = self._engine.batches.ask(self._trail.payer)
+                share.callback(ticket.close)
+                await ticket.served.wait()
             answers = await self._engine.run(lambda index: answer_batch(index, self._operation, batch, outcomes))
         self._trail.outcomes += outcomes
         self._metrics.count(name, outcomes)

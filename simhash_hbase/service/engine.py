@@ -58,8 +58,7 @@ class Engine:
         self._long: list[Worker] = []
         self._free: list[Worker] = []
         self._long_shares = Shares(LONG_WORKERS)
-        self.batches = Shares(SHARED_BATCHES)
-        """Batches of queries that are worked on at a time."""
+        self._batches = Shares(SHARED_BATCHES)
         self._long_threads = ThreadPoolExecutor(LONG_WORKERS, thread_name_prefix="long")
 
     async def start(self) -> None:
@@ -72,6 +71,24 @@ class Engine:
     async def run(self, call: Callable[[Index], T]) -> T:
         """Call a function with the index in a thread; a call that has begun goes on when its caller is cancelled."""
         return await asyncio.wrap_future(self._begin(self._threads, call, self.index))
+
+    async def run_shared(self, client: str, call: Callable[[Index], T]) -> T:
+        """Call a function as `run` does when the client's share of the memory allows it."""
+        ticket = self._batches.ask(client)
+        try:
+            await ticket.served.wait()
+            begun = asyncio.wrap_future(self._begin(self._threads, call, self.index))
+        except BaseException:
+            ticket.close()
+            raise
+
+        def end(done: "asyncio.Future[T]") -> None:
+            # A call that nobody waits for any more keeps its share until it ends.
+            _ = done.cancelled() or done.exception()
+            ticket.close()
+
+        begun.add_done_callback(end)
+        return await asyncio.shield(begun)
 
     async def stats(self) -> Stats:
         """Count documents, rows and bytes; callers during a count share its result."""

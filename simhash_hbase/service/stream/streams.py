@@ -8,7 +8,7 @@ and with it the client.
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import ExitStack
+from functools import partial
 
 import msgspec
 
@@ -202,12 +202,9 @@ class Stream:
     async def _answer(self, batch: list[Ready]) -> bytes:
         outcomes: Counter[str] = Counter()
         name = self._operation.name
-        with ExitStack() as share, self._metrics.batch_seconds.labels(name).time():
-            if self._operation.is_shared:
-                ticket = self._engine.batches.ask(self._trail.payer)
-                share.callback(ticket.close)
-                await ticket.served.wait()
-            answers = await self._engine.run(lambda index: answer_batch(index, self._operation, batch, outcomes))
+        run = partial(self._engine.run_shared, self._trail.payer) if self._operation.is_shared else self._engine.run
+        with self._metrics.batch_seconds.labels(name).time():
+            answers = await run(lambda index: answer_batch(index, self._operation, batch, outcomes))
         self._trail.outcomes += outcomes
         self._metrics.count(name, outcomes)
         self._last_line = batch[-1].chunk.numbers[-1]

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.membercells import member_key
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.rows.keys import copies_row, document_row, id_digest, member_row, row_digest
+from simhash_hbase.rows.keys import copies_row, document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
@@ -47,7 +48,7 @@ def copy_key(state: DocumentState, digest: bytes | None = None) -> Key | None:
 
 def kept_key(state: DocumentState) -> Key:
     """Say where the rest of a decided document is: its member cell, or its cell among the copies of its original."""
-    return copy_key(state) or (member_row(state.simhash), id_digest(state.id))
+    return copy_key(state) or member_key(state.text, id_digest(state.id))
 
 
 def read_copies(store: Store, rows: Sequence[bytes]) -> Iterator[list[Cell]]:

@@ -167,6 +167,25 @@ def test_copies_of_an_earlier_text_of_the_original_say_so(make_index):
     assert (index.copies("b").of_removed, index.copies("c").of_removed) == (True, False)
 
 
+@pytest.mark.parametrize("moved", [BASE ^ 3, BASE ^ 7, FAR])
+def test_copies_of_an_earlier_text_say_so_whatever_its_distance(make_index, moved):
+    index = make_index()
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    make_index.clock.advance(ms=50)
+
+    index.add_entries(entries({"a": moved}))
+
+    assert [copy.of_removed for copy in index.copies("a").copies] == [True]
+    assert index.copies("b").of_removed
+    for decide in (index.claim_entries, lambda e: index.dedup_entries(e, index.deduplicator())):
+        [decision] = decide(entries({"b": BASE ^ 1}))
+        assert (decision.of, decision.of_removed) == ("a", True)
+    make_index.clock.advance(ms=50)
+    index.add_entries(entries({"a": BASE}))
+    assert [copy.of_removed for copy in index.copies("a").copies] == [False]
+
+
 def test_an_original_that_becomes_a_copy_itself_leads_to_its_own_original(make_index):
     index = make_index(grace_s=0)
     claim(index, {"a": BASE, "far": FAR})

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.copycells import counts
+from simhash_hbase.index.copycells import names
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
@@ -95,7 +95,7 @@ def _copies(
     keys = [(document_row(cell.qualifier), STATE_QUALIFIER) for cell in cells]
     for cell, held in zip(cells, store.get(FAMILY_DOCUMENTS, keys), strict=True):
         copy = held and decode_document(held.value).shown(oldest)
-        if copy is not None and counts(cell, copy, original, oldest):
+        if copy is not None and names(copy, cell):
             yield Copy(
                 id=copy.id,
                 added=rfc3339(copy.order[0]),

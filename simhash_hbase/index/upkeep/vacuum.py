@@ -25,7 +25,7 @@ class Vacuumed:
     removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
     abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
     stale_members: int = 0
-    stale_copies: int = 0  # Entries in lists of copies: the original or the copy is gone, or names another one.
+    stale_copies: int = 0  # Entries in lists of copies: the copy is gone, or names another original.
     rows: int = 0  # Block rows without members.
 
     def __iadd__(self, other: "Vacuumed") -> "Vacuumed":

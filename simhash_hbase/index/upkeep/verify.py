@@ -59,7 +59,7 @@ class Verified:
     missing_copies: int = 0
     """Duplicates that their original's list lacks, as those of an earlier release: repairing adds them, without their
     metadata."""
-    stale_copies: int = 0  # Entries that no answer counts: the original or the copy is gone, or names another one.
+    stale_copies: int = 0  # Entries whose copy is gone, or names another original.
     repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
     repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
     not_repaired: int = 0

@@ -184,6 +184,10 @@ class _Simulation:
         verified = index.verify()
         if verified.wrong or verified.undecided or verified.stale_members or verified.orphan_rows:
             self._note(f"not clean after vacuum: {verified}")
+        # The list of an original that is removed goes with it.
+        has_removals = any(task.kind == "remove" for tasks in self._schedule.writers for task in tasks)
+        if verified.stale_copies or (verified.missing_copies and not has_removals):
+            self._note(f"lists of copies that are not whole: {verified}")
 
 
 class _Direct(SimulatedStore):

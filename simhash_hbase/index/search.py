@@ -15,7 +15,7 @@ from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.members import Counts, Members, Page
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import MatchRule, Sketches, judge, known_similarity
-from simhash_hbase.rows.documents import DocumentState, Member
+from simhash_hbase.rows.documents import DocumentState, Member, Text
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import distinct
 from simhash_hbase.stores.base import UNLIMITED, Store
@@ -37,7 +37,7 @@ class Hit(NamedTuple):
 
     member: Member
     state: DocumentState  # What its member stands for.
-    simhash: int  # The fingerprint of the member; its document cell may name another one too.
+    text: Text  # That of the member; its document cell may name another one too.
     distance: int
     similarity: float | None
 
@@ -120,7 +120,7 @@ def _candidates(store: Store, profile: Profile, entries: Entries, rule: MatchRul
 
 def found_since(oldest: int) -> Counts:
     """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
-    return lambda cell, simhash: cell.found_under(simhash, oldest)
+    return lambda cell, text: cell.found_under(text, oldest)
 
 
 class _Nearest:
@@ -201,7 +201,7 @@ def _nearest(
     unfinished, first, last = list(range(len(ranges))), 0, most
     while unfinished:
         tranches = {n: slice(ranges[n][0] + first, min(ranges[n][0] + last, ranges[n][1])) for n in unfinished}
-        members.know({page.qualifier(place) for some in tranches.values() for place in at[some].tolist()})
+        members.know({page.id_digest(place) for some in tranches.values() for place in at[some].tolist()})
         for n, some in tranches.items():
             found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
             hits[n] += _counting(members, near, page, found)
@@ -221,7 +221,7 @@ def _hits(
         order = np.lexsort((opposite, near.distances[pairs], near.queries[pairs]))
         pairs, at, similarities = pairs[order], at[order], similarities[order]
     queries = near.queries[pairs]
-    members.know(map(page.qualifier, set(at.tolist())))
+    members.know(map(page.id_digest, set(at.tolist())))
     edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
     for start, stop in pairwise(edges if len(queries) else ()):
         some = slice(start, stop)
@@ -232,10 +232,10 @@ def _hits(
 def _counting(members: Members, near: Near, page: Page, found: Iterable[tuple[int, int, float]]) -> Iterator[Hit]:
     """Leave out members that do not count by their document cells."""
     for pair, at, similarity in found:
-        simhash = int(near.simhashes[pair])
-        document = members.found(simhash, page, at)
+        text = Text(int(near.simhashes[pair]), page.text_digest(at))
+        document = members.found(text, page, at)
         if document is not None:
-            yield Hit(*document, simhash, int(near.distances[pair]), known_similarity(similarity))
+            yield Hit(*document, text, int(near.distances[pair]), known_similarity(similarity))
 
 
 def _accepted(

@@ -111,11 +111,14 @@ class Summary:
         Documents that were kept.
     refused : int
         Records without a decision.
+    decided_before : int
+        Documents that an earlier run decided, which `resume` continued.
     """
 
     documents: int
     originals: int
     refused: int
+    decided_before: int = 0
 
     @property
     def duplicates(self) -> int:

@@ -39,7 +39,8 @@ class DedupOptions:
     dry_run : bool
         Leave the index as it is.
     output : str, optional
-        File, or folder for whole files, that takes the originals in the input's own form.
+        File, or folder for whole files, that takes the originals in the input's own form; JSON lines, CSV and Parquet
+        in the one that its suffix names.
     duplicates : {"drop", "revisit"}
         Whether `output` of a crawl leaves duplicates out, or has records in their place: a ``revisit`` where the same
         payload was kept in this run, else ``metadata`` with the original's id, distance and similarity.

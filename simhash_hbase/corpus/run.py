@@ -132,7 +132,7 @@ class Deduplication:
             stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
             self._reading = replace(self._reading, settings=replace(settings, stdin=stdin))
             if options.output:
-                self._form = kept_form(self.sources, self._reading.settings)
+                self._form = kept_form(self.sources, self._reading.settings, options.output)
             if options.duplicates == "revisit":
                 self._form = self._form.referring()
             self._stack = stack.pop_all()

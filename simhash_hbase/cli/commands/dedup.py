@@ -62,7 +62,7 @@ class Choice(DedupOptions):
            help="Which of near copies becomes the original."),
     option("--dry-run", is_flag=True, help="Change no index; files that other options name are written."),
     option("--output", type=click.Path(), metavar="PLACE", help="Write the kept documents to PLACE, as they"
-           " came: lines, rows of Parquet, records of a crawl to a file; whole files to a folder."),
+           " came, or as its suffix says (.jsonl, .csv, .parquet); whole files to a folder."),
     option("--duplicates", type=click.Choice(["drop", "revisit"]), default="drop", show_default=True, help="Of a crawl:"
            " leave duplicates out of --output, or write records that refer to what is kept."),
     option("--clusters", type=click.Path(dir_okay=False), metavar="FILE",

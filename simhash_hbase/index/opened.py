@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from simhash_hbase.errors import EmptyDocument, IndexClosed, Unsupported, no_words
+from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, Unsupported, no_words
 from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.entries import Entries, Metadata
+from simhash_hbase.rows.keys import check_id_type
 from simhash_hbase.stores.abilities import CellCounts
 from simhash_hbase.stores.base import Store
 
@@ -94,6 +95,7 @@ class OpenedIndex:
 
     def _analysed(self, name: str, text: str, metadata: Metadata | None = None) -> Entries:
         """Analyse one document, which must have a fingerprint."""
+        _check_types(name, text, metadata)
         analysed = self.analysis.texts([name], [text], [metadata])
         if analysed.refused:
             raise EmptyDocument(no_words(name))
@@ -103,8 +105,9 @@ class OpenedIndex:
         self, documents: Iterable[Document], act: Callable[[Entries], Iterable[T]]
     ) -> Iterator[tuple[str, T | None]]:
         """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
-        for batch in batches(documents):
-            ids, texts, metadata = zip(*(_with_metadata(*document) for document in batch), strict=True)
+        checked = (_checked(number, document) for number, document in enumerate(documents, 1))
+        for batch in batches(checked):
+            ids, texts, metadata = zip(*batch, strict=True)
             analysed = self.analysis.texts(ids, texts, metadata)
             kept, results = set(analysed.kept), iter(act(analysed.entries))
             yield from ((name, next(results) if at in kept else None) for at, name in enumerate(ids))
@@ -130,5 +133,27 @@ def runs_of_ids(entries: Entries) -> Iterator[Entries]:
         yield entries.take(range(start, len(entries))) if start else entries
 
 
-def _with_metadata(name: str, text: str, metadata: Metadata | None = None) -> tuple[str, str, Metadata | None]:
+def _checked(number: int, document: object) -> tuple[str, str, Metadata | None]:
+    """Take a document of an input apart."""
+    wanted = "wanted (id, text) or (id, text, metadata)"
+    if not isinstance(document, tuple | list):
+        raise InvalidArgument(f"document {number} is of type {type(document).__name__}: {wanted}")
+    match document:
+        case [name, text]:
+            metadata = None
+        case [name, text, metadata]:
+            pass
+        case _:
+            raise InvalidArgument(f"document {number} is of length {len(document)}: {wanted}")
+    _check_types(name, text, metadata)
     return name, text, metadata
+
+
+def _check_types(name: object, text: object, metadata: object) -> None:
+    """Refuse what a caller without a type checker may pass."""
+    check_id_type(name)
+    of = f" of {name!r}" if name else ""
+    if not isinstance(text, str):
+        raise InvalidArgument(f"the text{of} is of type {type(text).__name__}: wanted a string")
+    if not isinstance(metadata, Mapping | None):
+        raise InvalidArgument(f"the metadata{of} is of type {type(metadata).__name__}: wanted a mapping")

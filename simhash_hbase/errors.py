@@ -17,6 +17,7 @@
         ├── DocumentMissing       the index does not hold a document of this id
         ├── IndexMissing          there is no index at this address
         ├── IndexExists           there is one already
+        ├── IndexClosed           the caller closed this index: open it again
         ├── NotAnIndex            what is there was not made by this package
         ├── ProfileMismatch       the index was made with other options than those asked for
         ├── CorruptIndex          stored bytes do not decode, or contradict each other
@@ -31,6 +32,7 @@ __all__ = [
     "CorruptIndex",
     "DocumentMissing",
     "EmptyDocument",
+    "IndexClosed",
     "IndexExists",
     "IndexMissing",
     "InvalidArgument",
@@ -132,6 +134,10 @@ class IndexMissing(Permanent, LookupError):
 
 class IndexExists(Permanent):
     """There is an index at this address already."""
+
+
+class IndexClosed(Permanent):
+    """The index, or its store, was closed in this process; open it again."""
 
 
 class NotAnIndex(Permanent):

@@ -100,6 +100,11 @@ class Written(NamedTuple):
     simhash: int
     sketch: int | None = None
     segments: tuple[int, ...] = ()
+    digest: bytes = b""
+
+    def is_same(self, other):
+        """Tell whether it is the same text, as far as is known."""
+        return self.simhash == other.simhash and (self.digest == other.digest or not (self.digest and other.digest))
 
 
 def written_entries(documents, bands):
@@ -109,6 +114,7 @@ def written_entries(documents, bands):
         {name: one.simhash for name, one in documents.items()},
         sketches=[one.sketch for one in documents.values()],
         bands=[one.segments if one.sketch is not None else empty for one in documents.values()],
+        digests=[one.digest for one in documents.values()],
     )
 
 

@@ -267,6 +267,10 @@ def member_row(simhash):
     return packed[:4] + b"\x00" + packed
 
 
+def member_qualifier(name, digest):
+    return id_digest(name) + digest[:8]
+
+
 def copies_row(name):
     digest = id_digest(name)
     return digest[:4] + b"\xfd" + digest

@@ -26,12 +26,14 @@ from simhash_hbase.index.membercells import member_cells
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches, hamming, judge
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.documents import DocumentState, Member, encode
+from simhash_hbase.rows.documents import DocumentState, Member, Text, encode
 from simhash_hbase.rows.entries import SKETCH_BINS
 from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
 from simhash_hbase.words.normal import normalize, point_pieces
 
 ADDED = 1_700_000_000_000
+DIGEST = bytes(range(8))
+OF = Text(2**64 - 8, bytes(range(248, 256)))
 LISTED = 40  # A text with more features gives only their number.
 
 SHUFFLED = (
@@ -176,7 +178,8 @@ def stored(profile, name, entries):
     if entries is None:
         return {"fingerprint": None}
     simhash = int(entries.simhashes[0])
-    state = DocumentState(name, simhash, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 0))
+    [text] = entries.texts()
+    state = DocumentState(name, simhash, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 0), digest=text.digest)
     [member] = member_cells(entries, [state])
     [packed] = Sketches.of_entries(entries).packed()
     bands = [key.hex() + f"{simhash:016x}" for key in pack_prefixes(entry_band_prefixes(profile, entries)[0])]
@@ -261,11 +264,17 @@ def scheme_vector(name):
 
 def cell_vectors():
     decided = DocumentState("b", 7, "original", seen=ADDED, stamp=ADDED, order=(ADDED, 3))
-    copy = DocumentState("a", 2**64 - 1, "duplicate", ADDED + 5, ADDED, (ADDED, 0), b"", "b", 3, 0.8125)
+    known = DocumentState("b", 7, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 3), digest=OF.digest)
+    copy = DocumentState(
+        "a", 2**64 - 1, "duplicate", ADDED + 5, ADDED, (ADDED, 0), b"", "b", 3, 0.8125, None, DIGEST, OF
+    )
     claim = DocumentState("b", 8, "pending", ADDED + 9, ADDED + 9, (ADDED + 9, 1), b"\x00\x01\xff", previous=decided)
+    other = DocumentState(
+        "b", 7, "yielded", ADDED + 9, ADDED + 9, (ADDED + 9, 1), b"\xff", previous=known, digest=DIGEST
+    )
     gone = DocumentState("天地", 1, "removed", ADDED, ADDED)
     ready = Member("own fingerprint", ADDED, 0, 0, b"", b"", None)
-    return [cell_vector(record) for record in (decided, copy, claim, gone, ready)]
+    return [cell_vector(record) for record in (decided, copy, claim, other, gone, ready)]
 
 
 def cell_vector(record):
@@ -282,6 +291,9 @@ def shown(fields, kind):
         return plain
     # Many readers of JSON have no integers of 64 bits.
     plain["simhash"] = f"{plain['simhash']:016x}"
+    if plain["of_text"] is not None:
+        simhash, digest = plain["of_text"]
+        plain["of_text"] = {"simhash": f"{simhash:016x}", "digest": digest.hex()}
     if plain["previous"] is not None:
         names = DocumentState.__struct_fields__
         plain["previous"] = shown(dict(zip(names, plain["previous"], strict=True)), kind)

@@ -85,12 +85,13 @@ def test_sorted_cells_are_all_cells_in_the_order_of_their_keys(tmp_path, ranges)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_key_that_ends_with_zero_bytes_keeps_them():
-    keys = np.array([b"\x01\x02\x03\x04\x00" + b"\x07" * 8 + b"\x00" * 16], dtype=KEY)
+@pytest.mark.parametrize("qualifier", [b"\x00" * 16, b"\x05" * 16 + b"\x00" * 7 + b"\x01", b"\x05" * 17 + b"\x00" * 7])
+def test_a_key_that_ends_with_zero_bytes_keeps_them(qualifier):
+    keys = np.array([b"\x01\x02\x03\x04\x00" + b"\x07" * 8 + qualifier], dtype=KEY)
 
     [cell] = CellBlock(keys, [b"value"]).cells(3)
 
-    assert (cell.row, cell.qualifier) == (b"\x01\x02\x03\x04\x00" + b"\x07" * 8, b"\x00" * 16)
+    assert (cell.row, cell.qualifier) == (b"\x01\x02\x03\x04\x00" + b"\x07" * 8, qualifier)
 
 
 def test_the_stream_says_how_long_everything_is():
@@ -100,8 +101,8 @@ def test_the_stream_says_how_long_everything_is():
     stream = io.BytesIO(b"".join(pack_stream([block], [rows], timestamp=7)))
 
     assert stream.read(12) == b"SHB1" + (7).to_bytes(8, "big")
-    assert stream.read(10) == b"d" + (29).to_bytes(4, "big") + (4).to_bytes(4, "big") + b"\x01"
-    assert stream.read(4 * 29) == block.keys.tobytes()
+    assert stream.read(10) == b"d" + (37).to_bytes(4, "big") + (4).to_bytes(4, "big") + b"\x01"
+    assert stream.read(4 * 37) == block.keys.tobytes()
     assert (stream.read(4), stream.read(4)) == (bytes([13, 13, 21, 21]), bytes([29, 29, 22, 22]))
     lengths = np.frombuffer(stream.read(16), ">u4")
     assert stream.read(int(lengths.sum())) == b"".join(block.values)

@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import pytest
+from datatrove.data import Document
 from datatrove.executor import LocalPipelineExecutor
 from datatrove.pipeline.readers import JsonlReader
 from datatrove.pipeline.writers import JsonlWriter
 
-from simhash_hbase import InvalidArgument, create_index, open_index
+from simhash_hbase import EmptyDocument, InvalidArgument, create_index, open_index
 from simhash_hbase.tables.datatrove import NearDuplicatesFilter
 from tests.cli.corpus import near_copies
 
@@ -72,7 +73,7 @@ def test_asking_writes_nothing(tmp_path, url):
             index.add(f"known {record['id']}", record["text"])
     write(tmp_path, [[*copies, {"id": "no words", "text": "…!"}]])
 
-    kept, dropped = run(tmp_path, url, "kept", tasks=1, action="ask")
+    kept, dropped = run(tmp_path, url, "kept", tasks=1, action="ask", unreadable="drop")
 
     assert set(kept) == {record["id"] for record in copies[2:]}
     assert {name: document["metadata"].get("filter_reason") for name, document in dropped.items()} == {
@@ -80,6 +81,29 @@ def test_asking_writes_nothing(tmp_path, url):
     }  # fmt: skip
     with open_index(url, readonly=True) as index:
         assert index.get(copies[2]["id"]) is None
+
+
+@pytest.mark.parametrize("action", ["claim", "ask"])
+def test_no_document_is_dropped_unasked(url, action):
+    [document] = near_copies(1, 1)
+    batch = [Document(text=words, id=name) for name, words in ((document["id"], document["text"]), ("empty", "…!"))]
+    by_choice = {}
+
+    with open_index(url) as index:
+        for unreadable in ("raise", "keep", "drop"):
+            block = NearDuplicatesFilter(url, action=action, unreadable=unreadable)
+            block._index = index
+            if unreadable == "raise":
+                with pytest.raises(
+                    EmptyDocument, match=r"^the text of 'empty' has no usable words.*; unreadable='keep'"
+                ):
+                    block.filter_batch(batch)
+            else:
+                by_choice[unreadable] = block.filter_batch(batch)
+
+    assert by_choice == {"keep": [True, True], "drop": [True, (False, "no_words")]}
+    with pytest.raises(InvalidArgument, match=r"^unreadable is 'skip': wanted 'raise', 'keep' or 'drop'$"):
+        NearDuplicatesFilter(url, unreadable="skip")
 
 
 def test_another_action_is_refused(url):

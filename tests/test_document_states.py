@@ -6,13 +6,21 @@ import msgspec
 import pytest
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, decode_sketches, encode
+from simhash_hbase.rows.documents import (
+    DocumentState,
+    Member,
+    Text,
+    decode_document,
+    decode_member,
+    decode_sketches,
+    encode,
+)
 
 STATES = ("added", "original", "duplicate", "pending", "yielded", "aborted", "removed")
 
 
-def cell(state, *, simhash=5, seen=100, stamp=200, previous=None):
-    return DocumentState("a", simhash, state, seen, stamp, previous=previous)
+def cell(state, *, simhash=5, seen=100, stamp=200, previous=None, digest=b""):
+    return DocumentState("a", simhash, state, seen, stamp, previous=previous, digest=digest)
 
 
 def named(predicate):
@@ -45,14 +53,14 @@ def test_a_decided_cell_has_no_other_decision_in_force():
 def test_an_index_shows_found_documents_and_duplicates():
     assert named(lambda held: held.shown() is not None) == {"added", "original", "duplicate"}
     assert named(lambda held: held.found() is not None) == {"added", "original"}
-    assert named(lambda held: held.found_under(5) is not None) == {"added", "original"}
+    assert named(lambda held: held.found_under(Text(5)) is not None) == {"added", "original"}
 
 
 @pytest.mark.parametrize(("since", "shown"), [(99, True), (100, True), (101, False)])
 def test_what_was_last_seen_before_a_time_is_not_shown_since_then(since, shown):
     held = cell("original", seen=100)
 
-    answers = held.shown(since), held.found(since), held.found_under(5, since)
+    answers = held.shown(since), held.found(since), held.found_under(Text(5), since)
     assert [answer is held for answer in answers] == [shown] * 3
     assert shown or answers == (None, None, None)
 
@@ -60,26 +68,50 @@ def test_what_was_last_seen_before_a_time_is_not_shown_since_then(since, shown):
 def test_a_document_is_found_under_its_own_fingerprint_alone():
     held = cell("original", simhash=5)
 
-    assert held.found_under(5) is held
-    assert held.found_under(4) is None
+    assert held.found_under(Text(5)) is held
+    assert held.found_under(Text(4)) is None
 
 
 def test_a_moving_document_is_found_under_its_old_fingerprint():
     held = cell("pending", simhash=9, seen=900, previous=cell("added", simhash=5, seen=100))
 
-    assert held.found_under(9) is None
-    assert held.found_under(5).simhash == 5
-    assert held.found_under(5, 101) is None
+    assert held.found_under(Text(9)) is None
+    assert held.found_under(Text(5)).simhash == 5
+    assert held.found_under(Text(5), 101) is None
+
+
+def test_a_document_is_found_under_its_own_text_alone_where_others_have_the_same_fingerprint():
+    before = cell("original", simhash=5, digest=b"one")
+    held = cell("pending", simhash=5, digest=b"other", previous=before)
+
+    assert held.found_under(Text(5, b"one")).digest == b"one"
+    assert held.found_under(Text(5, b"other")) is held.found_under(Text(5)) is None
+    assert held.member_texts() == {Text(5, b"one"), Text(5, b"other")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (Text(5, b"one"), Text(5, b"one"), True),
+        (Text(5, b"one"), Text(5, b"other"), False),
+        (Text(5, b"one"), Text(5), True),
+        (Text(5), Text(5), True),
+        (Text(5), Text(4), False),
+        (Text(5, b"one"), Text(4, b"one"), False),
+    ],
+)
+def test_texts_are_the_same_by_fingerprint_and_digest_as_far_as_both_are_known(one, other, is_same):
+    assert one.is_same(other) == other.is_same(one) == is_same
 
 
 def test_documents_that_are_found_or_under_way_may_have_members():
-    assert named(lambda held: held.member_simhashes() == {5}) == {"added", "original", "pending", "yielded"}
-    assert named(lambda held: not held.member_simhashes()) == {"duplicate", "aborted", "removed"}
+    assert named(lambda held: held.member_texts() == {Text(5)}) == {"added", "original", "pending", "yielded"}
+    assert named(lambda held: not held.member_texts()) == {"duplicate", "aborted", "removed"}
 
 
 @pytest.mark.parametrize(("before", "simhashes"), [("original", {5, 7}), ("duplicate", {5}), ("removed", {5})])
 def test_a_moving_document_may_have_members_under_both_fingerprints(before, simhashes):
-    assert cell("pending", previous=cell(before, simhash=7)).member_simhashes() == simhashes
+    assert cell("pending", previous=cell(before, simhash=7)).member_texts() == set(map(Text, simhashes))
 
 
 def test_a_claim_that_is_given_up_leaves_the_decision_before_it():
@@ -90,7 +122,21 @@ def test_a_claim_that_is_given_up_leaves_the_decision_before_it():
 
 
 def test_cells_are_read_as_they_are_written():
-    held = DocumentState("a", 2**64 - 1, "duplicate", 1, 2, (3, 4), b"token", "b", 3, 0.5, cell("original"))
+    held = DocumentState(
+        "a",
+        2**64 - 1,
+        "duplicate",
+        1,
+        2,
+        (3, 4),
+        b"token",
+        "b",
+        3,
+        0.5,
+        cell("original"),
+        b"8 bytes.",
+        Text(7, b"another."),
+    )
 
     assert decode_document(encode(held)) == held
 

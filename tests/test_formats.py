@@ -38,7 +38,7 @@ def url(number, tmp_path):
 
 def members(index):
     pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=100)
-    return {cell.qualifier: cell.value for page in pages for cell in page if cell.row[4] == FLAG_MEMBERS}
+    return {cell.qualifier[:16]: cell.value for page in pages for cell in page if cell.row[4] == FLAG_MEMBERS}
 
 
 def answers(index, known):

@@ -144,12 +144,21 @@ def test_a_long_title_is_cut_and_a_long_address_left_out(tmp_path):
     assert long_address.metadata == {"title": "汉" * 200}
 
 
+NO_TAG = "the page is not HTML: its first 50 characters name no html, and it has at most one element"
+
+
+def test_a_page_of_very_many_entities_is_a_page(tmp_path):
+    assert read_page(tmp_path, b"<html><body>" + b"&amp;" * 700_000).text == "&" * 700_000
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "not HTML"),
-        (b'{"id": 1}', "not HTML"),
-        (b"%PDF-1.4 and so on", "not HTML"),
+        (b"", "the page is not HTML: it is empty"),
+        (b'{"id": 1}', NO_TAG),
+        (b"%PDF-1.4 and so on", NO_TAG),
+        (b"&amp;" * 700_000, NO_TAG),
+        (b"<p>" + b"&amp;" * 700_000, NO_TAG),
         (b"<html><body><script>x()</script></body></html>", "the text is empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0" * 100, "NUL"),
         (b"<p>x</p>" * (PAGE_BYTES // 8 + 1), f"longer than {PAGE_BYTES:,} bytes"),

@@ -158,7 +158,9 @@ def test_a_chunk_of_nothing_but_bad_pages_is_all_rejects():
 
     assert (len(chunk.entries), chunk.kept) == (0, [])
     assert [reject.reason for reject in chunk.rejects] == [
-        "the text is empty", "the page is not HTML", "the text has no usable words, so it has no fingerprint",
+        "the text is empty",
+        "the page is not HTML: its first 50 characters name no html, and it has at most one element",
+        "the text has no usable words, so it has no fingerprint",
     ]  # fmt: skip
 
 

@@ -35,6 +35,16 @@ def test_a_profile_comes_back_from_its_bytes(given_options):
     assert given_options.items() <= msgspec.structs.asdict(profile).items()
 
 
+@pytest.mark.parametrize("given_options", [{"analyser": "jieba"}, {"threshold": 0.9}, {"Top": 3, "seed": 1}])
+def test_an_unknown_field_is_named_beside_the_known_ones(given_options):
+    named = next(iter(given_options))
+
+    with pytest.raises(InvalidProfile, match=rf"unknown field {named}; the fields are analyzer, top, .*similarity, "):
+        Profile.resolve(**given_options)
+    with pytest.raises(InvalidProfile, match=f"unknown field {named}; the fields are analyzer"):
+        Profile().replace(**given_options)
+
+
 def test_defaults_depend_on_the_analyzer():
     assert (Profile.resolve().analyzer, Profile.resolve().top, Profile.resolve().match) == ("jieba", 200, "verified")
     assert Profile.resolve(analyzer="shingle").shingle == 4

@@ -16,7 +16,8 @@ FILE = Path(__file__).parents[1] / "schema" / "vectors.json"
 VECTORS = json.loads(FILE.read_text("utf-8"))
 PROFILE = VECTORS["profiles"][0]
 TEXTS = {vector["id"]: vector for vector in VECTORS["texts"]}
-DOCUMENT = ("id", "simhash", "state", "seen", "stamp", "order", "token", "of", "distance", "similarity", "previous")
+DOCUMENT = ("id", "simhash", "state", "seen", "stamp", "order", "token", "of", "distance", "similarity", "previous",
+            "digest", "of_text")  # fmt: skip
 MEMBER = ("id", "added", "length", "features", "digest", "sketch", "metadata")
 ADDED = 1_700_000_000_000
 
@@ -44,7 +45,9 @@ def document_fields(fields):
     if fields is None:
         return None
     kept = {**fields, "simhash": int(fields["simhash"], 16), "token": bytes.fromhex(fields["token"])}
-    kept["previous"] = document_fields(fields["previous"])
+    kept["previous"], kept["digest"] = document_fields(fields["previous"]), bytes.fromhex(fields["digest"])
+    if text := fields["of_text"]:
+        kept["of_text"] = [int(text["simhash"], 16), bytes.fromhex(text["digest"])]
     return [kept[name] for name in DOCUMENT]
 
 
@@ -131,12 +134,12 @@ def test_the_cells_of_a_document(vector):
     packed = bytes.fromhex(vector["sketch"] + vector["segments"])
     digest = bytes.fromhex(vector["digest"])
     member = [name, ADDED, len(whole(vector)), vector["feature_count"], digest, packed, {"source": name}]
-    document = [name, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", None, None, None, None]
+    document = [name, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", None, None, None, None, digest[:8], None]
 
     assert vector["length"] == len(whole(vector))
     assert vector["member"] == {
         "row": plain.member_row(simhash).hex(),
-        "qualifier": plain.id_digest(name).hex(),
+        "qualifier": plain.member_qualifier(name, digest).hex(),
         "value": plain.msgpack(member).hex(),
     }
     assert vector["document"] == {"row": plain.document_row(name).hex(), "value": plain.msgpack(document).hex()}

@@ -20,10 +20,12 @@ from simhash_hbase.rows.layout import (
     ID_DIGEST_BYTES,
     SEGMENT_BYTES,
     STATE_QUALIFIER,
+    TEXT_BYTES,
 )
 from simhash_hbase.stores.base import Cell
 
-KEY_BYTES = BLOCK_ROW_BYTES + ID_DIGEST_BYTES
+MEMBER_ID_BYTES = BLOCK_ROW_BYTES + ID_DIGEST_BYTES
+KEY_BYTES = MEMBER_ID_BYTES + TEXT_BYTES
 KEY = np.dtype(f"S{KEY_BYTES}")
 """Row, then qualifier. Both kinds of rows differ within their first five bytes, so keys sort as the cells do; numpy
 pads them with zero bytes."""
@@ -44,9 +46,13 @@ class CellBlock(NamedTuple):
 
     def ends(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return the positions in each key at which its row and its qualifier end."""
-        members = self.keys.view(np.uint8).reshape(-1, KEY_BYTES)[:, SEGMENT_BYTES] == FLAG_MEMBERS
+        packed = self.keys.view(np.uint8).reshape(-1, KEY_BYTES)
+        members = packed[:, SEGMENT_BYTES] == FLAG_MEMBERS
         rows = np.where(members, np.uint8(BLOCK_ROW_BYTES), np.uint8(DOCUMENT_ROW_BYTES))
-        return rows, np.where(members, np.uint8(KEY_BYTES), np.uint8(DOCUMENT_KEY_BYTES))
+        # The key of a member without a text ends with its id; a digest of zeros does not occur.
+        with_text = packed[:, MEMBER_ID_BYTES:].any(axis=1)
+        ends = np.where(with_text, np.uint8(KEY_BYTES), np.uint8(MEMBER_ID_BYTES))
+        return rows, np.where(members, ends, np.uint8(DOCUMENT_KEY_BYTES))
 
     def cells(self, timestamp: int) -> Iterator[Cell]:
         """Yield the cells one by one."""
@@ -79,16 +85,17 @@ def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
     entries = part.entries
     digests = part.digests.tobytes()
     qualifiers = [digests[at : at + ID_DIGEST_BYTES] for at in range(0, len(digests), ID_DIGEST_BYTES)]
-    members = [row + digest for row, digest in zip(member_rows(entries.simhashes), qualifiers, strict=True)]
+    keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
+    members = [row + digest + text[:TEXT_BYTES] for row, digest, text in keys]
     documents = [document_row(digest) + STATE_QUALIFIER for digest in qualifiers]
     values = [*member_values(entries, repeat(stamp, len(entries))), *_states(part, stamp, first)]
     return CellBlock(np.array(members + documents, dtype=KEY), values)
 
 
 def _states(part: Part, stamp: int, first: int) -> Iterator[bytes]:
-    names = zip(part.entries.ids, part.entries.simhashes.tolist(), strict=True)
-    for place, (name, simhash) in enumerate(names, first):
-        yield encode(DocumentState(name, simhash, "added", stamp, stamp, (stamp, place)))
+    names = zip(part.entries.ids, part.entries.texts(), strict=True)
+    for place, (name, text) in enumerate(names, first):
+        yield encode(DocumentState(name, text.simhash, "added", stamp, stamp, (stamp, place), digest=text.digest))
 
 
 class Sorter:

@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
-from simhash_hbase.cli.codes import DONE, FAILED, SIGNAL_CODES, SOME_REFUSED, WRONG_USAGE
+from simhash_hbase.cli.codes import DONE, FAILED, PIPE_CLOSED, SIGNAL_CODES, SOME_REFUSED, WRONG_USAGE
 from simhash_hbase.cli.help import CONFIG, Group, Option, option
 from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import Stopped, stoppable
@@ -132,8 +132,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        code = FAILED
+        code = PIPE_CLOSED
     if code not in (DONE, SOME_REFUSED):
         discard_output()
     sys.exit(code)
@@ -149,7 +148,7 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Exit as done:
         code = done.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
-        code = _stopped(error if isinstance(error, KeyboardInterrupt) else error.__cause__)
+        code = _stopped(error if isinstance(error, KeyboardInterrupt) else error.__cause__, state)
     except click.ClickException as error:
         code = _say(usage_sentence(error), WRONG_USAGE)
     except BrokenPipeError:
@@ -168,11 +167,11 @@ def _call(words: list[str], state: State) -> int:
     return result if isinstance(result, int) else DONE
 
 
-def _stopped(cause: BaseException | None) -> int:
+def _stopped(cause: BaseException | None, state: State) -> int:
     if isinstance(cause, Stopped):
         name = signal.Signals(cause.number).name
-        return _say(f"ended by {name}; what was acknowledged stays", SIGNAL_CODES + cause.number)
-    return _say("interrupted; what was acknowledged stays", SIGNAL_CODES + signal.SIGINT)
+        return _say(f"ended by {name}; {state.interrupted}", SIGNAL_CODES + cause.number)
+    return _say(f"interrupted; {state.interrupted}", SIGNAL_CODES + signal.SIGINT)
 
 
 def _check_words(words: list[str]) -> None:

@@ -6,14 +6,17 @@ from functools import partial
 
 import click
 from click.core import ParameterSource
+from click.exceptions import Exit
 
-from simhash_hbase.cli.codes import WRONG_USAGE
+from simhash_hbase.cli.codes import PIPE_CLOSED, WRONG_USAGE
 from simhash_hbase.cli.screen.starting import erase_starting
 from simhash_hbase.cli.state import Setting, State
+from simhash_hbase.cli.suggestions import perhaps
 
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
 CONFIG = "simhash_hbase.settings"  # Where a context has the name of the settings file.
+REPEAT = "what was acknowledged stays: repeat the command to go on"
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 
 
@@ -79,17 +82,28 @@ option = partial(click.option, cls=Option)  # Declares an option of a command.
 
 
 class Command(click.Command):
-    """A command with examples."""
+    """A command with examples, and a sentence on what an interrupt leaves: a text, or made of its options."""
 
-    def __init__(self, *words: object, examples: Sequence[str] = (), **rest: object) -> None:
+    def __init__(
+        self,
+        *words: object,
+        examples: Sequence[str] = (),
+        interrupted: str | Callable[..., str] | None = None,
+        **rest: object,
+    ) -> None:
         set_up: Callable[..., None] = super().__init__
         set_up(*words, **rest)
         self.examples = examples
+        self.interrupted = interrupted
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line; every error of it knows its command."""
         try:
             return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = [word for item in self.get_params(ctx) for word in item.opts if word.startswith("--")]
+            name = error.option_name
+            raise click.UsageError(f"no such option {name!r}{perhaps(name, known)}", error.ctx or ctx) from error
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
@@ -102,8 +116,14 @@ class Command(click.Command):
                 for item in self.params
                 if isinstance(item, Option) and ctx.get_parameter_source(item.name or "") in _OUTSIDE
             }
+            if self.interrupted is not None:
+                left = self.interrupted
+                ctx.obj.interrupted = left if isinstance(left, str) else left(**ctx.params)
         try:
             return super().invoke(ctx)
+        except BrokenPipeError as error:
+            # Whoever read our output has seen enough. click would end with 1, which is a failure.
+            raise Exit(PIPE_CLOSED) from error
         finally:
             # Here, because click ends the line that a ^C stands on. A terminal that was closed shows nothing any more.
             with suppress(OSError):
@@ -137,6 +157,14 @@ class Group(Command, click.Group):
             click.echo(ctx.get_help(), err=True)
             ctx.exit(WRONG_USAGE)
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called; suggest another name where there is none of this one."""
+        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(f"no such command {args[0]!r}{perhaps(args[0], self.list_commands(ctx))}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, then the commands."""

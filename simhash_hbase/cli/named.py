@@ -21,9 +21,9 @@ class Named:
 
 
 def _named(*, words: Sequence[str]) -> Named:
-    from simhash_hbase.opening import SCHEMES, holds_index
+    from simhash_hbase.opening import holds_index
 
-    urls = [word for word in words if word.partition(":")[0] in SCHEMES and ":" in word]
+    urls = _urls(words)
     files = [word for word in words if word not in urls]
     if len(urls) > 1:
         raise InvalidArgument(f"{secretless(' and '.join(urls))} are two addresses: name one index")
@@ -33,6 +33,30 @@ def _named(*, words: Sequence[str]) -> Named:
         if not urls and holds_index(path):
             raise InvalidArgument(f"{path} is an index, not documents: wanted file:{path}")
     return Named(urls[0] if urls else None, files)
+
+
+def _urls(words: Sequence[str]) -> list[str]:
+    from simhash_hbase.opening import SCHEMES
+
+    return [word for word in words if word.partition(":")[0] in SCHEMES and ":" in word]
+
+
+def left_by_interrupt(
+    *,
+    words: Sequence[str],
+    results: str | None = None,
+    resume: bool = False,
+    keep: str = "first",
+    dry_run: bool = False,
+    **_: object,
+) -> str:
+    """Return what an interrupt of a command with these options leaves, and how to go on."""
+    stays = bool(_urls(words))
+    how = "repeat the command to go on" if stays else "repeat the command to begin anew"
+    if results and not resume:
+        can_go_on = stays and keep == "first" and not dry_run
+        how = "repeat the command with --resume to go on" if can_go_on else f"remove {results} to begin anew"
+    return f"{'what was acknowledged stays' if stays else 'the temporary index is gone'}: {how}"
 
 
 def _complete_word(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:

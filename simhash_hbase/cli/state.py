@@ -18,3 +18,4 @@ class State:
 
     debug: bool  # Print tracebacks.
     settings: Mapping[str, Setting] = field(default_factory=dict)  # By the names of the options.
+    interrupted: str = "what was acknowledged stays"  # How the sentence about an interrupt goes on.

@@ -39,7 +39,8 @@ class DedupOptions:
     dry_run : bool
         Leave the index as it is.
     output : str, optional
-        File, or folder for whole files, that takes the originals in the input's own form.
+        File, or folder for whole files, that takes the originals in the input's own form; JSON lines, CSV and Parquet
+        in the one that its suffix names.
     duplicates : {"drop", "revisit"}
         Whether `output` of a crawl leaves duplicates out, or has records in their place: a ``revisit`` where the same
         payload was kept in this run, else ``metadata`` with the original's id, distance and similarity.
@@ -111,11 +112,14 @@ class Summary:
         Documents that were kept.
     refused : int
         Records without a decision.
+    decided_before : int
+        Documents that an earlier run decided, which `resume` continued.
     """
 
     documents: int
     originals: int
     refused: int
+    decided_before: int = 0
 
     @property
     def duplicates(self) -> int:

@@ -89,7 +89,7 @@ def deduplicate(
     ...     path = Path(folder, "news.jsonl")
     ...     _ = path.write_text('{"text": "an article"}\n{"text": "an article"}\n{"text": "another thing"}\n')
     ...     deduplicate(index, [str(path)])
-    Summary(documents=3, originals=2, refused=0)
+    Summary(documents=3, originals=2, refused=0, decided_before=0)
     """
     with Deduplication(sources, options, reading=reading, lines=lines, watch=watch) as corpus:
         return corpus.run(index)
@@ -132,7 +132,7 @@ class Deduplication:
             stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
             self._reading = replace(self._reading, settings=replace(settings, stdin=stdin))
             if options.output:
-                self._form = kept_form(self.sources, self._reading.settings)
+                self._form = kept_form(self.sources, self._reading.settings, options.output)
             if options.duplicates == "revisit":
                 self._form = self._form.referring()
             self._stack = stack.pop_all()
@@ -161,6 +161,7 @@ class Deduplication:
     def run(self, index: Index) -> Summary:
         """Decide all documents; raises as `deduplicate` does."""
         options, start = self._options, self._decisions.start
+        before = start.read if start else 0
         if options.results:
             self._new.index = identity(index.store)
             check_same_index(options.results, start, self._new.index)
@@ -181,7 +182,7 @@ class Deduplication:
                 run.first()
         if options.clusters:
             write_clusters(self._decisions.lines(), options.clusters)
-        return Summary(documents.read, run.progress.originals, documents.refused)
+        return Summary(documents.read, run.progress.originals, documents.refused, before)
 
     def _written(self) -> Mapping[str, str | None]:
         """Name every file that a run with these options writes."""

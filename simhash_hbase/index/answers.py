@@ -1,6 +1,6 @@
 """What an index answers: matches of a query, and what it holds of a document."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from simhash_hbase.index.notebook import Shown
@@ -59,17 +59,15 @@ class Stored:
 
 def make_answers(
     neighbours: Neighbours, entries: Entries, profile: Profile, rule: MatchRule, *, limit: int | None
-) -> list[Answer]:
-    """Sort hits into answers."""
-    answers = []
+) -> Iterator[Answer]:
+    """Yield the answer of each query as its hits are found."""
     complete = rule.match == "distance" and rule.distance <= profile.distance
     sizes = map(profile.is_short, entries.features.tolist(), entries.lengths.tolist())
-    columns = zip(entries.ids, entries.digests, sizes, neighbours.truncated.tolist(), strict=True)
-    for (name, digest, short, truncated), hits in zip(columns, neighbours.hits, strict=True):
-        matches = _sorted(hits, name, digest)
-        cut = truncated or (limit is not None and len(matches) > limit)
-        answers.append(Answer(matches[:limit], cut, complete and not cut, short))
-    return answers
+    columns = zip(entries.ids, entries.digests, sizes, neighbours, strict=True)
+    for at, (name, digest, short, hits) in enumerate(columns):
+        matches = _matches(hits, name, digest)
+        cut = bool(neighbours.truncated[at]) or (limit is not None and len(matches) > limit)
+        yield Answer(matches[:limit], cut, complete and not cut, short)
 
 
 def stored_document(state: DocumentState, member: Member | None) -> Stored:
@@ -96,8 +94,8 @@ def as_decision(state: DocumentState) -> "Decision":
     return Decision(state.id, False, state.of, state.distance, state.similarity)
 
 
-def _sorted(hits: Iterable[Hit], name: str, digest: bytes) -> list[Match]:
-    matches = [
+def _matches(hits: Iterable[Hit], name: str, digest: bytes) -> list[Match]:
+    return [
         Match(
             id=member.id,
             distance=hit.distance,
@@ -108,7 +106,6 @@ def _sorted(hits: Iterable[Hit], name: str, digest: bytes) -> list[Match]:
         for hit in hits
         if (member := hit.member).id != name
     ]
-    return sorted(matches, key=lambda m: (m.distance, 1.0 if m.similarity is None else -m.similarity, m.id))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Near(NamedTuple):
     by_blocks: NDArray[np.bool_]
     """Whether a block row joins them within the rule's reach; others are joined by sketch rows alone."""
 
-    def where(self, chosen: NDArray[np.bool_]) -> "Near":
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "Near":
         """Select pairs."""
         return Near(self.queries[chosen], self.simhashes[chosen], self.distances[chosen], self.by_blocks[chosen])
 

@@ -10,11 +10,11 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.copycells import copy_cells, copy_key, read_copies
 from simhash_hbase.index.firstcells import put_first
 from simhash_hbase.index.lookup import check_bands, entry_band_rows, entry_rows
-from simhash_hbase.index.membercells import member_cells
+from simhash_hbase.index.membercells import member_cells, member_key
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.rows.keys import BlockRows, copies_row, document_row, id_digest, member_row, row_digest
+from simhash_hbase.rows.keys import BlockRows, copies_row, document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional
 
@@ -79,7 +79,7 @@ def read_states(store: Store, ids: Sequence[str]) -> Sequence[tuple[DocumentStat
 
 def removal(at: int, old: DocumentState, value: bytes) -> Change:
     """Make the change that takes a document out of the index."""
-    gone = DocumentState(id=old.id, simhash=old.simhash, state="removed", seen=old.seen, stamp=old.stamp)
+    gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
     return Change(at, document_row(id_digest(old.id)), old, value, gone)
 
 
@@ -148,9 +148,9 @@ def _outdated(change: Change) -> Iterator[Cell]:
     old = change.old
     if old is None:
         return
-    named = {state.simhash for state in (old, old.previous) if state is not None}
-    for simhash in sorted(named - change.new.member_simhashes()):
-        yield Cell(member_row(simhash), row_digest(change.row), b"", old.stamp)
+    named = {state.text for state in (old, old.previous) if state is not None}
+    for text in sorted(named - change.new.member_texts()):
+        yield Cell(*member_key(text, row_digest(change.row)), b"", old.stamp)
     key = copy_key(old)
     if key and key != copy_key(change.new):
         yield Cell(*key, b"", old.stamp)

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.copycells import counts
+from simhash_hbase.index.copycells import names
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import hamming
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
 from simhash_hbase.rows.entries import Metadata
@@ -81,7 +80,7 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
     return Copies(
         id=name,
         of=of,
-        of_removed=state.is_duplicate and (original is None or _has_changed(original, state)),
+        of_removed=state.is_duplicate and (original is None or not state.names_text(original.text)),
         count=len(copies),
         first=copies[0].added if copies else None,
         last=max((copy.seen for copy in copies), default=None),
@@ -96,7 +95,7 @@ def _copies(
     keys = [(document_row(cell.qualifier), STATE_QUALIFIER) for cell in cells]
     for cell, held in zip(cells, store.get(FAMILY_DOCUMENTS, keys), strict=True):
         copy = held and decode_document(held.value).shown(oldest)
-        if copy is not None and counts(cell, copy, original, oldest):
+        if copy is not None and names(copy, cell):
             yield Copy(
                 id=copy.id,
                 added=rfc3339(copy.order[0]),
@@ -104,10 +103,5 @@ def _copies(
                 distance=copy.distance,
                 similarity=copy.similarity,
                 metadata=decode_member(cell.value, bands=profile.bands).metadata,
-                of_removed=_has_changed(original, copy),
+                of_removed=not copy.names_text(original.text),
             )
-
-
-def _has_changed(original: DocumentState, copy: DocumentState) -> bool:
-    """Say whether an original has another text than when the copy was decided: then the distance is another one."""
-    return hamming(original.simhash, copy.simhash) != copy.distance

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.membercells import member_key
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, encode
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.rows.keys import copies_row, document_row, id_digest, member_row, row_digest
+from simhash_hbase.rows.keys import copies_row, document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
@@ -47,7 +48,7 @@ def copy_key(state: DocumentState, digest: bytes | None = None) -> Key | None:
 
 def kept_key(state: DocumentState) -> Key:
     """Say where the rest of a decided document is: its member cell, or its cell among the copies of its original."""
-    return copy_key(state) or (member_row(state.simhash), id_digest(state.id))
+    return copy_key(state) or member_key(state.text, id_digest(state.id))
 
 
 def read_copies(store: Store, rows: Sequence[bytes]) -> Iterator[list[Cell]]:
@@ -63,33 +64,47 @@ def read_copies(store: Store, rows: Sequence[bytes]) -> Iterator[list[Cell]]:
 
 
 def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[Cell]:
-    """Select the cells that no answer counts: of copies that name another original, and of originals that are gone."""
-    digests = sorted({digest for cell in cells for digest in (cell.qualifier, row_digest(cell.row))})
-    found = store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in digests])
-    held = dict(zip(digests, found, strict=True))
-    pairs = ((cell, held[cell.qualifier], held[row_digest(cell.row)]) for cell in cells)
-    return [cell for cell, copy, original in pairs if not _may_count(cell, copy, original, oldest)]
+    """Select the cells of copies that do not name the original any more.
+
+    An original that has expired, or is a duplicate itself, may be one again: its copies wait for that.
+    """
+    copies = _read_documents(store, [cell.qualifier for cell in cells])
+    return [cell for cell, copy in zip(cells, copies, strict=True) if not _may_name(cell, copy, oldest)]
 
 
 def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
     """Select the duplicates that should have a cell, and have none."""
     keyed = [(key, state) for state in states if (key := copy_key(state))]
     cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
-    lacking = {key: state for (key, state), cell in zip(keyed, cells, strict=True) if cell is None}
-    idle = {(cell.row, cell.qualifier) for cell in stale_copies(store, [Cell(*key, b"") for key in lacking])}
-    return [state for key, state in lacking.items() if key not in idle]
+    lacking = [pair for pair, cell in zip(keyed, cells, strict=True) if cell is None]
+    originals = _read_documents(store, [row_digest(row) for (row, _), _ in lacking])
+    return [state for (_, state), original in zip(lacking, originals, strict=True) if _may_be_found(original)]
 
 
-def counts(cell: Cell, copy: DocumentState | None, original: DocumentState | None, oldest: int) -> bool:
-    """Say by both document cells whether a cell stands for a copy, both seen at that time or later."""
-    shown = copy and copy.shown(oldest)
-    is_named = shown is not None and copy_key(shown) == (cell.row, cell.qualifier)
-    return is_named and original is not None and original.found(oldest) is not None
+def names(copy: DocumentState, cell: Cell) -> bool:
+    """Return whether a document was decided a copy of the original in whose row a cell is."""
+    return copy_key(copy) == (cell.row, cell.qualifier)
 
 
-def _may_count(cell: Cell, copy: Cell | None, original: Cell | None, oldest: int) -> bool:
+def _read_documents(store: Store, digests: Sequence[bytes]) -> list[Cell | None]:
+    """Read the document cells of ids with these digests, each once."""
+    distinct = sorted(set(digests))
+    found = store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in distinct])
+    held = dict(zip(distinct, found, strict=True))
+    return [held[digest] for digest in digests]
+
+
+def _may_name(cell: Cell, copy: Cell | None, oldest: int) -> bool:
+    """Return whether a document, last seen at that time or later, names an original; one that does not decode may."""
     try:
-        one, other = (held and decode_document(held.value) for held in (copy, original))
+        state = copy and decode_document(copy.value).shown(oldest)
     except CorruptIndex:
         return True
-    return counts(cell, one, other, oldest)
+    return state is not None and names(state, cell)
+
+
+def _may_be_found(original: Cell | None) -> bool:
+    try:
+        return original is not None and decode_document(original.value).found() is not None
+    except CorruptIndex:
+        return True

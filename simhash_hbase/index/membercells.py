@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from simhash_hbase.profile.near import Sketches
-from simhash_hbase.rows.documents import DocumentState, Member, encode
+from simhash_hbase.rows.documents import DocumentState, Member, Text, encode
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.rows.keys import id_digest, member_rows
+from simhash_hbase.rows.keys import id_digest, member_row, member_rows
 from simhash_hbase.stores.base import Cell
 
 
@@ -33,9 +33,15 @@ def member_cells(
     """Make the member cells that go with the document cells of the same documents; `digests`: of the ids, if known."""
     rows = member_rows(np.array([state.simhash for state in states], dtype=np.uint64))
     names = [id_digest(state.id) for state in states] if digests is None else digests
+    qualifiers = [name + state.digest for name, state in zip(names, states, strict=True)]
     values = member_values(entries, [state.order[0] for state in states])
     stamps = [state.stamp for state in states]
-    return [Cell(*each) for each in zip(rows, names, values, stamps, strict=True)]
+    return [Cell(*each) for each in zip(rows, qualifiers, values, stamps, strict=True)]
+
+
+def member_key(text: Text, digest: bytes) -> tuple[bytes, bytes]:
+    """Return row and qualifier of the member cell of a text; `digest`: of the id."""
+    return member_row(text.simhash), digest + text.digest
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:

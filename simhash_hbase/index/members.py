@@ -6,23 +6,25 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches
-from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, decode_sketches
+from simhash_hbase.rows.documents import DocumentState, Member, Text, decode_document, decode_member, decode_sketches
 from simhash_hbase.rows.keys import document_row, member_row, member_rows
-from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_DOCUMENTS, ID_DIGEST_BYTES, STATE_QUALIFIER
 from simhash_hbase.stores.base import Store
 from simhash_hbase.stores.columns import Columns, columns_of
 
 # Members that are kept for the next part of a search: about 100 MB.
 HELD_MEMBERS = 100_000
 MEMBER_ROW_BYTES = BLOCK_ROW_BYTES  # A row of members has the form of a block row.
+MEMBER_ID_BYTES = MEMBER_ROW_BYTES + ID_DIGEST_BYTES
 # Cells that are decoded at a time: some megabytes, of which the sketches are kept.
 DECODED_AT_ONCE = 4_096
 
 
-Counts: TypeAlias = Callable[[DocumentState, int], DocumentState | None]
-"""Takes a document cell and the fingerprint of a member: what the member stands for, or None when it does not count."""
+Counts: TypeAlias = Callable[[DocumentState, Text], DocumentState | None]
+"""Takes a document cell and the text of a member: what the member stands for, or None when it does not count."""
 
 
 class Page(NamedTuple):
@@ -64,8 +66,16 @@ class Page(NamedTuple):
         return np.searchsorted(self.simhashes, simhashes)
 
     def qualifier(self, at: int) -> bytes:
-        """Give the qualifier of a member's cell, the digest of its id."""
+        """Return the qualifier of a member's cell."""
         return self.keys[at][MEMBER_ROW_BYTES:]
+
+    def id_digest(self, at: int) -> bytes:
+        """Return the digest of a member's id."""
+        return self.keys[at][MEMBER_ROW_BYTES:MEMBER_ID_BYTES]
+
+    def text_digest(self, at: int) -> bytes:
+        """Return what a member's key holds of the digest of its text."""
+        return self.keys[at][MEMBER_ID_BYTES:]
 
 
 class Members:
@@ -78,6 +88,7 @@ class Members:
         self._limit = limit
         self._held: Page | None = None
         self._states: dict[bytes, DocumentState | None] = {}
+        self._decoded: dict[bytes, Member] = {}
         self.wide: dict[int, bytes] = {}
         """Fingerprints with more members than the limit, and the qualifier of the last one that was read."""
 
@@ -119,11 +130,35 @@ class Members:
             states = [cell and decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 
-    def found(self, simhash: int, page: Page, at: int) -> tuple[Member, DocumentState] | None:
+    def order_of_ids(self, page: Page, at: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Give members numbers that are in the order of their ids."""
+        places, which = np.unique(at, return_inverse=True)
+        ids = [self._id(page, place) for place in places.tolist()]
+        order = np.empty(len(ids), np.intp)
+        order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        return order[which]
+
+    def _id(self, page: Page, at: int) -> str:
+        try:
+            return self._member(page, at).id
+        except CorruptIndex:
+            # Whether it matters is seen when its document counts.
+            return ""
+
+    def _member(self, page: Page, at: int) -> Member:
+        """Decode a member, or take it from those that were decoded before."""
+        key = page.keys[at]
+        if (member := self._decoded.get(key)) is None:
+            if len(self._decoded) > HELD_MEMBERS:
+                self._decoded = {}
+            member = self._decoded[key] = decode_member(page.values[at], bands=self._bands)
+        return member
+
+    def found(self, text: Text, page: Page, at: int) -> tuple[Member, DocumentState] | None:
         """Return which document a member stands for; None when its document cell, read before, says otherwise."""
-        named = self._states[page.qualifier(at)]
-        state = named and self._counts(named, simhash)
+        named = self._states[page.id_digest(at)]
+        state = named and self._counts(named, text)
         if state is None:
             return None
-        member = decode_member(page.values[at], bands=self._bands)
+        member = self._member(page, at)
         return (member, state) if member.id == state.id else None

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from simhash_hbase.errors import EmptyDocument, Unsupported, no_words
+from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, Unsupported, no_words
 from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.entries import Entries, Metadata
+from simhash_hbase.rows.keys import check_id_type
 from simhash_hbase.stores.abilities import CellCounts
 from simhash_hbase.stores.base import Store
 
@@ -33,7 +34,8 @@ class OpenedIndex:
     """What reading and writing share."""
 
     def __init__(self, store: Store, *, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
-        self.store = store
+        self._store = store
+        self._is_closed = False
         self.profile: Profile = read_profile(store)
         self._clock = clock
         self._timer = timer or Timer()
@@ -48,9 +50,23 @@ class OpenedIndex:
 
         return Analysis(self.profile, read_idf(self.store, self.profile))
 
+    @property
+    def store(self) -> Store:
+        """What keeps the rows.
+
+        Raises
+        ------
+        IndexClosed
+            After `close`, whatever the store is.
+        """
+        if self._is_closed:
+            raise IndexClosed(f"{self._store.url}: this index was closed")
+        return self._store
+
     def close(self) -> None:
-        """Close the store."""
-        self.store.close()
+        """Close the store; from now on every call that needs it raises `IndexClosed`. A second call does nothing."""
+        self._is_closed = True
+        self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -79,20 +95,22 @@ class OpenedIndex:
 
     def _analysed(self, name: str, text: str, metadata: Metadata | None = None) -> Entries:
         """Analyse one document, which must have a fingerprint."""
+        _check_types(name, text, metadata)
         analysed = self.analysis.texts([name], [text], [metadata])
         if analysed.refused:
             raise EmptyDocument(no_words(name))
         return analysed.entries
 
     def _in_batches(
-        self, documents: Iterable[Document], act: Callable[[Entries], Sequence[T]]
+        self, documents: Iterable[Document], act: Callable[[Entries], Iterable[T]]
     ) -> Iterator[tuple[str, T | None]]:
         """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
-        for batch in batches(documents):
-            ids, texts, metadata = zip(*(_with_metadata(*document) for document in batch), strict=True)
+        checked = (_checked(number, document) for number, document in enumerate(documents, 1))
+        for batch in batches(checked):
+            ids, texts, metadata = zip(*batch, strict=True)
             analysed = self.analysis.texts(ids, texts, metadata)
-            results = dict(zip(analysed.kept, act(analysed.entries), strict=True))
-            yield from ((name, results.get(at)) for at, name in enumerate(ids))
+            kept, results = set(analysed.kept), iter(act(analysed.entries))
+            yield from ((name, next(results) if at in kept else None) for at, name in enumerate(ids))
 
 
 def batches(items: Iterable[T]) -> Iterator[list[T]]:
@@ -115,5 +133,27 @@ def runs_of_ids(entries: Entries) -> Iterator[Entries]:
         yield entries.take(range(start, len(entries))) if start else entries
 
 
-def _with_metadata(name: str, text: str, metadata: Metadata | None = None) -> tuple[str, str, Metadata | None]:
+def _checked(number: int, document: object) -> tuple[str, str, Metadata | None]:
+    """Take a document of an input apart."""
+    wanted = "wanted (id, text) or (id, text, metadata)"
+    if not isinstance(document, tuple | list):
+        raise InvalidArgument(f"document {number} is of type {type(document).__name__}: {wanted}")
+    match document:
+        case [name, text]:
+            metadata = None
+        case [name, text, metadata]:
+            pass
+        case _:
+            raise InvalidArgument(f"document {number} is of length {len(document)}: {wanted}")
+    _check_types(name, text, metadata)
     return name, text, metadata
+
+
+def _check_types(name: object, text: object, metadata: object) -> None:
+    """Refuse what a caller without a type checker may pass."""
+    check_id_type(name)
+    of = f" of {name!r}" if name else ""
+    if not isinstance(text, str):
+        raise InvalidArgument(f"the text{of} is of type {type(text).__name__}: wanted a string")
+    if not isinstance(metadata, Mapping | None):
+        raise InvalidArgument(f"the metadata{of} is of type {type(metadata).__name__}: wanted a mapping")

@@ -13,7 +13,7 @@ from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.copycells import kept_key
 from simhash_hbase.index.membercells import bare_entries, member_entries
 from simhash_hbase.index.opened import Document, OpenedIndex
-from simhash_hbase.index.search import find_neighbours
+from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.since import Since, parse_since, since_ms
 from simhash_hbase.index.upkeep.progress import Watch
 from simhash_hbase.index.upkeep.verify import scan_documents
@@ -22,7 +22,7 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.base import UNLIMITED, Store
 
 
 class Searched(NamedTuple):
@@ -134,23 +134,37 @@ class ReadableIndex(OpenedIndex):
         """
         moment = None if since is None else parse_since(since, self._clock())
         return self._in_batches(
-            documents, lambda entries: self.query_entries(entries, rule=rule, limit=limit, since=moment)
+            documents, lambda entries: self.answer_entries(entries, rule=rule, limit=limit, since=moment)
         )
 
     def query_entries(
         self, entries: Entries, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
     ) -> list[Answer]:
         """Find the near-duplicates of analysed documents; see `query_many`."""
+        return list(self.answer_entries(entries, rule=rule, limit=limit, since=since))
+
+    def answer_entries(
+        self, entries: Entries, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
+    ) -> Iterator[Answer]:
+        """Find the near-duplicates of analysed documents, one answer after the other.
+
+        Answers are made while they are read: where the matches of all documents together do not fit into memory, drop
+        each answer before the next one.
+        """
         if limit is not None and limit < 1:
             raise InvalidArgument(f"limit {limit}: wanted at least 1")
         asked = rule or self.profile.rule
         oldest = self._oldest() if since is None else max(self._oldest(), since_ms(since, self._clock()))
-        found = find_neighbours(self.store, self.profile, entries, rule=asked, oldest=oldest)
-        answers = make_answers(found, entries, self.profile, asked, limit=limit)
+        # One more than the limit tells whether there are more; the document itself may be among them.
+        most = UNLIMITED if limit is None else limit + 2
+        found = Neighbours(self.store, self.profile, entries, rule=asked, oldest=oldest, most=most)
+        matches = cut = 0
+        for answer in make_answers(found, entries, self.profile, asked, limit=limit):
+            matches += len(answer.matches)
+            cut += answer.truncated
+            yield answer
         if self.on_search is not None:
-            matches, cut = sum(len(answer.matches) for answer in answers), sum(answer.truncated for answer in answers)
             self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
-        return answers
 
     def query_simhash(
         self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None

@@ -15,7 +15,7 @@ from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.members import Counts, Members, Page
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import MatchRule, Sketches, judge, known_similarity
-from simhash_hbase.rows.documents import DocumentState, Member
+from simhash_hbase.rows.documents import DocumentState, Member, Text
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import distinct
 from simhash_hbase.stores.base import UNLIMITED, Store
@@ -27,6 +27,9 @@ SKETCHES_AT_ONCE = 1 << 16
 FIRST_MEMBERS = 100
 MORE_MEMBERS = 10_000
 FARTHEST = 255
+# Where documents of the nearest members do not count, so many times as many are looked at next.
+MORE_TRANCHE = 4
+_NO_PLACES = np.empty(0, np.intp)
 
 
 class Hit(NamedTuple):
@@ -34,7 +37,7 @@ class Hit(NamedTuple):
 
     member: Member
     state: DocumentState  # What its member stands for.
-    simhash: int  # The fingerprint of the member; its document cell may name another one too.
+    text: Text  # That of the member; its document cell may name another one too.
     distance: int
     similarity: float | None
 
@@ -43,34 +46,58 @@ Offer: TypeAlias = Callable[[int, Hit], bool]
 """Takes a query's position and a document that the rule accepts; returns whether farther ones are not wanted."""
 
 
-class Neighbours(NamedTuple):
-    """Answers to many queries."""
+class Neighbours:
+    """The documents in the index that a rule accepts and that were seen at a time or later, for many queries.
 
-    hits: list[list[Hit]]  # A list for each query, nearest first; the query's own id is not left out.
-    truncated: NDArray[np.bool_]  # For each query: whether a limit kept something from being looked at.
-    rows: int  # Block rows that were read.
-    candidates: int  # Pairs of a query and a stored fingerprint within reach, before the rule was asked.
+    Three rounds of calls: block rows, members, document cells. Iterating gives the nearest of each query in turn. Where
+    there are more pairs than fit into memory, the last two rounds are made again for the next queries; so memory is
+    bounded by the rows, the members near one slice of the queries and the hits of that slice, if the caller drops the
+    hits that it has read.
 
-
-def find_neighbours(store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, oldest: int) -> Neighbours:
-    """Find the documents in the index that the rule accepts and that were seen at a time or later, for many queries.
-
-    Three rounds of calls: block rows, members, document cells. Where there are more pairs than fit into memory, the
-    last two are made again for the next queries.
+    Parameters
+    ----------
+    store, profile
+        The index.
+    entries : Entries
+        The queries.
+    rule : MatchRule
+        What it accepts.
+    oldest : int
+        Documents count that were seen then or later, ms since 1970.
+    most : int
+        Hits of one query at most.
     """
-    rows = profile.max_rows_per_prefix
-    candidates = _candidates(store, profile, entries, rule, limit=rows)
-    members = Members(store, profile, found_since(oldest), limit=profile.max_members)
-    found: list[list[Hit]] = [[] for _ in range(len(entries))]
-    truncated, pairs = candidates.truncated, 0
-    for near in candidates.parts():
-        pairs += len(near.queries)
-        page = members.page(distinct(near.simhashes))
-        for query, hits in _hits(members, near, page, entries, rule):
-            found[query] += hits
-        if members.wide:
-            truncated[near.queries[np.isin(near.simhashes, np.array(list(members.wide), dtype=np.uint64))]] = True
-    return Neighbours(found, truncated, candidates.rows, pairs)
+
+    def __init__(
+        self, store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, oldest: int, most: int
+    ) -> None:
+        self._found = _candidates(store, profile, entries, rule, limit=profile.max_rows_per_prefix)
+        self._members = Members(store, profile, found_since(oldest), limit=profile.max_members)
+        self._entries = entries
+        self._rule = rule
+        self._most = most
+        self.rows = self._found.rows
+        """Block rows that were read."""
+        self.candidates = 0
+        """Pairs of a query and a stored fingerprint within reach, before the rule was asked; grows while iterating."""
+        self.truncated = self._found.truncated
+        """For each query that was given: whether a limit kept something from being looked at."""
+
+    def __iter__(self) -> Iterator[list[Hit]]:
+        """Yield the hits of each query, by distance, then similarity downwards, then id; its own id is among them."""
+        given = 0
+        for near in self._found.parts():
+            self.candidates += len(near.queries)
+            page = self._members.page(distinct(near.simhashes))
+            if self._members.wide:
+                wide = np.array(list(self._members.wide), dtype=np.uint64)
+                self.truncated[near.queries[np.isin(near.simhashes, wide)]] = True
+            for some in _slices(near, page):
+                for query, hits in _nearest(self._members, some, page, self._entries, self._rule, self._most):
+                    yield from ([] for _ in range(given, query))
+                    yield hits
+                    given = query + 1
+        yield from ([] for _ in range(given, len(self._entries)))
 
 
 def find_nearest(store: Store, profile: Profile, entries: Entries, counts: Counts, offer: Offer) -> None:
@@ -93,7 +120,7 @@ def _candidates(store: Store, profile: Profile, entries: Entries, rule: MatchRul
 
 def found_since(oldest: int) -> Counts:
     """Let documents count that queries find and that were last seen at that time, in ms since 1970, or later."""
-    return lambda cell, simhash: cell.found_under(simhash, oldest)
+    return lambda cell, text: cell.found_under(text, oldest)
 
 
 class _Nearest:
@@ -137,6 +164,53 @@ class _Nearest:
                     enough, self._settled[query] = hit, hit.distance
 
 
+def _slices(near: Near, page: Page) -> Iterator[Near]:
+    """Cut pairs into those of some queries, which have a bounded number of members together, or of a single query."""
+    where = page.where(near.simhashes)
+    ends = np.cumsum(page.stop[where] - page.first[where])
+    starts = np.flatnonzero(near.queries[1:] != near.queries[:-1]) + 1  # Of all queries but the first.
+    start = 0
+    while start < len(ends):
+        done = ends[start - 1] if start else 0
+        fitting = int(np.searchsorted(ends, done + SKETCHES_AT_ONCE, "right"))
+        # The last query that fits whole; if the first one does not, it is a slice by itself.
+        further = starts[starts > start]
+        stop = len(ends)
+        if fitting < len(ends):
+            whole = further[further <= fitting]
+            stop = int(whole[-1] if len(whole) else further[0] if len(further) else len(ends))
+        yield near.where(slice(start, stop))
+        start = stop
+
+
+def _nearest(
+    members: Members, near: Near, page: Page, entries: Entries, rule: MatchRule, most: int
+) -> Iterator[tuple[int, list[Hit]]]:
+    """Ask the rule about each pair of a query and a member; give each query its first hits in the order of answers.
+
+    Document cells are read for the members that come first, and for further ones only where some of those do not count.
+    """
+    pairs, at, similarities = _accepted(near, page, entries, rule)
+    opposite = np.where(np.isnan(similarities), 1.0, -similarities)
+    order = np.lexsort((members.order_of_ids(page, at), opposite, near.distances[pairs], near.queries[pairs]))
+    pairs, at, similarities = pairs[order], at[order], similarities[order]
+    queries = near.queries[pairs]
+    edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
+    ranges = [(start, stop) for start, stop in pairwise(edges) if start < stop]
+    hits: list[list[Hit]] = [[] for _ in ranges]
+    unfinished, first, last = list(range(len(ranges))), 0, most
+    while unfinished:
+        tranches = {n: slice(ranges[n][0] + first, min(ranges[n][0] + last, ranges[n][1])) for n in unfinished}
+        members.know({page.id_digest(place) for some in tranches.values() for place in at[some].tolist()})
+        for n, some in tranches.items():
+            found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
+            hits[n] += _counting(members, near, page, found)
+        unfinished = [n for n in unfinished if len(hits[n]) < most and ranges[n][0] + last < ranges[n][1]]
+        first, last = last, last * MORE_TRANCHE
+    for (start, _), some_hits in zip(ranges, hits, strict=True):
+        yield int(queries[start]), some_hits[:most]
+
+
 def _hits(
     members: Members, near: Near, page: Page, entries: Entries, rule: MatchRule
 ) -> Iterator[tuple[int, Iterator[Hit]]]:
@@ -147,7 +221,7 @@ def _hits(
         order = np.lexsort((opposite, near.distances[pairs], near.queries[pairs]))
         pairs, at, similarities = pairs[order], at[order], similarities[order]
     queries = near.queries[pairs]
-    members.know(map(page.qualifier, set(at.tolist())))
+    members.know(map(page.id_digest, set(at.tolist())))
     edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
     for start, stop in pairwise(edges if len(queries) else ()):
         some = slice(start, stop)
@@ -158,10 +232,10 @@ def _hits(
 def _counting(members: Members, near: Near, page: Page, found: Iterable[tuple[int, int, float]]) -> Iterator[Hit]:
     """Leave out members that do not count by their document cells."""
     for pair, at, similarity in found:
-        simhash = int(near.simhashes[pair])
-        document = members.found(simhash, page, at)
+        text = Text(int(near.simhashes[pair]), page.text_digest(at))
+        document = members.found(text, page, at)
         if document is not None:
-            yield Hit(*document, simhash, int(near.distances[pair]), known_similarity(similarity))
+            yield Hit(*document, text, int(near.distances[pair]), known_similarity(similarity))
 
 
 def _accepted(
@@ -170,12 +244,10 @@ def _accepted(
     """List which pairs' which members the rule accepts, and how similar they are."""
     own = Sketches.of_entries(entries)
     where = page.where(near.simhashes)
-    found = []
+    found = [(_NO_PLACES, _NO_PLACES, np.empty(0))]
     for pairs, at in expand(page.first[where], page.stop[where], at_once=SKETCHES_AT_ONCE):
         asked, held = own.at(near.queries[pairs]), page.sketches.at(at)
         accepted, similarities = judge(rule, near.distances[pairs], asked, held, by_blocks=near.by_blocks[pairs])
         found.append((pairs[accepted], at[accepted], similarities[accepted]))
-    if len(found) == 1:
-        return found[0]
     pairs, at, similarities = (np.concatenate(column) for column in zip(*found, strict=True))
     return pairs, at, similarities

@@ -29,7 +29,7 @@ from simhash_hbase.index.firstcells import decision_time
 from simhash_hbase.index.lookup import stored_rows
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import DocumentState, State, decode_member
+from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member
 from simhash_hbase.rows.entries import Entries, check_storable
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
@@ -43,6 +43,7 @@ class Outcome(NamedTuple):
     of: str | None = None
     distance: int | None = None
     similarity: float | None = None
+    of_text: Text | None = None
 
 
 class Written(NamedTuple):
@@ -181,23 +182,25 @@ def _plan(
     entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], found: Found, now: int, oldest: int
 ) -> list[Change]:
     changes = []
-    simhashes = entries.simhashes.tolist()
+    texts = entries.texts()
     for at, row, held in zip(pending, *found, strict=True):
         old, old_value = held or (None, None)
-        new = _next_state(entries.ids[at], simhashes[at], (now, at), wanted[at], old, oldest)
+        new = _next_state(entries.ids[at], texts[at], (now, at), wanted[at], old, oldest)
         changes.append(Change(at, row, old, old_value, new))
     return changes
 
 
 def _next_state(
-    name: str, simhash: int, order: tuple[int, int], outcome: Outcome, old: DocumentState | None, oldest: int
+    name: str, text: Text, order: tuple[int, int], outcome: Outcome, old: DocumentState | None, oldest: int
 ) -> DocumentState:
     """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
     now, _ = order
-    held = old and old.found_under(simhash, oldest)
+    held = old and old.found(oldest)
+    if held and not held.text.is_same(text):
+        held = None
     return DocumentState(
         id=name,
-        simhash=simhash,
+        simhash=text.simhash,
         state=held.state if held and outcome.state == "added" else outcome.state,
         seen=now,
         stamp=now if old is None else max(now, old.stamp + 1),
@@ -205,6 +208,8 @@ def _next_state(
         of=outcome.of,
         distance=outcome.distance,
         similarity=outcome.similarity,
+        digest=text.digest,
+        of_text=outcome.of_text,
     )
 
 

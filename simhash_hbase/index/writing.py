@@ -10,6 +10,7 @@ from simhash_hbase.index.opened import BATCH_DOCUMENTS, Document, OpenedIndex, b
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.rows.entries import Entries, Metadata, check_storable
+from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.stores.base import CompareAndSet, Store, Transactional
 
 
@@ -192,23 +193,27 @@ class WritableIndex(OpenedIndex):
         Parameters
         ----------
         documents : iterable of (id, text) or (id, text, metadata)
-            An id that comes twice, or that the index holds, gets its recorded decision if the text is the same.
+            An id that the index held before gets its recorded decision if the text is the same.
         deduplicator : Deduplicator, optional
             One of `deduplicator`, such as one that writes to a scratch store for a dry run.
 
         Yields
         ------
         (id, Decision)
-            In the order of the input, when the decision is durable; None for a text without usable words.
+            In the order of the input, when the decision is durable. None for a document that has no decision: its text
+            has no usable words, or its id came before in the input, whatever its text is.
 
         Raises
         ------
+        InvalidArgument
+            When what comes is no document.
         Unsupported
             When the store has no ranges.
 
         Notes
         -----
-        Decisions do not depend on how the input is cut into batches. Memory is bounded by a batch of 2,000 documents.
+        Decisions do not depend on how the input is cut into batches. In memory are a batch of 2,000 documents, and some
+        hundred bytes a document, for the ids.
         Use `claim_many` where other writers add documents at the same time.
 
         Examples
@@ -222,8 +227,20 @@ class WritableIndex(OpenedIndex):
         """
         chosen = self.deduplicator() if deduplicator is None else deduplicator
 
-        def decide(entries: Entries) -> list[Decision]:
-            return [decision for run in runs_of_ids(entries) for decision in self.dedup_entries(run, chosen)]
+        seen: set[bytes] = set()
+
+        def decide(entries: Entries) -> list[Decision | None]:
+            places = []
+            for at, digest in enumerate(map(id_digest, entries.ids)):
+                if digest not in seen:
+                    seen.add(digest)
+                    places.append(at)
+            decisions: list[Decision | None] = [None] * len(entries)
+            if places:
+                few = entries if len(places) == len(entries) else entries.take(places)
+                for at, decision in zip(places, self.dedup_entries(few, chosen), strict=True):
+                    decisions[at] = decision
+            return decisions
 
         return self._in_batches(documents, decide)
 
@@ -234,4 +251,5 @@ class WritableIndex(OpenedIndex):
 
     def dedup_entries(self, entries: Entries, deduplicator: Deduplicator) -> list[Decision]:
         """Decide the next documents of a corpus; no id may come twice in one call."""
+        self._check_whole("dedup")
         return deduplicator.decide(entries, now=self._now())

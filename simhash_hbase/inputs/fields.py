@@ -160,6 +160,11 @@ def _feature(pair: object) -> Feature:
     return feature, number
 
 
+def text_of(value: object) -> str | None:
+    """Write a value where only strings can be: others as JSON, null as nothing."""
+    return value if isinstance(value, str | None) else msgspec.json.encode(value).decode()
+
+
 def _shown(value: object) -> str:
     """Name the type, and a number itself: tables turn the id 1 into 1.0 where another row has none."""
     return f"the number {value!r}" if isinstance(value, float) else _json_type(value)

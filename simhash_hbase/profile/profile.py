@@ -24,6 +24,7 @@ DEFAULT_SHINGLE = 4
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that an index made by an earlier version does not have.
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
+_NOT_CHOSEN = frozenset({*TAKEN_FROM_MACHINE, *NEVER_COMPARED, "format", "dictionary", "idf", "idf_documents", "words"})
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -161,6 +162,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @classmethod
     def _convert(cls, fields: dict[str, object]) -> "Profile":
+        if unknown := [name for name in fields if name not in cls.__struct_fields__]:
+            known = ", ".join(name for name in cls.__struct_fields__ if name not in _NOT_CHOSEN)
+            raise InvalidProfile(f"profile: unknown field {', '.join(unknown)}; the fields are {known}")
         try:
             return msgspec.convert(fields, cls)
         except msgspec.ValidationError as error:

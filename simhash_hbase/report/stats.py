@@ -59,14 +59,18 @@ def _tiles(stats: Stats) -> str:
     cut = (stats.truncated_prefixes or 0) + (stats.truncated_fingerprints or 0)
     return "".join(
         [
-            tile("documents", "documents", f"{stats.documents:,}", "that queries find"),
-            tile("duplicates", "duplicates", f"{duplicates:,}", f"{of_all:.1%} of all that came"),
-            tile("rows", "rows", f"{stats.rows:,}", size),
+            tile("documents", "documents", _count(stats, "documents", stats.documents), "that queries find"),
+            tile("duplicates", "duplicates", _count(stats, "states", duplicates), f"{of_all:.1%} of all that came"),
+            tile("rows", "rows", _count(stats, "rows", stats.rows), size),
             tile(
                 "cut", "cut prefixes", f"{cut:,}", "queries do not read all of them" if cut else "every query reads all"
             ),
         ]
     )
+
+
+def _count(stats: Stats, name: str, number: int) -> str:
+    return f"{'about ' * (name in stats.sampled)}{number:,}"
 
 
 def _bars(counts: Mapping[int, int] | Mapping[str, int]) -> list[Bar]:

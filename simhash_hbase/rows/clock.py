@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
 MS_A_DAY = 86_400_000
 
@@ -11,6 +12,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+@lru_cache(maxsize=4_096)  # Documents of one batch have one time.
 def rfc3339(ms: int) -> str:
     """Write a time as RFC 3339 in UTC.
 

@@ -1,11 +1,11 @@
 """What the cells of family ``d`` hold, and their bytes (MessagePack arrays, fields by position).
 
 A *member* cell says what a search needs of a document and lives in the row of its fingerprint. The *document* cell is
-the one authoritative word on an id: a member counts only while the document cell names its fingerprint.
+the one authoritative word on an id: a member counts only while the document cell names its text.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,23 @@ State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted
 FOUND_STATES: Final = frozenset({"added", "original"})
 UNDECIDED_STATES: Final = frozenset({"pending", "yielded"})
 GONE_STATES: Final = frozenset({"aborted", "removed"})
+
+
+class Text(NamedTuple):
+    """What tells one text of an id from another."""
+
+    simhash: int
+    digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
+
+    def is_same(self, other: "Text") -> bool:
+        """Compare two texts of an id; where one of them is only a fingerprint, the fingerprint decides.
+
+        Examples
+        --------
+        >>> Text(1, b"one").is_same(Text(1, b"other")), Text(1, b"one").is_same(Text(1))
+        (False, True)
+        """
+        return self.simhash == other.simhash and (self.digest == other.digest or not (self.digest and other.digest))
 
 
 class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -47,7 +64,14 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     similarity: float | None = None
     """For a duplicate: the estimated Jaccard similarity to the original; None without sketches."""
     previous: "DocumentState | None" = None
-    """The decision for another fingerprint that stays in force while a new claim is undecided."""
+    """The decision for another text that stays in force while a new claim is undecided."""
+    digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
+    of_text: Text | None = None  # For a duplicate: the text of its original when this was decided.
+
+    @property
+    def text(self) -> Text:
+        """The text that the cell speaks of."""
+        return Text(self.simhash, self.digest)
 
     @property
     def is_found(self) -> bool:
@@ -93,15 +117,19 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         decision = self.shown(since)
         return decision if decision and decision.is_found else None
 
-    def found_under(self, simhash: int, since: int = 0) -> "DocumentState | None":
-        """Give the decision in force if queries find the document by it under this fingerprint."""
+    def found_under(self, text: Text, since: int = 0) -> "DocumentState | None":
+        """Give the decision in force if queries find the document by it under this text."""
         decision = self.found(since)
-        return decision if decision and decision.simhash == simhash else None
+        return decision if decision and decision.text == text else None
 
-    def member_simhashes(self) -> set[int]:
-        """List the fingerprints under which the document may have members."""
+    def member_texts(self) -> set[Text]:
+        """List the texts of which the document may have members."""
         named = (self, self.previous) if self.previous else (self,)
-        return {each.simhash for each in named if not (each.is_duplicate or each.is_gone)}
+        return {each.text for each in named if not (each.is_duplicate or each.is_gone)}
+
+    def names_text(self, original: Text) -> bool:
+        """Return for a duplicate whether this text of its original is the one that it was decided for."""
+        return self.of_text is None or self.of_text.is_same(original)
 
     def abandoned(self) -> "DocumentState":
         """Make the cell of a claim that was given up: the decision before it returns."""

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.documents import Text
+from simhash_hbase.rows.layout import TEXT_BYTES
 
 MAX_ID_BYTES = 64 << 10  # Bytes of an id in UTF-8, at most.
 
@@ -115,6 +117,11 @@ class Entries:
             metadata=[metadata for part in parts for metadata in part.metadata],
             bands=_joined_bands(parts),
         )
+
+    def texts(self) -> list[Text]:
+        """Make what tells the texts of an id apart, one a document."""
+        pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
+        return [Text(simhash, digest[:TEXT_BYTES]) for simhash, digest in pairs]
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -218,8 +218,15 @@ def prefix_stop(prefix: bytes) -> bytes:
     return last_row(prefix) + b"\0"
 
 
+def check_id_type(document_id: object) -> None:
+    """Refuse an id that is no string."""
+    if not isinstance(document_id, str):
+        raise InvalidArgument(f"the id {document_id!r} is of type {type(document_id).__name__}: wanted a string")
+
+
 def id_digest(document_id: str) -> bytes:
     """Digest an id: 16 bytes of BLAKE2b over its UTF-8."""
+    check_id_type(document_id)
     try:
         encoded = document_id.encode()
     except UnicodeEncodeError as error:

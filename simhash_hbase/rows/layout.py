@@ -15,6 +15,7 @@ index       0                                      254          a name in ASCII 
 ==========  =====================================  ===========  ==========================  ======
 
 Block rows and sketch rows are one kind to the stores, and both are meant where the stores speak of block rows.
+A member's qualifier is the digest of its id and `TEXT_BYTES` of the digest of its text, if there is one.
 All integers are big-endian, so that byte order is numeric order.
 """
 
@@ -29,6 +30,7 @@ PREFIX_BYTES = 5
 SKETCH_BYTES = 64
 BLOCK_ROW_BYTES = PREFIX_BYTES + SIMHASH_BYTES
 ID_DIGEST_BYTES = 16
+TEXT_BYTES = 8
 DOCUMENT_ROW_BYTES = PREFIX_BYTES + ID_DIGEST_BYTES
 
 FLAG_MEMBERS = 0

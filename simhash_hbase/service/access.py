@@ -1,8 +1,11 @@
 """Who may do what."""
 
+import re
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated
+from urllib.parse import parse_qsl
 
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -14,10 +17,12 @@ from simhash_hbase.service.http.middleware import VOUCH
 from simhash_hbase.service.http.problems import Problem, busy
 from simhash_hbase.service.http.trail import Trail
 
+MALFORMED = 400
 UNAUTHORIZED = 401
 FORBIDDEN = 403
 UNPROCESSABLE = 422
 
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="key", description="Made by `simhash-hbase key`, as `Authorization: Bearer KEY`."
 )
@@ -59,15 +64,26 @@ def _check_key(request: Request, keys: Keyring, given: HTTPAuthorizationCredenti
 
 
 def _check_parameters(request: Request) -> None:
-    """Refuse query parameters that the route does not read."""
-    if not request.query_params:
+    """Refuse query parameters that the route does not read, or that the framework would read as something else."""
+    query = request.url.query
+    if not query:
         return
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError as error:
+        raise Problem(MALFORMED, "malformed_request", "a parameter is not UTF-8 after percent-decoding") from error
+    if _BROKEN_ESCAPE.search(query):
+        raise Problem(MALFORMED, "malformed_request", "a % in a parameter is not followed by two hexadecimal digits")
+    counts = Counter(name for name, _ in pairs)
     route = request.app.openapi()["paths"][request.scope["path"]].get(request.method.lower(), {})
     known = [parameter["name"] for parameter in route.get("parameters", ()) if parameter["in"] == "query"]
-    unknown = sorted(request.query_params.keys() - set(known))
+    unknown = sorted(counts.keys() - set(known))
     if unknown:
         names = f"the parameters are {', '.join(known)}" if known else "this route has no parameters"
         raise Problem(UNPROCESSABLE, "invalid_argument", f"unknown parameter {listed(unknown)}: {names}")
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        raise Problem(MALFORMED, "malformed_request", f"parameter {listed(repeated)} is given more than once")
 
 
 def _vouch(request: Request, *, is_known: bool) -> None:

@@ -27,6 +27,9 @@ T = TypeVar("T")
 PROBE_S = 3.0
 # Processes for work that may take long. A client has one of them at most, so that the other one is there for others.
 LONG_WORKERS = 2
+# Batches of queries at a time, of which one key may have three quarters: beside many near copies each takes some ten
+# megabytes, and more than there are processors would not be faster.
+SHARED_BATCHES = 4
 MOST_GROWN = 256 << 20
 # They give way to the event loop and to short requests when the processors are busy.
 LONG_NICENESS = 5
@@ -53,6 +56,7 @@ class Engine:
         self._long: list[Worker] = []
         self._free: list[Worker] = []
         self._long_shares = Shares(LONG_WORKERS)
+        self._batches = Shares(SHARED_BATCHES)
         self._long_threads = ThreadPoolExecutor(LONG_WORKERS, thread_name_prefix="long")
 
     async def start(self) -> None:
@@ -65,6 +69,24 @@ class Engine:
     async def run(self, call: Callable[[Index], T]) -> T:
         """Call a function with the index in a thread; a call that has begun goes on when its caller is cancelled."""
         return await asyncio.wrap_future(self._begin(self._threads, call, self.index))
+
+    async def run_shared(self, client: str, call: Callable[[Index], T]) -> T:
+        """Call a function as `run` does when the client's share of the memory allows it."""
+        ticket = self._batches.ask(client)
+        try:
+            await ticket.served.wait()
+            begun = asyncio.wrap_future(self._begin(self._threads, call, self.index))
+        except BaseException:
+            ticket.close()
+            raise
+
+        def end(done: "asyncio.Future[T]") -> None:
+            # A call that nobody waits for any more keeps its share until it ends.
+            _ = done.cancelled() or done.exception()
+            ticket.close()
+
+        begun.add_done_callback(end)
+        return await asyncio.shield(begun)
 
     async def stats(self) -> Stats:
         """Count documents, rows and bytes; callers during a count share its result."""

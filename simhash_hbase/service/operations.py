@@ -1,6 +1,6 @@
 """The operations on documents and ids: the one place that calls the index."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,8 +19,8 @@ from simhash_hbase.service.items import Item, Wanted, decode, document_or_id
 Record = dict[str, object] | Problem
 
 MISSING = 404
-# Answers to queries can be long, and all of a batch are in memory at a time.
-QUERIES = 256
+# Answers to queries can be long, and those of a batch are in memory at a time: so many matches, as JSON some megabytes.
+MATCHES = 25_600
 # A claim must outwait a crashed writer even after its own client has gone.
 LEASES = 2
 
@@ -30,10 +30,11 @@ class Operation:
     """A function of documents, of ids, or of either; lists in, lists of the same length out."""
 
     name: str
-    on_entries: Callable[[Index, Entries], Sequence[Record]] | None = None
-    on_ids: Callable[[Index, Sequence[str]], Sequence[Record]] | None = None
+    on_entries: Callable[[Index, Entries], Iterable[Record]] | None = None
+    on_ids: Callable[[Index, Sequence[str]], Iterable[Record]] | None = None
     needs_id: bool = True
     batch: int = BATCH_DOCUMENTS  # Most documents of a stream at a time.
+    is_shared: bool = False  # Whether the batches of one key wait for each other, since each takes much memory.
     outcome: Callable[[dict[str, object]], str]  # Names what became of a document, for the metrics.
 
     def wanted(self, *, is_line: bool = False) -> Wanted:
@@ -50,7 +51,7 @@ def run_one(index: Index, operation: Operation, item: Item) -> Record:
     if isinstance(item, str):
         if operation.on_ids is None:
             raise TypeError(f"{operation.name} takes documents")
-        return operation.on_ids(index, [item])[0]
+        return next(iter(operation.on_ids(index, [item])))
     if operation.on_entries is None:
         raise TypeError(f"{operation.name} takes ids")
     return run_analysed(index, operation, work(index.analysis, *payload([item])))
@@ -68,7 +69,7 @@ def run_analysed(index: Index, operation: Operation, analysed: Analysed) -> Reco
         raise TypeError(f"{operation.name} takes ids")
     for reason in analysed.refused.values():
         raise EmptyDocument(reason)
-    return operation.on_entries(index, analysed.entries)[0]
+    return next(iter(operation.on_entries(index, analysed.entries)))
 
 
 def _add(index: Index, entries: Entries) -> list[Record]:
@@ -112,18 +113,21 @@ def query(rule: MatchRule, limit: int, since: datetime | None) -> Operation:
         on_entries=partial(_query, rule=rule, limit=limit, since=since),
         on_ids=partial(_query_stored, rule=rule, limit=limit, since=since),
         needs_id=False,
-        batch=QUERIES,
+        batch=max(1, MATCHES // limit),
+        is_shared=True,
         outcome=lambda record: "matched" if record["matches"] else "unmatched",
     )
 
 
-def _query(index: Index, entries: Entries, *, rule: MatchRule, limit: int, since: datetime | None) -> list[Record]:
-    answers = index.query_entries(entries, rule=rule, limit=limit, since=since)
-    return [answer_record(name or None, answer) for name, answer in zip(entries.ids, answers, strict=True)]
+def _query(index: Index, entries: Entries, *, rule: MatchRule, limit: int, since: datetime | None) -> Iterator[Record]:
+    answers = index.answer_entries(entries, rule=rule, limit=limit, since=since)
+    for name, answer in zip(entries.ids, answers, strict=True):
+        yield answer_record(name or None, answer)
 
 
 def _query_stored(
     index: Index, ids: Sequence[str], *, rule: MatchRule, limit: int, since: datetime | None
-) -> list[Record]:
-    answers = ((name, index.query_id(name, rule=rule, limit=limit, since=since)) for name in ids)
-    return [_missing() if answer is None else answer_record(name, answer) for name, answer in answers]
+) -> Iterator[Record]:
+    for name in ids:
+        answer = index.query_id(name, rule=rule, limit=limit, since=since)
+        yield _missing() if answer is None else answer_record(name, answer)

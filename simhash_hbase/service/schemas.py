@@ -248,7 +248,7 @@ def schemas() -> dict[str, Schema]:
 
 
 _PROBLEMS = {
-    400: "The body is not JSON.",
+    400: "The body is not JSON, or a parameter is not percent-encoded UTF-8 or is given more than once.",
     401: "A key is needed, or this one is not known.",
     403: "The key does not have the scope.",
     404: "The index does not hold a document of this id.",
@@ -262,8 +262,8 @@ _PROBLEMS = {
     503: "The service is busy, or the store does not answer; Retry-After says when to retry.",
     507: "No space is left where the store keeps its data.",
 }
-_ALWAYS = (401, 403, 500, 501, 503)
-_OF_BODIES = (400, 408, 413, 415, 422, 507)
+_ALWAYS = (400, 401, 403, 500, 501, 503)
+_OF_BODIES = (408, 413, 415, 422, 507)
 
 
 def problems(*statuses: int, body: bool = True) -> dict[int | str, dict[str, Any]]:

@@ -12,14 +12,17 @@ from simhash_hbase.index.decide.greedy import Rank, rank_of, recorded_decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.opening import open_index
+from simhash_hbase.rows.documents import Text
 from simhash_hbase.spark.columns import batch_of, entries_of
 
+TEXT = "struct<simhash: long, digest: binary>"
 RECORDED = (
     "position long, id string, recorded boolean, original boolean, of string, distance int, similarity double, "
-    "standing long"
+    f"standing {TEXT}, of_text {TEXT}"
 )
 HITS = "position long, alone boolean, distance int, dissimilarity double, ms long, sequence long, of string"
 FAR = 1 << 62
+_TEXT = pa.struct([("simhash", pa.int64()), ("digest", pa.binary())])
 
 
 @cache
@@ -29,7 +32,7 @@ def _opened(url: str) -> Index:
 
 
 def held_documents(documents: DataFrame, url: str, oldest: int) -> DataFrame:
-    """List the documents whose ids the index holds, with its answer where the fingerprint is the same."""
+    """List the documents whose ids the index holds, with its answer where the text is the same."""
 
     def held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = _opened(url)
@@ -37,15 +40,15 @@ def held_documents(documents: DataFrame, url: str, oldest: int) -> DataFrame:
             entries = entries_of(batch, index.profile.bands)
             states = [found and found[0].in_force() for found in read_states(index.store, entries.ids)]
             rows = [
-                (position, name, recorded_decision(entries, at, state, oldest))
-                for at, (position, name, state) in enumerate(
-                    zip(batch["position"].to_pylist(), entries.ids, states, strict=True)
+                (position, name, state.of_text, recorded_decision(text, state, oldest))
+                for position, name, text, state in zip(
+                    batch["position"].to_pylist(), entries.ids, entries.texts(), states, strict=True
                 )
                 if state is not None
             ]
-            named = [decision.of for _, _, decision in rows if decision and decision.of]
+            named = [decision.of for *_, decision in rows if decision and decision.of]
             standing = dict(zip(named, read_states(index.store, named), strict=True))
-            for position, name, decision in rows:
+            for position, name, of_text, decision in rows:
                 cell = standing.get(decision.of) if decision and decision.of else None
                 found = cell and cell[0].found(oldest)
                 yield batch_of(
@@ -56,7 +59,8 @@ def held_documents(documents: DataFrame, url: str, oldest: int) -> DataFrame:
                     of=pa.array([decision and decision.of], pa.string()),
                     distance=pa.array([decision and decision.distance], pa.int32()),
                     similarity=pa.array([decision and decision.similarity], pa.float64()),
-                    standing=pa.array([found and _signed(found.simhash)], pa.int64()),
+                    standing=pa.array([found and _columns(found.text)], _TEXT),
+                    of_text=pa.array([of_text and _columns(of_text)], _TEXT),
                 )
 
     return documents.mapInArrow(held, RECORDED)
@@ -120,5 +124,5 @@ class _Best:
         )
 
 
-def _signed(simhash: int) -> int:
-    return int(np.uint64(simhash).astype(np.int64))
+def _columns(text: Text) -> dict[str, int | bytes]:
+    return {"simhash": int(np.uint64(text.simhash).astype(np.int64)), "digest": text.digest}

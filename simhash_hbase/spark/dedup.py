@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -12,11 +11,12 @@ from pyspark.sql import functions as F
 
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.decide.greedy import with_original
 from simhash_hbase.index.jsonforms import decision_record, json_line
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import now_ms
-from simhash_hbase.spark.against import held_documents, index_hits
+from simhash_hbase.rows.documents import Text
+from simhash_hbase.rows.layout import TEXT_BYTES
+from simhash_hbase.spark.against import TEXT, held_documents, index_hits
 from simhash_hbase.spark.analysed import Input, without_repeats
 from simhash_hbase.spark.columns import Mapped, batch_of, collected
 from simhash_hbase.spark.meeting import HOT, meeting_rows, with_points
@@ -75,7 +75,7 @@ def deduplicate(
     if recorded is not None:
         answers = answers.unionByName(_standing(recorded, stated), allowMissingColumns=True)
     else:
-        answers = answers.withColumns({"recorded": F.lit(False), "standing": F.lit(None).cast("long")})
+        answers = answers.withColumns({"recorded": F.lit(False), "standing": F.lit(None).cast(TEXT)})
     lines = answers.orderBy("position").mapInArrow(_printed(profile), "value string")
     kept = stated.where("kept").count() + (recorded.where("original").count() if recorded is not None else 0)
     return Decisions(lines, refused, whole.count(), kept, state.rounds, rows.count())
@@ -110,9 +110,10 @@ def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
 
 
 def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
-    """Say of recorded duplicates under which fingerprint their original stands, at their place in the input."""
+    """Say of recorded duplicates with which text their original stands, at their place in the input."""
+    text = F.struct("simhash", F.substring("digest", 1, TEXT_BYTES).alias("digest"))
     anew = stated.select(
-        F.col("id").alias("of"), F.col("position").alias("turn"), F.when(F.col("kept"), F.col("simhash")).alias("now")
+        F.col("id").alias("of"), F.col("position").alias("turn"), F.when(F.col("kept"), text).alias("now")
     )
     joined = recorded.join(anew, "of", "left")
     standing = F.when(F.col("turn") < F.col("position"), F.col("now")).otherwise(F.col("standing"))
@@ -144,8 +145,7 @@ def _line(row: Mapping[str, Any], profile: Profile) -> str:
         similarity = None if unknown else -row["dissimilarity"]
         decision = Decision(row["id"], False, row["of"], row["distance"], similarity)
     if row["recorded"] and decision.of is not None:
-        standing = row["standing"]
-        own = int(np.int64(row["simhash"]).view(np.uint64))
-        decision = with_original(decision, own, None if standing is None else int(np.int64(standing).view(np.uint64)))
+        standing, named = (text and Text(**text) for text in (row["standing"], row["of_text"]))
+        decision = replace(decision, of_removed=not (standing and (named is None or named.is_same(standing))))
     short = profile.is_short(row["features"], row["length"])
     return json_line(decision_record(replace(decision, short=short)))[:-1].decode()

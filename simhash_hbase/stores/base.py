@@ -242,7 +242,10 @@ class Store(Protocol):
         """Measure the store."""
 
     def close(self) -> None:
-        """Release files and connections; the store is not used afterwards. A second call does nothing."""
+        """Release files and connections; the store is not used afterwards. A second call does nothing.
+
+        Calls of a store outside of this process raise `IndexClosed` from then on.
+        """
 
 
 @runtime_checkable

@@ -15,26 +15,28 @@ except ImportError as error:
 from simhash_hbase.index.index import Index
 from simhash_hbase.tables.asked import Asked, RefusedRows
 from simhash_hbase.tables.shapes import apply
-from simhash_hbase.tables.work import dropped, marked
+from simhash_hbase.tables.work import Dropped, Marked
 
 __all__ = ["RefusedRows", "drop_near_duplicates", "mark_near_duplicates"]
 
 
 def drop_near_duplicates(
     table: Any,  # noqa: ANN401 - whatever speaks Arrow
-    *,
     text: str = "text",
+    *,
     id: str | None = None,
     keep: Literal["first", "longest"] = "first",
     index: Index | str | None = None,
+    unreadable: Literal["raise", "keep", "drop"] = "raise",
     **options: Any,  # noqa: ANN401 - of several types
 ) -> Any:  # noqa: ANN401 - as the table
     """Leave out the rows whose text is a near copy of another row's; the decisions are those of `dedup`.
 
     Parameters
     ----------
-    table : pyarrow, Polars, pandas, DuckDB or datasets object
-        Anything that exports Arrow streams (``__arrow_c_stream__``), or a Hugging Face `IterableDataset`.
+    table : pyarrow, Polars, pandas, DuckDB or datasets object, or list
+        Anything that exports Arrow streams (``__arrow_c_stream__``), a Hugging Face `IterableDataset`, or a list of
+        dictionaries or of strings.
     text : str
         Column with the texts.
     id : str, optional
@@ -44,6 +46,9 @@ def drop_near_duplicates(
     index : Index or str, optional
         An index, or its address, that the rows are compared with and written to; it needs `id`. By default
         a temporary one.
+    unreadable : {"raise", "keep", "drop"}
+        What becomes of rows that cannot be decided: those without a text or without usable words, and those whose id
+        came before.
     **options
         ``workers``: number of processes that fingerprint, 1 by default. ``max_document_bytes``: texts that are longer
         are refused, 8 MB by default. The others are fields of `Profile` for the temporary index, such as
@@ -58,14 +63,15 @@ def drop_near_duplicates(
     Raises
     ------
     InvalidArgument
-        When the table has no such column, or one of another type, or cannot be read, or options contradict each other.
+        When the table has no such column, or one of another type, or cannot be read, or options contradict each other;
+        when a row cannot be decided, unless `unreadable` says what becomes of it.
     IndexMissing
         When there is no index at the address.
 
     Warns
     -----
     RefusedRows
-        When rows have no decision, such as those without a text; they are left out.
+        When rows have no decision, and `unreadable` keeps them or leaves them out.
 
     Notes
     -----
@@ -80,19 +86,21 @@ def drop_near_duplicates(
     >>> drop_near_duplicates(table, analyzer="shingle").to_pylist()
     [{'text': 'an article'}, {'text': 'another thing'}]
     """
-    return apply(table, Asked.of(text, id, keep, index, options), dropped)
+    return apply(table, Asked.of(text, id, keep, index, unreadable, options), Dropped(unreadable == "keep"))
 
 
 def mark_near_duplicates(
     table: Any,  # noqa: ANN401 - whatever speaks Arrow
-    *,
     text: str = "text",
+    *,
     id: str | None = None,
     keep: Literal["first", "longest"] = "first",
     index: Index | str | None = None,
     **options: Any,  # noqa: ANN401 - of several types
 ) -> Any:  # noqa: ANN401 - as the table
     """Add what `drop_near_duplicates` would decide, in four columns; parameters, result and errors are those of it.
+
+    All rows stay; those that cannot be decided get nulls, and a warning.
 
     Notes
     -----
@@ -107,4 +115,4 @@ def mark_near_duplicates(
     >>> mark_near_duplicates(table, analyzer="shingle")["duplicate_of"].to_pylist()
     [None, None, '0']
     """
-    return apply(table, Asked.of(text, id, keep, index, options), marked)
+    return apply(table, Asked.of(text, id, keep, index, "keep", options), Marked())

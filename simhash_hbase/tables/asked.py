@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ from simhash_hbase.tables.types import check_type
 
 Batch = Any  # A pyarrow RecordBatch or Table.
 Read = Callable[[], Iterable[Batch]]
+Unreadable = Literal["raise", "keep", "drop"]
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
 
@@ -37,14 +38,18 @@ class RefusedRows(UserWarning):
 
 
 class _Refused:
-    """Counts refused rows."""
+    """Counts refused rows, or raises at the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, raises: bool) -> None:
         self._count, self._first = 0, ""
+        self._raises = raises
 
     def add(self, reject: Reject) -> None:
+        reason = f"row {reject.place.line}: {reject.reason}"
+        if self._raises:
+            raise InvalidArgument(f"{reason}; unreadable='keep' keeps such rows, 'drop' leaves them out")
         self._count += 1
-        self._first = self._first or f"row {reject.place.line}: {reject.reason}"
+        self._first = self._first or reason
 
     def warn(self) -> None:
         if self._count:
@@ -68,6 +73,7 @@ class Asked:
     id: str | None
     keep: Literal["first", "longest"]
     index: Index | str | None
+    unreadable: Unreadable
     workers: int
     max_document_bytes: int
     options: Mapping[str, Any]
@@ -79,6 +85,7 @@ class Asked:
         id: str | None,
         keep: Literal["first", "longest"],
         index: Index | str | None,
+        unreadable: Unreadable,
         options: Mapping[str, Any],
     ) -> Self:
         """Check what does not depend on the table."""
@@ -88,6 +95,11 @@ class Asked:
         for name, number in (("workers", workers), ("max_document_bytes", max_bytes)):
             if not isinstance(number, int) or number < 1:
                 raise InvalidArgument(f"{name} is {number!r}: wanted a number from 1")
+        for name, column in (("text", text), ("id", id)):
+            if not isinstance(column, str) and (name, column) != ("id", None):
+                raise InvalidArgument(f"{name} is {column!r}: wanted the name of a column")
+        if unreadable not in get_args(Unreadable):
+            raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
         if keep not in ("first", "longest"):
             raise InvalidArgument(f"keep is {keep!r}: wanted 'first' or 'longest'")
         if index is not None and id is None:
@@ -95,7 +107,14 @@ class Asked:
         if index is not None and profile:
             raise InvalidArgument(f"the index has its own profile: leave out {', '.join(profile)}")
         return cls(
-            text=text, id=id, keep=keep, index=index, workers=workers, max_document_bytes=max_bytes, options=profile
+            text=text,
+            id=id,
+            keep=keep,
+            index=index,
+            unreadable=unreadable,
+            workers=workers,
+            max_document_bytes=max_bytes,
+            options=profile,
         )
 
     @property
@@ -118,8 +137,8 @@ class Asked:
             check_type(name, schema.field(name).type, integers=name != self.text)
 
     def decide(self, read: Read) -> Iterator[tuple[int, Decision]]:
-        """Yield row numbers with decisions, upwards; refused rows are left out, and counted in a warning."""
-        refused = _Refused()
+        """Yield row numbers with decisions, upwards; refused rows have none, and a warning counts them."""
+        refused = _Refused(raises=self.unreadable == "raise")
         with self._opened(read) as index:
             once, deduplicator = Once(refused.add), index.deduplicator()
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from simhash_hbase.errors import ClaimContended, InvalidArgument, MissingExtra
+from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, MissingExtra, no_words
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.opening import open_index
 
@@ -31,18 +31,22 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         Takes the dropped documents; the original's id is in their metadata as ``duplicate_of``.
     batch_size : int
         Documents that are decided at once.
+    unreadable : {"raise", "keep", "drop"}
+        What becomes of documents without usable words.
 
     Raises
     ------
     InvalidArgument
-        When the action is another one.
+        When the action or the choice is another one.
+    EmptyDocument
+        While it runs, at a document without usable words, unless `unreadable` says what becomes of it.
     ClaimContended
         While it runs, when other tasks keep a document undecided.
 
     Notes
     -----
     Ids decide what is the same document: they must be unique among all tasks. A task that is run again claims again,
-    and the same documents go on. Documents without usable words are dropped.
+    and the same documents go on.
     """
 
     name = "near-duplicates"
@@ -54,12 +58,16 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         action: Literal["claim", "ask"] = "claim",
         exclusion_writer: Any = None,  # noqa: ANN401 - datatrove has no types
         batch_size: int = 1_000,
+        unreadable: Literal["raise", "keep", "drop"] = "raise",
     ) -> None:
         if action not in ("claim", "ask"):
             raise InvalidArgument(f"action is {action!r}: wanted 'claim' or 'ask'")
+        if unreadable not in ("raise", "keep", "drop"):
+            raise InvalidArgument(f"unreadable is {unreadable!r}: wanted 'raise', 'keep' or 'drop'")
         super().__init__(exclusion_writer, batch_size)
         self._url = url
         self._action = action
+        self._unreadable = unreadable
 
     def run(self, data: Any, rank: int = 0, world_size: int = 1) -> Iterator[Any]:  # noqa: ANN401 - no types
         """Open the index in the process of the task, for as long as that runs."""
@@ -76,16 +84,19 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
         """Decide documents."""
         given = ((doc.id, doc.text) for doc in batch)
         many = self._index.claim_many if self._action == "claim" else self._index.query_many
-        return [_verdict(doc, found) for doc, (_, found) in zip(batch, many(given), strict=True)]
+        return [self._verdict(doc, answer) for doc, (_, answer) in zip(batch, many(given), strict=True)]
 
-
-def _verdict(doc: Any, found: Decision | Answer | ClaimContended | None) -> Verdict:  # noqa: ANN401 - no types
-    if found is None:
-        return False, "no_words"
-    if isinstance(found, ClaimContended):
-        raise found
-    of = found.of if isinstance(found, Decision) else next((match.id for match in found.matches), None)
-    if of is None:
-        return True
-    doc.metadata["duplicate_of"] = of
-    return False, "near_duplicate"
+    def _verdict(self, doc: Any, answer: Decision | Answer | ClaimContended | None) -> Verdict:  # noqa: ANN401 - no types
+        if answer is None:
+            if self._unreadable == "raise":
+                raise EmptyDocument(
+                    f"{no_words(doc.id)}; unreadable='keep' lets such documents go on, 'drop' drops them"
+                )
+            return True if self._unreadable == "keep" else (False, "no_words")
+        if isinstance(answer, ClaimContended):
+            raise answer
+        of = answer.of if isinstance(answer, Decision) else next((match.id for match in answer.matches), None)
+        if of is None:
+            return True
+        doc.metadata["duplicate_of"] = of
+        return False, "near_duplicate"

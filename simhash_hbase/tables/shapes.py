@@ -1,7 +1,8 @@
 """The types of tables, each read as Arrow batches and given back as its own; no library of theirs is imported."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -46,7 +47,7 @@ def apply(table: Any, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - of the
         return _lazily(pa.RecordBatchReader.from_stream(table), asked, work)
     raise InvalidArgument(
         f"a {library}.{kind} is no table: wanted one of pyarrow, Polars, pandas, DuckDB or datasets, "
-        "or what exports an Arrow stream"
+        "a list of dictionaries or of strings, or what exports an Arrow stream"
     )
 
 
@@ -95,13 +96,8 @@ def _exported(frame: Any) -> pa.Table:  # noqa: ANN401 - polars is not imported
 
 def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
     def read(columns: list[str]) -> Iterator[Batch]:
-        try:
+        with _of_one_type():
             return _sliced(pa.Table.from_pandas(frame[columns], preserve_index=False))
-        except pa.ArrowException as error:
-            reason = ": ".join(map(str, reversed(error.args)))
-            raise InvalidArgument(f"a column has values of several types: {reason}") from error
-        except UnicodeError as error:
-            raise InvalidArgument(f"a column has a string that is not Unicode text: {error}") from error
 
     def beside(marks: pa.Table) -> Any:  # noqa: ANN401 - pandas is not imported
         # pandas' integers have no null.
@@ -116,6 +112,39 @@ def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
         lambda rows: frame.iloc[rows],
         beside,
     )
+
+
+def _list(given: list[Any]) -> _Whole:
+    """Take dictionaries for rows, and strings for rows of a column called text."""
+    rows = [{"text": item} if isinstance(item, str) else item for item in given]
+    if not all(isinstance(row, Mapping) for row in rows) or len({isinstance(item, str) for item in given}) > 1:
+        kinds = " and ".join(sorted({type(item).__name__ for item in given}))
+        raise InvalidArgument(f"a list of {kinds} is no table: wanted dictionaries or strings")
+    names = dict.fromkeys(name for row in rows for name in row if isinstance(name, str)) or {"text": None}
+
+    def read(columns: list[str]) -> Iterator[Batch]:
+        with _of_one_type():
+            return _sliced(pa.table({name: pa.array([row.get(name) for row in rows]) for name in columns}))
+
+    return _Whole(
+        pa.schema([(name, pa.null()) for name in names]),
+        len(rows),
+        read,
+        lambda chosen: [given[at] for at in chosen.tolist()],
+        lambda marks: [{**row, **more} for row, more in zip(rows, marks.to_pylist(), strict=True)],
+    )
+
+
+@contextmanager
+def _of_one_type() -> Iterator[None]:
+    """Translate what pyarrow says of a column of Python's own objects."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        reason = ": ".join(map(str, reversed(error.args)))
+        raise InvalidArgument(f"a column has values of several types: {reason}") from error
+    except UnicodeError as error:
+        raise InvalidArgument(f"a column has a string that is not Unicode text: {error}") from error
 
 
 def _dataset(dataset: Any) -> _Whole:  # noqa: ANN401 - datasets is not imported
@@ -171,4 +200,5 @@ _WHOLE: dict[tuple[str, str], Callable[[Any], _Whole]] = {
     ("polars", "DataFrame"): _polars,
     ("pandas", "DataFrame"): _pandas,
     ("datasets", "Dataset"): _dataset,
+    ("builtins", "list"): _list,
 }

@@ -1,6 +1,7 @@
 """What becomes of rows with decisions: some are dropped, or all are marked."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,17 +38,27 @@ class Work(Protocol):
         """Return the columns of the result."""
 
 
-class _Dropped:
+@dataclass(frozen=True)
+class Dropped:
+    """Leaves out duplicates, and refused rows unless they are kept."""
+
+    keeps_refused: bool
+
     def __call__(self, rows: Rows, decided: Decided) -> Any:  # noqa: ANN401 - the type of the table
-        kept = [at for at, decision in enumerate(decided) if decision is not None and decision.is_original]
+        """Return the rows that stay."""
+        kept = [at for at, one in enumerate(decided) if (self.keeps_refused if one is None else one.is_original)]
         return rows.taken(np.array(kept, np.int64))
 
     def schema(self, of: pa.Schema) -> pa.Schema:
+        """Return the same columns."""
         return of
 
 
-class _Marked:
+class Marked:
+    """Adds what was decided."""
+
     def __call__(self, rows: Rows, decided: Decided) -> Any:  # noqa: ANN401 - the type of the table
+        """Return all rows with more columns."""
         values = [
             (d.of, d.distance, d.similarity, d.of or d.id) if d is not None else (None,) * len(MARKS) for d in decided
         ]
@@ -55,9 +66,7 @@ class _Marked:
         return rows.beside(pa.table(columns, schema=MARKS))
 
     def schema(self, of: pa.Schema) -> pa.Schema:
+        """Return all columns; refuse names that are taken."""
         if taken := set(of.names) & set(MARKS.names):
             raise InvalidArgument(f"the table has a column {min(taken)!r} already: rename that")
         return pa.schema([*of, *MARKS], metadata=of.metadata)
-
-
-dropped, marked = _Dropped(), _Marked()

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 
 from simhash_hbase.index import changes
-from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim import atomic, look, protocol
 from simhash_hbase.index.claim import commit as commits
 from simhash_hbase.index.claim.cells import as_duplicate
 from simhash_hbase.index.claim.machine import Claim, Run, Step
+from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.entries import Entries
@@ -39,7 +39,7 @@ def _find_nobody(run: Run, claims: Sequence[Claim]) -> None:
 
 def _become_its_duplicate(claim: Claim, pending, to):
     """Do not yield to a claim with a smaller order and wait for what becomes of it: trust that it wins."""
-    return as_duplicate(claim, Decision(claim.id, False, to.id, to.distance, to.similarity), now=0)
+    return as_duplicate(claim, Outcome("duplicate", to.id, to.distance, to.similarity, to.text), now=0)
 
 
 def _start_over_blindly(run: Run, claims: Sequence[Claim]) -> None:

@@ -21,6 +21,8 @@ class Document(NamedTuple):
     cluster: str
     segments: tuple[int, ...] = ()
     """Of its sketch rows; none without a sketch."""
+    digest: bytes = b""
+    """Of its text; empty for a ready fingerprint."""
 
 
 class Round(NamedTuple):
@@ -71,7 +73,8 @@ def as_entries(documents: Sequence[Document]):
     sketches = [document.sketch for document in documents]
     given = sketches if any(sketch is not None for sketch in sketches) else None
     bands = None if given is None else [document.segments or (0,) * BANDS for document in documents]
-    return entries([(document.id, document.simhash) for document in documents], sketches=given, bands=bands)
+    pairs = [(document.id, document.simhash) for document in documents]
+    return entries(pairs, sketches=given, bands=bands, digests=[document.digest for document in documents])
 
 
 def _cluster(name: str, chosen: Random, *, sketched: bool) -> list[Document]:

@@ -9,7 +9,7 @@ from claim_search.mutations import TRANSACTION
 from simhash_hbase.index import changes, write
 from simhash_hbase.index.claim import cells, look, steps
 from simhash_hbase.index.claim import commit as commits
-from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.stores.base import Cell
 
 _as_pending, _begun, _next_state, _put_first = steps.as_pending, cells._begun, write._next_state, changes.put_first
@@ -44,16 +44,17 @@ def _at_own_time(claim, state, now, previous) -> DocumentState:
     return msgspec.structs.replace(_begun(claim, state, now, previous), stamp=now)
 
 
-def _with_equal_bytes(name: str, simhash: int, order: tuple[int, int], *given) -> DocumentState:
+def _with_equal_bytes(name: str, text: Text, order: tuple[int, int], *given) -> DocumentState:
     """Stamp cells by the writer's clock alone, so that a cell may come to hold what it held before."""
     now, _ = order
-    return msgspec.structs.replace(_next_state(name, simhash, order, *given), stamp=now)
+    return msgspec.structs.replace(_next_state(name, text, order, *given), stamp=now)
 
 
 MUTATIONS = {
     **{name: [mutation] for name, mutation in search.MUTATIONS.items() if name != TRANSACTION},
     "previous": [(steps, "as_pending", _without_previous)],
-    "text": [(DocumentState, "found_under", lambda state, simhash, since=0: state.found(since))],
+    "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
+    "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
     "stamps": [(cells, "_begun", _at_own_time), (write, "_next_state", _with_equal_bytes)],
     "refresh": [(steps, "refresh", lambda run, named: set()), (look, "refresh", lambda run, named: set())],
     "below": [(commits, "put_first", _put_unstamped)],

@@ -11,6 +11,8 @@ from simhash_hbase.profile import Profile
 LEASE_S = 0.3
 TTL_DAYS = 1
 NARROW = 0.3
+WITH_TEXTS = 0.7
+SAME_FINGERPRINT = 0.4
 MOST_WRITERS = 4
 BESIDE = ("add", "add", "add", "remove", "remove", "dedup", "vacuum", "repair")
 
@@ -39,6 +41,12 @@ def make_schedule(chosen: Random, seed: int) -> Schedule:
     made = make_round(str(seed), writers, chosen.choice((1, 1, 1, 2)), [], sketched=sketched)
     tasks = [[Task("claim", tuple(batch)) for batch in task] for task in made.tasks]
     documents = list(made.documents.values())
+    if chosen.random() < WITH_TEXTS:
+        texts = {each: each._replace(digest=chosen.randbytes(16)) for each in documents}
+        documents = list(texts.values())
+        tasks = [
+            [task._replace(documents=tuple(texts[each] for each in task.documents)) for task in some] for some in tasks
+        ]
     if chosen.random() < NARROW:
         return _narrow(profile, documents, chosen)
     if chosen.random() < 0.5:
@@ -70,7 +78,9 @@ def _second_texts(chosen: Random, documents: list[Document], tasks: list[list[Ta
     made = []
     for document in chosen.sample(documents, min(len(documents), chosen.choice((1, 1, 2)))):
         other = chosen.choice(documents)
-        if other.simhash != document.simhash:
+        if chosen.random() < SAME_FINGERPRINT and document.digest:
+            other = other._replace(simhash=document.simhash)
+        if other.simhash != document.simhash or other.digest != document.digest:
             made.append(other._replace(id=document.id))
             chosen.choice(tasks).append(Task("claim", (made[-1],)))
     for some in tasks:

@@ -15,6 +15,7 @@ from claim_search.plan import Document
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document
+from simhash_hbase.rows.layout import TEXT_BYTES
 from simhash_hbase.stores.base import Cell
 
 CHANGES = ("add", "remove", "dedup")
@@ -85,7 +86,7 @@ class Watch:
     def __post_init__(self) -> None:
         names = list(dict.fromkeys(document.id for document in self.documents))
         self._ids = {name: number for number, name in enumerate(names)}
-        self._texts = {(document.id, document.simhash): number for number, document in enumerate(self.documents)}
+        self._texts = {(each.id, each.simhash, each.digest[:TEXT_BYTES]): at for at, each in enumerate(self.documents)}
         self._near = frozenset(
             frozenset((one, other))
             for one, other in combinations(range(len(self.documents)), 2)
@@ -121,7 +122,7 @@ class Watch:
             return
         self._cells[name] = new
         if decision := new.shown():
-            place = Place(self._ids[name], self._texts[name, decision.simhash])
+            place = Place(self._ids[name], self._texts[name, *decision.text])
             self._stood.add(_Stood(place, decision.is_found, decision.of, decision.distance, decision.similarity))
 
     def wrong_state(self) -> str | None:
@@ -140,7 +141,7 @@ class Watch:
         """Write a document cell as the model does: it has not been seen for long once it may have expired."""
         if state is None:
             return None
-        place = Place(self._ids[state.id], self._texts[state.id, state.simhash])
+        place = Place(self._ids[state.id], self._texts[state.id, *state.text])
         is_marked = state.state == "original" and place in self._unarbitrated
         return ModelCell(
             "added" if is_marked else state.state,
@@ -158,23 +159,13 @@ class Watch:
         return int(state.seen >= self.profile.oldest(self.latest()) + room)
 
     def _original(self, state: DocumentState) -> Place | None:
-        """Say which text of its original a duplicate names; a text of no document where none is like that."""
-        if state.of is None:
+        """Say which text of its original a duplicate names; a text of no document where that one is not like it."""
+        if state.of is None or state.of_text is None:
             return None
-        own = self.documents[self._texts[state.id, state.simhash]]
-        number = self._ids[state.of]
-        alike = [
-            self._texts[state.of, other.simhash]
-            for other in self.documents
-            if other.id == state.of and _measured(own, other) == (state.distance, state.similarity)
-        ]
-        standing = [text for text in alike if self._stands(state.of, text)]
-        return Place(number, (*standing, *alike, len(self.documents))[0])
-
-    def _stands(self, name: str, text: int) -> bool:
-        held = self._cells.get(name)
-        found = held and held.found()
-        return bool(found) and self._texts[name, found.simhash] == text
+        own = self.documents[self._texts[state.id, *state.text]]
+        text = self._texts[state.of, *state.of_text]
+        is_alike = _measured(own, self.documents[text]) == (state.distance, state.similarity)
+        return Place(self._ids[state.of], text if is_alike else len(self.documents))
 
     # -- answers
 
@@ -182,7 +173,7 @@ class Watch:
         """Say which answer of a claim never stood in its cell."""
         for document, answer in zip(documents, answers, strict=True):
             if isinstance(answer, Decision):
-                place = Place(self._ids[document.id], self._texts[document.id, document.simhash])
+                place = Place(self._ids[document.id], self._text(document))
                 told = _Stood(place, answer.is_original, answer.of, answer.distance, answer.similarity)
                 if answer.id != document.id or told not in self._stood:
                     return f"an answer that never stood: {answer}"
@@ -191,11 +182,14 @@ class Watch:
     def acknowledge(self, documents: Iterable[Document]) -> str | None:
         """Note an addition that was acknowledged; say what of it has never stood."""
         for document in documents:
-            place = Place(self._ids[document.id], self._texts[document.id, document.simhash])
+            place = Place(self._ids[document.id], self._text(document))
             if not any(stood.place == place and stood.is_found for stood in self._stood):
                 return f"an addition that was acknowledged and never stood: {document.id}"
             self.acknowledged.add(place)
         return None
+
+    def _text(self, document: Document) -> int:
+        return self._texts[document.id, document.simhash, document.digest[:TEXT_BYTES]]
 
     def undecided(self) -> list[str]:
         """List the ids without a decision."""

@@ -206,6 +206,47 @@ def test_stats_count_documents_and_rows(cli, filled, corpus):
         assert figures["bytes"] > 0
 
 
+SAMPLED = ["documents", "states", "prefixes", "rows_per_prefix", "truncated_prefixes", "truncated_fingerprints", "days",
+           "distances"]  # fmt: skip
+
+
+def test_stats_of_a_sample_are_said_to_be_estimates(cli, filled, monkeypatch):
+    whole = cli("stats", filled, "--format", "table").out.decode()
+    monkeypatch.setattr("simhash_hbase.index.upkeep.stats.READ_WHOLE", 0)
+
+    figures = cli("stats", filled).record
+    table = cli("stats", filled, "--format", "table").out.decode()
+    page = cli("stats", filled, "--format", "html").out.decode()
+
+    assert (figures["exact"], figures["sampled"]) == (False, SAMPLED)
+    assert isinstance(figures["documents"], int)
+    assert "about" not in whole
+    about = {line.split("│")[1].strip(): "about " in line for line in table.splitlines() if line.count("│") == 3}
+    assert {name.partition(":")[0].replace(" ", "_") for name, is_about in about.items() if is_about} <= {*SAMPLED}
+    assert about["documents"]
+    assert not about["rows"]
+    assert not about["bytes"]
+    assert '<dt>documents</dt><dd class="number">about ' in page
+
+
+@pytest.mark.parametrize("words", [["stats", "--exact"], ["load"]])
+def test_a_short_walk_leaves_no_progress_in_a_log(cli, tmp_path, monkeypatch, words, simhash_file):
+    url, file = f"file:{tmp_path / 'a'}", simhash_file("a.jsonl", {f"{i}": (i + 1) << 40 for i in range(25_000)})
+    cli("create", url, "--analyzer", "shingle")
+    name, *more = words
+    monkeypatch.setattr("simhash_hbase.cli.screen.progress.SOON", 1.1)
+    monkeypatch.setattr("simhash_hbase.cli.screen.progress.MUCH", 1)
+    own = ("--simhash-field", "simhash", "--workers", 1)
+    if name == "stats":
+        cli("add", url, file, *own)
+
+    done = cli(name, url, *more, *([file, *own] if name == "load" else []))
+
+    assert done.code == 0
+    assert [line.split(":")[0] for line in done.err.splitlines()] == ["load"] * (name == "load")
+    assert "load: 25,000 documents; " in done.err or name == "stats"
+
+
 def test_verify_counts_and_finds_nothing_wrong(cli, filled):
     verified = cli("verify", filled)
 

@@ -181,6 +181,31 @@ def test_a_restart_analyses_what_is_left(cli, empty, tmp_path, monkeypatch):
     assert before + len(analysed) == _records(tmp_path) == 2_500
 
 
+def test_the_rate_of_a_restart_counts_what_it_decided_itself(cli, empty, tmp_path, monkeypatch):
+    file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(2_500)])
+    words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results")
+    with monkeypatch.context() as patch:
+        _stop_behind(patch, 1_000)
+        assert cli(*words).code == 1
+    now = iter([0.0] + [10.0] * 10)
+    monkeypatch.setattr("simhash_hbase.cli.screen.output.monotonic", lambda: next(now))
+
+    resumed = cli(*words, "--resume")
+
+    assert resumed.err.startswith("dedup: 2,500 documents, 1,000 decided before, ")
+    assert resumed.err.endswith("; 10.0 s, 150 a second\n")
+
+
+def test_the_seconds_include_the_report(cli, empty, tmp_path, corpus_file, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("simhash_hbase.cli.screen.output.monotonic", lambda: clock[0])
+    monkeypatch.setattr("simhash_hbase.report.write_report", lambda *_, **__: clock.append(clock.pop() + 50))
+
+    done = cli("dedup", empty, corpus_file, "--report", tmp_path / "report.html")
+
+    assert "; 50.0 s, 1 a second" in done.err
+
+
 def test_results_of_another_run_are_not_overwritten_without_resume(whole):
     words = [word for word in _command(whole) if word != "--resume"]
 

@@ -59,6 +59,50 @@ def test_the_copy_of_standard_input_is_removed(tmp_path, number, code, message):
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (
+            ["dedup", "URL", "FILE", "--create", "--results", "RESULTS"],
+            "stays: repeat the command with --resume to go on",
+        ),
+        (
+            ["dedup", "URL", "FILE", "--create", "--results", "RESULTS", "--resume"],
+            "stays: repeat the command to go on",
+        ),
+        (["dedup", "URL", "FILE", "--create"], "stays: repeat the command to go on"),
+        (
+            ["dedup", "URL", "FILE", "--create", "--dry-run", "--results", "RESULTS"],
+            "stays: remove RESULTS to begin anew",
+        ),
+        (["add", "URL", "FILE"], "stays: repeat the command to go on"),
+        (["claim", "URL", "FILE"], "stays: repeat the command to go on"),
+        (["load", "URL", "FILE"], "stays: repeat the command to go on"),
+        (["remove", "URL", "--from", "FILE"], "stays: repeat the command to go on"),
+        (["dedup", "FILE"], "the temporary index is gone: repeat the command to begin anew"),
+        (["claim", "FILE"], "the temporary index is gone: repeat the command to begin anew"),
+        (["dedup", "FILE", "--results", "RESULTS"], "the temporary index is gone: remove RESULTS to begin anew"),
+    ],
+)
+def test_an_interrupted_command_says_how_to_go_on(cli, monkeypatch, tmp_path, corpus_file, words, advice):
+    places = {"URL": f"file:{tmp_path / 'i'}", "FILE": str(corpus_file), "RESULTS": str(tmp_path / "results")}
+    if words[0] != "dedup":
+        assert cli("create", places["URL"], "--analyzer", "shingle").code == 0
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    for module in ("corpus.documents.analyse", "bulk.Spool.fill", "index.index.Index.remove_many"):
+        monkeypatch.setattr(f"simhash_hbase.{module}", interrupt)
+    ended = cli(*(places.get(word, word) for word in words), "--quiet")
+
+    assert ended.code == 130
+    # The line that ^C stands on in a terminal is ended first.
+    [sentence] = ended.err.split("\n")[-2:-1]
+    assert sentence.startswith("simhash-hbase: interrupted; ")
+    assert sentence.endswith(advice.replace("RESULTS", places["RESULTS"]))
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_scratch_and_partial_files_are_removed(tmp_path, number):
     folder, env = temporary(tmp_path)

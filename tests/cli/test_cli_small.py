@@ -18,6 +18,27 @@ def test_one_is_no_plural(cli, tmp_path, copies, said):
     assert said in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["dedup", "a.jsonl", "--threshold", "0.9"], "no such option '--threshold': perhaps --similarity; see "),
+        (["query", "file:a", "--max-distance", "3"], "no such option '--max-distance': perhaps --distance; see "),
+        (["create", "file:a", "--analyser", "jieba"], "no such option '--analyser': perhaps --analyzer; see "),
+        (["stats", "file:a", "--threshold", "0.9"], "no such option '--threshold'; see "),
+        (["dedup", "a.jsonl", "--resluts", "r"], "no such option '--resluts': perhaps --results; see "),
+        (["deduplicate", "a.jsonl"], "no such command 'deduplicate': perhaps dedup; see "),
+        (["search", "file:a"], "no such command 'search': perhaps query; see "),
+        (["verfy", "file:a"], "no such command 'verfy': perhaps verify; see "),
+        (["nonsense", "file:a"], "no such command 'nonsense'; see "),
+    ],
+)
+def test_an_unknown_word_gets_a_suggestion_by_its_meaning(cli, words, said):
+    done = cli(*words)
+
+    assert done.code == 2
+    assert done.sentence.startswith(said)
+
+
 def test_what_is_no_plural_stays(cli, filled, tmp_path):
     file = write_jsonl(tmp_path / "a.jsonl", near_copies(1, 1))
 

@@ -223,7 +223,7 @@ def test_ctrl_c_on_the_keyboard_ends_cleanly_while_workers_start(cli, empty, tmp
         acknowledged = {json.loads(line)["id"] for line in out}
     assert code == 130
     assert "Traceback" not in shown
-    assert without_styles(shown).rstrip().endswith("simhash-hbase: interrupted; what was acknowledged stays")
+    assert "simhash-hbase: interrupted; what was acknowledged stays: repeat the command" in without_styles(shown)
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
     assert 998 <= len(acknowledged) < count
     assert acknowledged <= {record["id"] for record in cli("export", empty).records}

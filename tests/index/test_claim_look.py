@@ -8,7 +8,7 @@ from simhash_hbase import Profile
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim.look import look
 from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, Timer
-from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.documents import DocumentState, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
@@ -30,7 +30,7 @@ class Scene:
         profile = Profile.resolve(analyzer="shingle", match="distance", ttl_days=1, lease_s=30.0)
         own = DocumentState("me", OWN, state, seen=NOW, stamp=NOW, order=ORDER, token=b"own")
         self.write(own)
-        self.claim = Claim(0, "me", OWN, ORDER, token=b"own", step=Step.LOOK, state=own, value=encode(own))
+        self.claim = Claim(0, "me", Text(OWN), ORDER, token=b"own", step=Step.LOOK, state=own, value=encode(own))
         timer = Timer(lambda: self.seconds, None)
         batch = entries({"me": OWN})
         self.run = Run(self.store, profile, batch, lambda: NOW, timer, Leases(30.0, timer), [self.claim])
@@ -43,7 +43,7 @@ class Scene:
         if state is not None:
             cell = DocumentState(name, simhash, state, seen=seen, stamp=NOW, order=order, previous=previous)
             self.write(cell)
-        self.claim.near.append(Neighbour(name, NEAR, 1, None))
+        self.claim.near.append(Neighbour(name, Text(NEAR), 1, None))
         return cell
 
     def look(self):
@@ -103,7 +103,7 @@ def test_of_several_originals_the_nearest_and_then_the_earliest_is_named():
     scene = Scene("pending")
     scene.neighbour("original", name="late", order=(90, 0))
     scene.neighbour("original", name="early", order=(80, 0))
-    scene.claim.near.append(Neighbour("far", NEAR, 2, None))
+    scene.claim.near.append(Neighbour("far", Text(NEAR), 2, None))
     scene.write(DocumentState("far", NEAR, "original", seen=NOW, stamp=NOW, order=(70, 0)))
 
     assert scene.look()[:2] == ("duplicate", "early")
@@ -239,7 +239,7 @@ def test_a_claim_that_waits_for_nobody_stands_again():
 def test_claims_of_one_batch_are_judged_each_by_its_own_neighbours():
     scene = Scene("pending")
     scene.neighbour("original")
-    other = Claim(0, "other", OWN, LATER, token=b"o", step=Step.LOOK)
+    other = Claim(0, "other", Text(OWN), LATER, token=b"o", step=Step.LOOK)
     other.state = DocumentState("other", OWN, "pending", seen=NOW, stamp=NOW, order=LATER, token=b"o")
     other.value = encode(other.state)
     scene.write(other.state)

@@ -18,6 +18,7 @@ from simhash_hbase.stores.base import Cell
 
 BASE = 0x9E3779B97F4A7C15
 FAR = ~BASE & ALL_BITS
+ELSEWHERE = BASE ^ 0xFFFFFFFF
 
 
 class Tombstones(Memory):
@@ -167,6 +168,25 @@ def test_copies_of_an_earlier_text_of_the_original_say_so(make_index):
     assert (index.copies("b").of_removed, index.copies("c").of_removed) == (True, False)
 
 
+@pytest.mark.parametrize("moved", [BASE ^ 3, BASE ^ 7, FAR])
+def test_copies_of_an_earlier_text_say_so_whatever_its_distance(make_index, moved):
+    index = make_index()
+    claim(index, {"a": BASE})
+    claim(index, {"b": BASE ^ 1}, "wire")
+    make_index.clock.advance(ms=50)
+
+    index.add_entries(entries({"a": moved}))
+
+    assert [copy.of_removed for copy in index.copies("a").copies] == [True]
+    assert index.copies("b").of_removed
+    for decide in (index.claim_entries, lambda e: index.dedup_entries(e, index.deduplicator())):
+        [decision] = decide(entries({"b": BASE ^ 1}))
+        assert (decision.of, decision.of_removed) == ("a", True)
+    make_index.clock.advance(ms=50)
+    index.add_entries(entries({"a": BASE}))
+    assert [copy.of_removed for copy in index.copies("a").copies] == [False]
+
+
 def test_an_original_that_becomes_a_copy_itself_leads_to_its_own_original(make_index):
     index = make_index(grace_s=0)
     claim(index, {"a": BASE, "far": FAR})
@@ -177,10 +197,40 @@ def test_an_original_that_becomes_a_copy_itself_leads_to_its_own_original(make_i
 
     assert listed(index, "a") == ("far", [("a", 1, "moved")])
     assert (listed(index, "b"), index.copies("b").of_removed) == (("a", []), True)
-    assert index.verify().stale_copies == 1
+
+
+@pytest.mark.parametrize("decide", [claim, dedup])
+def test_an_original_that_is_a_copy_for_a_while_has_its_copies_again_afterwards(make_index, decide):
+    index = make_index(grace_s=0)
+    decide(index, {"a": BASE, "far": FAR})
+    decide(index, {"b": BASE ^ 1}, "wire")
+    make_index.clock.advance(ms=50)
+    assert decide(index, {"a": FAR ^ 1}) == ["far"]
     make_index.clock.advance(ms=300_000)
-    assert index.vacuum().stale_copies == 1
-    assert (index.verify().stale_copies, cells(index, "a")) == (0, [])
+    assert (index.vacuum().stale_copies, index.verify().stale_copies) == (0, 0)
+
+    assert decide(index, {"a": ELSEWHERE}) == [None]
+
+    assert listed(index, "a") == listed(index, "b") == ("a", [("b", 1, "wire")])
+    assert index.copies("b").of_removed
+    verified = index.verify()
+    assert (verified.missing_copies, verified.stale_copies) == (0, 0)
+
+
+def test_an_original_that_comes_back_after_it_has_expired_has_its_copies_again(make_index, clock):
+    index = make_index(ttl_days=10, grace_s=0)
+    claim(index, {"a": BASE})
+    clock.advance(days=0.9)
+    claim(index, {"b": BASE ^ 1}, "wire")
+    clock.advance(days=9.5)
+    assert (index.copies("a"), listed(index, "b")) == (None, ("a", []))
+    index.vacuum()
+
+    index.add_entries(entries({"a": BASE}))
+
+    assert listed(index, "a") == ("a", [("b", 1, "wire")])
+    clock.advance(days=1)
+    assert (listed(index, "a"), index.vacuum().stale_copies, cells(index, "a")) == (("a", []), 1, [])
 
 
 def test_what_is_not_read_of_many_copies_is_told(make_index):

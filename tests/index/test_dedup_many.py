@@ -56,21 +56,39 @@ def test_no_documents_are_no_decisions(make_index):
     assert list(make_index(analyzer="shingle").dedup_many([])) == []
 
 
-def test_an_id_that_comes_twice_repeats_its_decision_unless_its_text_is_another_one(make_index):
+@pytest.mark.parametrize("batch", [1, 2, 2_000])
+def test_an_id_that_comes_twice_has_no_second_decision_as_in_the_command(make_index, monkeypatch, batch):
+    monkeypatch.setattr(opened, "BATCH_DOCUMENTS", batch)
     index = make_index(analyzer="shingle")
     [(_, text), (_, other)] = corpus(2)
-    decided = [
-        decision
-        for _, decision in index.dedup_many([("a", text), ("a", text), ("b", text), ("b", other), ("c", other)])
+    documents = [
+        ("a", text),
+        ("a", text),
+        ("b", text),
+        ("b", other),
+        ("a", other),
+        ("c", other),
+        ("e", "!"),
+        ("e", text),
     ]
 
-    assert [(decision.id, decision.is_original, decision.of) for decision in decided] == [
-        ("a", True, None),
-        ("a", True, None),
-        ("b", False, "a"),
-        ("b", True, None),
-        ("c", False, "b"),
+    decided = [
+        (name, decision and (decision.is_original, decision.of)) for name, decision in index.dedup_many(documents)
     ]
+
+    assert decided == [
+        ("a", (True, None)),
+        ("a", None),
+        ("b", (False, "a")),
+        ("b", None),
+        ("a", None),
+        ("c", (True, None)),
+        ("e", None),
+        ("e", (False, "a")),
+    ]
+    # What the first text became stands, and a second run over the same input decides alike.
+    assert index.query(text).matches[0].exact
+    assert [(name, one and (one.is_original, one.of)) for name, one in index.dedup_many(documents)] == decided
 
 
 def test_what_the_index_holds_already_comes_first(make_index):

@@ -37,6 +37,72 @@ def test_an_id_that_cannot_be_kept_is_refused_with_its_batch(make_index, documen
     assert written(index) == []
 
 
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ((5, TEXT), "the id 5 is of type int: wanted a string"),
+        ((None, TEXT), "the id None is of type NoneType: wanted a string"),
+        ((b"a", TEXT), "the id b'a' is of type bytes: wanted a string"),
+        (("a", b"x"), "the text of 'a' is of type bytes: wanted a string"),
+        (("a", None), "the text of 'a' is of type NoneType: wanted a string"),
+        (("a", 0.5), "the text of 'a' is of type float: wanted a string"),
+        (("a", TEXT, [1]), "the metadata of 'a' is of type list: wanted a mapping"),
+    ],
+)
+def test_a_document_of_other_types_is_refused_with_its_batch(make_index, document, message):
+    index = make_index(analyzer="shingle")
+    name, text, *metadata = document
+    calls = [
+        lambda: index.add(name, text, metadata=metadata[0] if metadata else None),
+        lambda: index.claim(name, text, metadata=metadata[0] if metadata else None),
+        lambda: list(index.add_many([("before", TEXT), document])),
+        lambda: list(index.claim_many([("before", TEXT), document])),
+        lambda: list(index.dedup_many([("before", TEXT), document])),
+        lambda: list(index.query_many([("before", TEXT), document])),
+    ]
+    if name == "a" and not metadata:
+        calls.append(lambda: index.query(text))
+
+    for call in calls:
+        with pytest.raises(InvalidArgument) as refused:
+            call()
+        assert str(refused.value) in (message, message.replace(" of 'a'", ""))
+
+    assert written(index) == []
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (["text"], "document 1 is of type str: wanted (id, text) or (id, text, metadata)"),
+        (["ab"], "document 1 is of type str"),
+        ("text", "document 1 is of type str"),
+        ([("a", TEXT), {"id": "b", "text": TEXT}], "document 2 is of type dict"),
+        ([("a", TEXT), 5], "document 2 is of type int"),
+        ([("a", TEXT), ("b",)], "document 2 is of length 1: wanted (id, text) or (id, text, metadata)"),
+        ([("a", TEXT), ("b", TEXT, None, 1)], "document 2 is of length 4"),
+    ],
+)
+@pytest.mark.parametrize("method", ["add_many", "claim_many", "dedup_many", "query_many"])
+def test_what_is_no_document_is_refused_with_its_batch(make_index, method, documents, message):
+    index = make_index(analyzer="shingle")
+
+    with pytest.raises(InvalidArgument) as refused:
+        list(getattr(index, method)(documents))
+
+    assert str(refused.value).startswith(message)
+    assert written(index) == []
+
+
+@pytest.mark.parametrize("name", [5, None, b"a"])
+def test_an_id_of_another_type_is_refused_where_it_is_looked_up(make_index, name):
+    index = make_index(analyzer="shingle")
+
+    for call in (lambda: index.get(name), lambda: list(index.remove_many([name])), lambda: index.get_many([name])):
+        with pytest.raises(InvalidArgument, match=f"^the id {name!r} is of type"):
+            call()
+
+
 def test_an_id_of_64_kilobytes_is_kept(make_index):
     index = make_index()
     name = "字" * 21_845

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from bruteforce import clustered, entries, flip, sketch_near
+from bruteforce import Written, clustered, entries, flip, matches, similarity, sketch_near, written_entries
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from peak import peak_bytes
@@ -261,6 +261,69 @@ def ball(count, *, seed):
     while len(found) < count:
         found[flip(BASE, chosen.sample(range(64), chosen.randint(1, 3)))] = chosen.getrandbits(512)
     return found
+
+
+def in_order(documents, asked, rule, name):
+    """List all matches by brute force, in the order of answers."""
+    near = [
+        ((one.simhash ^ asked.simhash).bit_count(), similarity(one.sketch, asked.sketch), other)
+        for other, one in documents.items()
+        if other != name and matches(asked, one, rule)
+    ]
+    return sorted(near, key=lambda found: (found[0], 1.0 if found[1] is None else -found[1], found[2]))
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100, None])
+@pytest.mark.parametrize("pieces", [64, 1 << 16])
+def test_beside_a_hot_bucket_each_limit_gets_the_first_matches_of_brute_force(make_index, limit, pieces, monkeypatch):
+    monkeypatch.setattr(search, "SKETCHES_AT_ONCE", pieces)
+    index = make_index(match="verified")
+    chosen = random.Random(7)
+    hot = [BASE, *ball(60, seed=4), *ball(60, seed=4)]
+    documents = {
+        f"d{n}": Written(simhash, sketch_near(SKETCH, chosen.choice([0, 0, 9, 50, 90]), seed=n % 4) if n % 9 else None)
+        for n, simhash in enumerate([*hot, *clustered(30, seed=9)])
+    }
+    index.add_entries(written_entries(documents, 0))
+    gone = [name for n, name in enumerate(documents) if n % 3 == 0]
+    keep_all_members(index, gone)
+    standing = {name: one for name, one in documents.items() if name not in gone}
+    asked = {"far": Written(flip(~BASE & (1 << 64) - 1, [3]), SKETCH), "d1": documents["d1"]}
+    asked |= {f"q{n}": Written(flip(BASE, [n]), SKETCH if n % 4 else None) for n in range(12)}
+
+    for rule in (index.rule(), index.rule(distance=3), index.rule(match="verified", similarity=0.95)):
+        answers = index.query_entries(written_entries(asked, 0), rule=rule, limit=limit)
+
+        for (name, one), answer in zip(asked.items(), answers, strict=True):
+            expected = in_order(standing, one, rule, name)
+            assert [(m.distance, m.similarity, m.id) for m in answer.matches] == expected[:limit]
+            assert answer.truncated == (limit is not None and len(expected) > limit)
+
+
+def keep_all_members(index, names):
+    """Remove documents, and put back their members: as a writer leaves them that ends in the middle."""
+    keys = [(member_row(index.get(name).simhash), id_digest(name)) for name in names]
+    held = index.store.get(FAMILY_DOCUMENTS, keys)
+    list(index.remove_many(names))
+    index.store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=cell.timestamp + 10_000) for cell in held])
+
+
+@pytest.mark.parametrize("limit", [1, None])
+def test_answers_beside_a_hot_bucket_take_memory_by_the_bucket_and_not_by_the_batch(limit, monkeypatch):
+    monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", 20_000)
+    monkeypatch.setattr(search, "SKETCHES_AT_ONCE", 2_000)
+    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified", max_rows_per_prefix=1_000_000)
+    stored = ball(400, seed=1)
+    index.add_entries(entries([(f"d{s:x}", s) for s in stored], sketches=[SKETCH] * len(stored)))
+    asked = ball(150, seed=2)
+    batch = entries([(f"q{s:x}", s) for s in asked], sketches=[SKETCH] * len(asked))
+    counted = []
+
+    taken = peak_bytes(lambda: counted.extend(len(a.matches) for a in index.answer_entries(batch, limit=limit)))
+
+    # Of forty thousand matches all would take more, at more than 110 bytes each.
+    assert sum(counted) == len(batch) if limit else sum(counted) > 40_000
+    assert taken < 4_500_000
 
 
 @pytest.mark.parametrize("operation", ["query", "claim", "dedup"])

@@ -10,7 +10,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.members import Members
 from simhash_hbase.index.search import found_since
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.documents import DocumentState, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell
@@ -35,10 +35,10 @@ def names(members, *simhashes):
     """Read fingerprints, and give the ids that each page says."""
     asked = np.array(simhashes, np.uint64)
     page = members.page(asked)
-    members.know(map(page.qualifier, range(len(page.keys))))
+    members.know(map(page.id_digest, range(len(page.keys))))
     where = page.where(asked)
     ranges = zip(simhashes, page.first[where].tolist(), page.stop[where].tolist(), strict=True)
-    found = [members.found(simhash, page, at) for simhash, first, stop in ranges for at in range(first, stop)]
+    found = [members.found(Text(simhash), page, at) for simhash, first, stop in ranges for at in range(first, stop)]
     return sorted(one[0].id for one in found if one)
 
 

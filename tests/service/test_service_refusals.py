@@ -1,7 +1,9 @@
 """What is asked wrongly gets the 4xx that says what is wrong, and changes nothing."""
 
+import json
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 
 import pytest
 from duplex import Duplex
@@ -144,6 +146,58 @@ def test_a_parameter_that_nothing_reads_is_refused_by_its_name(client, method, p
 
     assert told(answer) == (422, "invalid_argument")
     assert answer.json()["detail"].startswith("unknown parameter limitt: th")
+
+
+def sent_raw(server, method, path):
+    """Send an address as it is, which clients would encode first; return the status and the problem."""
+    with closing(HTTPConnection("127.0.0.1", server.port)) as connection:
+        headers = {"Authorization": f"Bearer {server.keys['all']}", **JSON}
+        connection.request(method, path, body='{"simhash":"0"}' if method == "POST" else None, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+@pytest.mark.parametrize("value", ["%ff", "a%c3", "%ed%a0%80", "%zz", "100%", "a%2"])
+@pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
+def test_a_parameter_that_is_not_encoded_utf8_is_refused_and_not_replaced(server, method, path, scope, value):
+    bare = path.partition("?")[0]
+    for query in (f"id={value}", f"limit={value}", f"{value}=a"):
+        status, problem = sent_raw(server, method, f"{bare}?{query}")
+
+        assert (status, problem["code"]) == (400, "malformed_request")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/documents?id=a&id=b"),
+        ("GET", "/v1/documents?id=a&id=a"),
+        ("GET", "/v1/documents?id=&id=a"),
+        ("DELETE", "/v1/documents?id=a&id=b"),
+        ("GET", "/v1/documents/copies?id=a&%69d=b"),
+        ("POST", "/v1/queries?match=distance&match=verified"),
+        ("POST", "/v1/queries?distance=3&distance=3"),
+        ("POST", "/v1/queries?similarity=0.9&similarity=1"),
+        ("POST", "/v1/queries?limit=5&since=7d&limit=6"),
+        ("POST", "/v1/queries?since=7d&since=8d"),
+    ],
+)
+def test_a_parameter_that_comes_twice_is_refused(server, method, path):
+    status, problem = sent_raw(server, method, path)
+
+    assert (status, problem["code"]) == (400, "malformed_request")
+    assert "more than once" in problem["detail"]
+
+
+def test_a_refused_removal_removes_nothing(server, client):
+    for name in ("\ufffd", "a", "b"):
+        assert client.post("/v1/documents", json={**DOCUMENT, "id": name}).status_code == 200
+
+    for query in ("id=%ff", "id=a&id=b"):
+        assert sent_raw(server, "DELETE", f"/v1/documents?{query}")[0] == 400
+
+    removed = [client.delete("/v1/documents", params={"id": name}).json()["removed"] for name in ("\ufffd", "a", "b")]
+    assert removed == [True, True, True]
 
 
 def test_lines_alone_are_taken_where_there_are_many_ids(client):

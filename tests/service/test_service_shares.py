@@ -1,8 +1,10 @@
 """What keeps one client from taking all: shares, connections that make room, and stretches of what arrives."""
 
 import asyncio
+from threading import Event
 
 from simhash_hbase.service.connections import Connections
+from simhash_hbase.service.engine import SHARED_BATCHES, Engine
 from simhash_hbase.service.intake import STRETCH_LINES, Intake, Turns
 from simhash_hbase.service.shares import Shares
 
@@ -36,6 +38,33 @@ def test_who_waits_is_served_in_order_and_whoever_waits_for_its_own_share_holds_
         return before, after, [ticket.served.is_set() for ticket in tickets]
 
     assert asyncio.run(waiting()) == ([True, False, True, False], [True, False, True, True], [True, True, True, True])
+
+
+def test_batches_of_queries_of_one_key_leave_room_for_another_key_s():
+    async def working():
+        engine, ends, begun = Engine(None, threads=8, workers=1), Event(), []
+
+        def work(name):
+            begun.append(name)
+            ends.wait()
+            return name
+
+        calls = [asyncio.create_task(engine.run_shared("a", lambda _, n=n: work(n))) for n in range(SHARED_BATCHES + 2)]
+        other = asyncio.create_task(engine.run_shared("b", lambda _: work("other")))
+        while len(begun) < SHARED_BATCHES:
+            await asyncio.sleep(0.01)
+        before = list(begun)
+        calls[0].cancel()
+        await asyncio.sleep(0)
+        after = list(begun)
+        ends.set()
+        answers = await asyncio.gather(*calls[1:], other)
+        engine.close()
+        return sorted(n for n in before if n != "other"), after == before, answers
+
+    most = SHARED_BATCHES * 3 // 4
+    answers = [*range(1, SHARED_BATCHES + 2), "other"]
+    assert asyncio.run(working()) == (list(range(most)), True, answers)
 
 
 def test_a_large_amount_that_waits_for_its_client_s_own_share_holds_up_nobody():

@@ -12,13 +12,13 @@ import pytest
 
 from simhash_hbase.errors import (
     CorruptIndex,
+    IndexClosed,
     IndexExists,
     IndexMissing,
     InvalidArgument,
     NotAnIndex,
     StoreBusy,
     StoreFull,
-    StoreUnavailable,
 )
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell
@@ -187,7 +187,7 @@ def test_two_stores_of_one_process_share_the_folder_by_any_path(index, tmp_path)
     one.close()
     assert found_by(two, 1) == [(1, 1)]
     two.close()
-    with pytest.raises(StoreUnavailable, match="closed"):
+    with pytest.raises(IndexClosed, match="closed"):
         found_by(two, 1)
 
 

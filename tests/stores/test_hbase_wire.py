@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from simhash_hbase.errors import StoreTimeout, StoreUnavailable
+from simhash_hbase.errors import Retryable, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
 from simhash_hbase.stores.hbase.thrift.detect import ask_version
 from simhash_hbase.stores.hbase.thrift.idl import interface
@@ -177,7 +177,10 @@ def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, second, vers
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP"),
         (b"-ERR unknown command\r\n", "which is not Thrift"),
-        (b"", "it accepts connections but sends nothing"),
+        (
+            b"",
+            "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is wrong",
+        ),
         (b"\x00\x00\x00\x20" + message(ASK, 1), "transport=framed&protocol=binary"),
         (b"\x82\x41\x01\x01x", "transport=buffered&protocol=compact"),
     ],
@@ -187,6 +190,14 @@ def test_what_is_at_a_wrong_port_is_said(serve, monkeypatch, reply, words):
 
     with pytest.raises(StoreUnavailable, match=words):
         HBaseStore.open(serve(reply))
+
+
+def test_a_gateway_that_stood_still_while_an_index_was_opened_may_be_asked_again(serve):
+    connections = iter(range(9))
+    options = serve(lambda number: [b"" if next(connections) == 0 else right(number)[0]])
+
+    with pytest.raises(Retryable, match=r"no answer within .* s; it answers now, so repeat the call"):
+        HBaseStore.open(options)
 
 
 def test_a_gateway_whose_first_answer_was_cut_is_not_called_something_else(serve):

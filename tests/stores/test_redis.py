@@ -11,6 +11,7 @@ import pytest
 
 from simhash_hbase.errors import (
     CorruptIndex,
+    IndexClosed,
     IndexExists,
     IndexMissing,
     InvalidArgument,
@@ -190,7 +191,7 @@ def test_an_index_of_another_version_is_not_opened(store, options, raw):
 def test_a_closed_store_says_so(store):
     store.close()
 
-    with pytest.raises(StoreUnavailable, match="closed"):
+    with pytest.raises(IndexClosed, match="closed"):
         store.size()
 
 

@@ -128,7 +128,7 @@ def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
         wanted = index.profile
 
     table = pa.Table.from_pylist(rows)
-    learned = Asked.of("text", "id", "first", None, {})._learned(lambda: table.to_batches(max_chunksize=999))
+    learned = Asked.of("text", "id", "first", None, "raise", {})._learned(lambda: table.to_batches(max_chunksize=999))
 
     assert learn_idf(learned["learn_from"]).digest() == wanted.idf
 
@@ -168,12 +168,72 @@ def test_rows_that_dedup_refuses_are_left_out_counted_and_named(rows, tmp_path):
     table = pa.Table.from_pylist(bad)
 
     with pytest.warns(RefusedRows, match="^3 rows have no decision; row 1: .*null$"):
-        kept = drop_near_duplicates(table, id="id", analyzer="shingle")
+        kept = drop_near_duplicates(table, id="id", unreadable="drop", analyzer="shingle")
     with pytest.warns(RefusedRows):
         marked = mark_near_duplicates(table, id="id", analyzer="shingle")
 
     assert kept["id"].to_pylist() == list(wanted) == [rows[0]["id"], rows[6]["id"]]
     assert marked["cluster"].to_pylist() == [rows[0]["id"], None, None, None, rows[6]["id"]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_row_is_left_out_unasked(rows, kind):
+    make, _, read = KINDS[kind]
+    repeated = [{**row, "id": "the same"} for row in rows[::3]]
+    empty = [rows[0], {**rows[1], "text": " "}, rows[6]]
+
+    for bad, reason in (
+        (repeated, "row 1: the id 'the same' came before in this input"),
+        (empty, "row 1: the text is empty"),
+    ):
+        with pytest.raises(InvalidArgument, match=f"^{reason}.*; unreadable='keep' keeps .*, 'drop' leaves them out$"):
+            read(drop_near_duplicates(make(bad), id="id", analyzer="shingle"))
+        with pytest.warns(RefusedRows):
+            kept = read(drop_near_duplicates(make(bad), id="id", unreadable="keep", analyzer="shingle"))
+        assert [row["text"] for row in kept] == [row["text"] for row in bad]
+
+
+def test_another_choice_for_unreadable_rows_is_refused():
+    with pytest.raises(InvalidArgument, match=r"^unreadable is 'skip': wanted 'raise', 'keep' or 'drop'$"):
+        drop_near_duplicates(pa.table({"text": ["x"]}), unreadable="skip")
+
+
+def test_the_column_of_texts_may_be_the_second_argument():
+    table = pa.table({"body": ["some words", "some words"]})
+
+    assert drop_near_duplicates(table, "body", analyzer="shingle").to_pylist() == [{"body": "some words"}]
+    assert mark_near_duplicates(table, "body", analyzer="shingle")["duplicate_of"].to_pylist() == [None, "0"]
+    for wrong in (0, None, ["body"]):
+        with pytest.raises(InvalidArgument, match=r"^text is .*: wanted the name of a column$"):
+            drop_near_duplicates(table, wrong)
+
+
+def test_lists_of_dictionaries_and_of_strings_are_tables(rows, decided):
+    wanted = [row for row in rows if decided["first"][row["id"]]["status"] == "original"]
+    texts = [row["text"] for row in rows]
+
+    marked = mark_near_duplicates(rows, id="id")
+
+    assert drop_near_duplicates(rows, id="id") == wanted
+    assert [marks(row) for row in marked] == [of_command(decided["first"][row["id"]]) for row in rows]
+    assert [{name: row[name] for name in FEATURES} for row in marked] == rows
+    assert drop_near_duplicates(texts) == [row["text"] for row in wanted]
+    assert [row["text"] for row in mark_near_duplicates(texts)] == texts
+    assert drop_near_duplicates([]) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1, 2], "a list of int is no table: wanted dictionaries or strings"),
+        ([{"text": "a"}, "a"], "a list of dict and str is no table"),
+        ([{"text": "a"}, {"text": 5}], "a column has values of several types"),
+        ([{"body": "a"}], "the table has no column 'text'; it has body"),
+    ],
+)
+def test_lists_of_something_else_are_refused(given, message):
+    with pytest.raises(InvalidArgument, match=f"^{message}"):
+        drop_near_duplicates(given)
 
 
 def test_numbers_of_rows_are_ids_where_none_are_named(rows):

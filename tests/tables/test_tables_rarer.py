@@ -45,7 +45,7 @@ class Frame(pandas.DataFrame):
 
 @pytest.mark.filterwarnings("ignore::simhash_hbase.tables.RefusedRows")
 def test_a_subclass_is_taken_for_what_it_extends():
-    kept = drop_near_duplicates(Frame(ROWS), analyzer="shingle")
+    kept = drop_near_duplicates(Frame(ROWS), unreadable="drop", analyzer="shingle")
 
     assert isinstance(kept, Frame)
     assert kept["id"].tolist() == ["a"]
@@ -77,7 +77,7 @@ def test_the_warning_names_the_line_that_called(kind):
     make, read = KINDS[kind]
 
     with pytest.warns(RefusedRows) as warned:
-        read(drop_near_duplicates(make(ROWS), analyzer="shingle"))
+        read(drop_near_duplicates(make(ROWS), unreadable="drop", analyzer="shingle"))
 
     assert not warned[0].filename.startswith(str(Path(simhash_hbase.tables.__file__).parent))
 
@@ -86,7 +86,7 @@ def test_the_limit_of_a_text_may_be_raised_and_lowered():
     table = pa.table({"text": ["some words", "some longer words"]})
 
     with pytest.warns(RefusedRows, match="row 1: the text is longer than 12 bytes; --max-document-bytes raises"):
-        kept = drop_near_duplicates(table, analyzer="shingle", max_document_bytes=12)
+        kept = drop_near_duplicates(table, unreadable="drop", analyzer="shingle", max_document_bytes=12)
 
     assert kept["text"].to_pylist() == ["some words"]
     assert len(drop_near_duplicates(table, analyzer="shingle", max_document_bytes=1 << 30)) == len(table)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simhash_hbase.cli.codes import after
-from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.help import REPEAT, Command, option
 from simhash_hbase.cli.options import files_argument, input_options, output_options, url_argument
 from simhash_hbase.corpus import Reading
 
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
 
 
-@click.command("add", cls=Command, examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"])
+@click.command(
+    "add",
+    cls=Command,
+    interrupted=REPEAT,
+    examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"],
+)
 @url_argument
 @files_argument
 @option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")

@@ -12,7 +12,7 @@ import click
 from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.learning import Fields, await_input, learned, say_gone, temporary
-from simhash_hbase.cli.named import Named, named_argument
+from simhash_hbase.cli.named import Named, left_by_interrupt, named_argument
 from simhash_hbase.cli.options import input_options, output_options
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import ClaimContended
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    "claim", cls=Command, examples=["simhash-hbase claim hbase://127.0.0.1:9091/news crawl.jsonl > decisions.jsonl"]
+    "claim",
+    cls=Command,
+    interrupted=left_by_interrupt,
+    examples=["simhash-hbase claim hbase://127.0.0.1:9091/news crawl.jsonl > decisions.jsonl"],
 )
 @named_argument
 @option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",

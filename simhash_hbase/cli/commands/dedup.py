@@ -12,7 +12,7 @@ import click
 from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.learning import Fields, await_input, learned, say_gone, temporary
-from simhash_hbase.cli.named import Named, named_argument
+from simhash_hbase.cli.named import Named, left_by_interrupt, named_argument
 from simhash_hbase.cli.options import (
     IndexChoice,
     TableChoice,
@@ -46,6 +46,7 @@ class Choice(DedupOptions):
 @click.command(
     "dedup",
     cls=Command,
+    interrupted=left_by_interrupt,
     examples=[
         "simhash-hbase dedup corpus.jsonl --output clean.jsonl > decisions.jsonl",
         "simhash-hbase dedup file:crawl.index --create crawl-*.jsonl.gz > decisions.jsonl",
@@ -61,7 +62,7 @@ class Choice(DedupOptions):
            help="Which of near copies becomes the original."),
     option("--dry-run", is_flag=True, help="Change no index; files that other options name are written."),
     option("--output", type=click.Path(), metavar="PLACE", help="Write the kept documents to PLACE, as they"
-           " came: lines, rows of Parquet, records of a crawl to a file; whole files to a folder."),
+           " came, or as its suffix says (.jsonl, .csv, .parquet); whole files to a folder."),
     option("--duplicates", type=click.Choice(["drop", "revisit"]), default="drop", show_default=True, help="Of a crawl:"
            " leave duplicates out of --output, or write records that refer to what is kept."),
     option("--clusters", type=click.Path(dir_okay=False), metavar="FILE",
@@ -109,7 +110,8 @@ def command(named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, 
                     dry=chosen.dry_run,
                 )
                 write_report(report, decided, run, meter=output.meter)
-    output.summary("dedup", done.documents, kept=done.originals, duplicates=done.duplicates, refused=done.refused)
+    counts = {"kept": done.originals, "duplicates": done.duplicates, "refused": done.refused}
+    output.summary("dedup", done.documents, decided_before=done.decided_before, **counts)
     say_gone(url, output)
     if chosen.report:
         output.note(f"the report is in {chosen.report}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simhash_hbase.cli.codes import after
-from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.help import REPEAT, Command, option
 from simhash_hbase.cli.options import collected, files_argument, input_options, output_options, url_argument
 from simhash_hbase.corpus import Reading
 from simhash_hbase.corpus.destinations import check_destinations
@@ -46,6 +46,7 @@ class Choice:
 @click.command(
     "load",
     cls=Command,
+    interrupted=REPEAT,
     examples=[
         "simhash-hbase load file:laws.index laws.jsonl.gz",
         "simhash-hbase load hbase://127.0.0.1:9091/news corpus.jsonl.gz",
@@ -95,7 +96,7 @@ def command(url: str, files: tuple[str, ...], chosen: Choice, reading: Reading, 
         for part in spool.fill(records, index.analysis, workers=reading.workers or processors()):
             for reject in part.rejects:
                 refused.add(reject)
-        with output.walk("load: write") as watch:
+        with output.walk("load: write", soon=False) as watch:
             done = load(index, spool, writer, into_existing=into_existing, watch=watch)
         spool.remove()
         refused.finish()
@@ -124,7 +125,7 @@ def _records(sources: Sources, settings: InputOptions, output: Output) -> Iterat
     from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
 
     consumed = Progress()
-    with output.meter("load: read", total_bytes(sources), noun="records", unit="bytes") as meter:
+    with output.meter("load: read", total_bytes(sources), noun="records") as meter:
         for count, record in enumerate(scan(sources, settings, consumed), 1):
             yield record
             # Records are read ahead of what is done with them, so many at a time.

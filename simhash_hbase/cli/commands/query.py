@@ -85,7 +85,7 @@ def command(url: str, files: tuple[str, ...], wanted: Choice, reading: Reading, 
         found = 0
         with Documents("query", files, reading, output.watch) as documents:
             for chunk in documents.chunks(index.analysis):
-                answers = index.query_entries(chunk.entries, rule=rule, limit=wanted.limit, since=since)
+                answers = index.answer_entries(chunk.entries, rule=rule, limit=wanted.limit, since=since)
                 for name, answer in zip(chunk.entries.ids, answers, strict=True):
                     found += bool(answer.matches)
                     _print(output, name, answer)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.help import REPEAT, Command, option
 from simhash_hbase.cli.options import output_options, url_argument
 from simhash_hbase.cli.shell import complete_file
 from simhash_hbase.errors import InvalidArgument, InvalidInput
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from simhash_hbase.inputs import Progress
 
 
-@click.command("remove", cls=Command, examples=["simhash-hbase remove file:news.index --from gone.txt"])
+@click.command(
+    "remove", cls=Command, interrupted=REPEAT, examples=["simhash-hbase remove file:news.index --from gone.txt"]
+)
 @url_argument
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @option("--from", "source", metavar="FILE", shell_complete=complete_file,

@@ -31,9 +31,9 @@ def command(url: str, exact: bool, output: Output) -> None:
     from simhash_hbase.opening import open_index
     from simhash_hbase.report import stats_page
 
-    with output, open_index(url, readonly=True) as index, output.walk("stats") as watch:
+    with output, open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
         figures = index.stats(exact=exact, watch=watch)
         if output.format == "html":
             output.page(stats_page(secretless(url), index.profile, figures))
         else:
-            output.record(asdict(figures))
+            output.record(asdict(figures), about=figures.sampled)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase.cli.help import Command
+from simhash_hbase.cli.help import REPEAT, Command
 from simhash_hbase.cli.options import output_options, url_argument
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
 
 
-@click.command("vacuum", cls=Command, examples=["simhash-hbase vacuum file:news.index"])
+@click.command("vacuum", cls=Command, interrupted=REPEAT, examples=["simhash-hbase vacuum file:news.index"])
 @url_argument
 @output_options
 def command(url: str, output: Output) -> None:

@@ -6,7 +6,7 @@ rich is imported for a terminal and for tables only: the first line of a pipe do
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,13 +72,13 @@ class Output:
         if len(self._buffer) >= FLUSH_BYTES:
             self.flush()
 
-    def record(self, record: Mapping[str, object]) -> None:
-        """Print the one result of a command."""
+    def record(self, record: Mapping[str, object], *, about: Collection[str] = ()) -> None:
+        """Print the one result of a command; a table says of some fields that they are estimates."""
         if self.format == "table":
             from simhash_hbase.cli.screen.tables import print_wide, record_table
 
             with self._room():
-                print_wide(lambda _: [record_table(record)])
+                print_wide(lambda _: [record_table(record, about)])
         else:
             self.line(record)
 
@@ -149,19 +149,22 @@ class Output:
         else:
             print(said, file=sys.stderr, flush=True)
 
-    def summary(self, command: str, documents: int, **counts: int) -> None:
-        """Report how many, how long and how fast: a table on a terminal, else a line."""
+    def summary(self, command: str, documents: int, *, decided_before: int = 0, **counts: int) -> None:
+        """Report how many, how long and how fast: a table on a terminal, else a line.
+
+        What an earlier run decided is a part of `documents`, but not of how fast this one was.
+        """
         seconds = max(monotonic() - self._start, 1e-9)
+        rate = (documents - decided_before) / seconds
+        counts = {"decided before": decided_before, **counts} if decided_before else counts
         if self._is_terminal() and not self.quiet:
             from simhash_hbase.cli.screen.tables import summary_table
 
             erase_starting()
-            self._console.print(summary_table(command, documents, counts, seconds))
+            self._console.print(summary_table(command, documents, counts, seconds, rate))
             return
         rest = "".join(f", {counted(n, name.replace('_', ' '))}" for name, n in counts.items() if n)
-        self.note(
-            f"{command}: {counted(documents, 'documents')}{rest}; {seconds:.1f} s, {documents / seconds:,.0f} a second"
-        )
+        self.note(f"{command}: {counted(documents, 'documents')}{rest}; {seconds:.1f} s, {rate:,.0f} a second")
 
     @contextmanager
     def meter(
@@ -190,9 +193,12 @@ class Output:
             self.note(f"{name} …")
 
     @contextmanager
-    def walk(self, name: str) -> Iterator[Callable[[int, float], None]]:
-        """Show how far a walk through an index is; yields what takes that."""
-        with self.meter(name, 1.0, noun="cells", unit="share") as meter:
+    def walk(self, name: str, *, soon: bool = True) -> Iterator[Callable[[int, float], None]]:
+        """Show how far a walk through an index is; yields what takes that.
+
+        In a pipe a long one is reported after its first page where that is `soon`, else after a minute.
+        """
+        with self.meter(name, 1.0, noun="cells", unit="share" if soon else "things") as meter:
             yield meter.show
 
     @cached_property

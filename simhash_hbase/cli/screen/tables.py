@@ -1,7 +1,7 @@
 """Tables for people: lists of results, and one result with its fields below each other."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -12,6 +12,7 @@ from simhash_hbase.cli.screen.controls import harmless
 from simhash_hbase.cli.screen.starting import erase_starting
 
 CELL_CHARACTERS = 100
+ESTIMATED_DIGITS = 3
 # A line of a cell up to this length is not broken if it holds a figure.
 WHOLE_CHARACTERS = 32
 PIPE_COLUMNS = 160
@@ -34,15 +35,19 @@ def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
     return table
 
 
-def record_table(record: Mapping[str, object]) -> Table:
-    """Make a table of one result, a row a field; what is inside a field gets rows of its own."""
+def record_table(record: Mapping[str, object], about: Collection[str] = ()) -> Table:
+    """Make a table of one result, a row a field; what is inside a field gets rows of its own.
+
+    Numbers of the fields that `about` names are estimates.
+    """
     table = Table("field", "value")
-    for name, value in _fields(record):
-        table.add_row(Text(name), Text(shown(value), overflow="fold"))
+    for name, value in record.items():
+        for label, item in _rows(name.replace("_", " "), value):
+            table.add_row(Text(label), Text(shown(item, estimate=name in about), overflow="fold"))
     return table
 
 
-def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds: float) -> Table:
+def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds: float, rate: float) -> Table:
     """Make the table that a command ends with."""
     table = Table.grid(padding=(0, 2))
     table.add_column()
@@ -54,7 +59,7 @@ def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds:
         share = f"{number / documents:.1%}" if documents and count != "refused" else ""
         table.add_row(f"  {count.replace('_', ' ')}", f"{number:,}", share)
     table.add_row("  seconds", f"{seconds:,.1f}")
-    table.add_row("  documents a second", f"{documents / seconds:,.0f}")
+    table.add_row("  documents a second", f"{rate:,.0f}")
     return table
 
 
@@ -69,8 +74,8 @@ def print_wide(draw: Callable[[int], Iterable[RenderableType]]) -> None:
         console.print(part, crop=False, soft_wrap=False)
 
 
-def shown(value: object) -> str:
-    """Write one value for people.
+def shown(value: object, *, estimate: bool = False) -> str:
+    """Write one value for people; of an estimate three digits of each number.
 
     Examples
     --------
@@ -78,39 +83,46 @@ def shown(value: object) -> str:
     'CEO 11.9512, teller 2'
     >>> shown({"table": 3, "rows": 1200})
     'table 3, rows 1,200'
+    >>> shown({"date": "2026-11-21", "documents": 276_416}, estimate=True)
+    'date 2026-11-21, documents about 276,000'
     """
-    text = harmless(_written(value))
+    text = harmless(_written(value, _about if estimate else _number))
     return text if len(text) <= CELL_CHARACTERS else text[: CELL_CHARACTERS - 1] + "…"
 
 
-def _written(value: object) -> str:
+def _number(value: float) -> str:
+    return f"{round(value, 4):,}".removesuffix(".0")
+
+
+def _about(value: float) -> str:
+    return f"about {_number(round(value, ESTIMATED_DIGITS - len(str(value))) if isinstance(value, int) else value)}"
+
+
+def _written(value: object, number: Callable[[float], str]) -> str:
     match value:
         case None | bool():
             text = {None: "", True: "yes", False: "no"}[value]
         case int() | float():
-            text = f"{round(value, 4):,}".removesuffix(".0")
+            text = number(value)
         case str():
             text = value
         case Mapping():
-            text = ", ".join(f"{key} {_written(item)}" for key, item in value.items())
+            text = ", ".join(f"{key} {_written(item, number)}" for key, item in value.items())
         case [str() as name, int() | float() as weight]:
-            text = f"{name} {_written(weight)}"
+            text = f"{name} {_written(weight, number)}"
         case Iterable():
-            text = ", ".join(map(_written, value))
+            text = ", ".join(_written(item, number) for item in value)
         case _:
             text = str(value)
     return text
 
 
-def _fields(record: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for name, value in record.items():
-        words = name.replace("_", " ")
-        if isinstance(value, Mapping):
-            yield from ((f"{words}: {inner}", item) for inner, item in value.items())
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            yield from ((f"{words}: {number}", item) for number, item in enumerate(value, 1))
-        else:
-            yield words, value
+def _rows(name: str, value: object) -> list[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        return [(f"{name}: {inner}", item) for inner, item in value.items()]
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return [(f"{name}: {number}", item) for number, item in enumerate(value, 1)]
+    return [(name, value)]
 
 
 def _is_whole(line: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from simhash_hbase.corpus.kept.captures import KeptCaptures
+from simhash_hbase.corpus.kept.converted import NAMES, Conversion, KeptConverted
 from simhash_hbase.corpus.kept.files import KeptFile, opened, packer
 from simhash_hbase.corpus.kept.folder import KeptFolder, check_id
 from simhash_hbase.corpus.kept.rows import KeptRows, rows_path, same_columns
@@ -15,11 +16,21 @@ from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.inputs import InputOptions, Page, Place, Sources, scan
+from simhash_hbase.inputs.folders import Source
+from simhash_hbase.inputs.formats import SUFFIXES
 from simhash_hbase.inputs.headers import LINES as LINE_FORMATS
 from simhash_hbase.inputs.headers import Beginning, headers
 
 LINES, FILES, RECORDS, ROWS = "lines", "files", "records of a crawl", "rows of Parquet"
 _KINDS = {"folder": FILES, "html": FILES, "warc": RECORDS, "wet": RECORDS, "parquet": ROWS}
+_SHOWN = {**NAMES, "text": "text", "folder": "files", "html": "pages", "warc": "a crawl", "wet": "a crawl"}
+_ADVICE = {
+    "text": "name it .txt",
+    "folder": "name a folder",
+    "html": "name a folder",
+    "warc": "name it .warc or .warc.gz",
+    "wet": "name it .wet or .wet.gz",
+}
 _GZIP = b"\x1f\x8b"
 
 
@@ -33,11 +44,14 @@ class KeptForm:
     files: Mapping[str, str] = field(default_factory=dict)
     """Of rows: the files in the order of the input, and where to open them."""
     refers: bool = False  # Of records: whether those of duplicates are written, which refer to what is kept.
+    conversion: Conversion | None = None  # What makes another format of it.
     takes_bytes: bool = True  # Whether what is kept is written from the input's own bytes; rows are read again.
 
     @property
     def loss(self) -> str | None:
         """One sentence on what cannot be kept."""
+        if self.conversion is not None:
+            return self.conversion.loss
         if self.kind == RECORDS:
             more = ", and revisit or metadata records of duplicates" if self.refers else ""
             return f"--output keeps whole records of originals{more}; warcinfo, requests and other records are left out"
@@ -83,15 +97,15 @@ class NotKept:
         return 0
 
 
-Kept = NotKept | KeptFile | KeptCaptures | KeptFolder | KeptRows
+Kept = NotKept | KeptFile | KeptCaptures | KeptFolder | KeptRows | KeptConverted
 """Takes the kept documents in input order: the input's own bytes where they are wanted, the id, and the place.
 
 `commit` brings them to the disk, and returns how much it is in all.
 """
 
 
-def kept_form(sources: Sources, settings: InputOptions) -> KeptForm:
-    """Find the form that the kept documents of an input can be written in."""
+def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
+    """Find the form that the kept documents of an input can be written in: its own, or the one that the path names."""
     first: Beginning | None = None
     rows: dict[str, str] = {}
     for here in headers(sources, settings):
@@ -102,7 +116,29 @@ def kept_form(sources: Sources, settings: InputOptions) -> KeptForm:
             check_id(here.id)
         elif kind == ROWS and here.path is not None:
             rows[here.name] = here.path
-    return _form_of(first, same_columns(rows)) if first else KeptForm()
+    if first is None:
+        return KeptForm()
+    return _named_form(_form_of(first, same_columns(rows)), first, path)
+
+
+def _named_form(form: KeptForm, first: Beginning, path: str) -> KeptForm:
+    """Check the form against the name of the output; another format is converted into, or refused."""
+    target = SUFFIXES.get(Source(path, path, path).suffix)
+    if target is None or (form.kind == FILES and os.path.isdir(path)):
+        return form
+    kind = _KINDS.get(target, LINES)
+    if kind == form.kind and (kind != LINES or target == first.format):
+        return form
+    if first.format in NAMES and target in NAMES:
+        conversion = Conversion(first.format, target, first.encoding or "utf-8", first.header, form.files)
+        conversion.check(path)
+        return replace(form, conversion=conversion)
+    named, given, advice = (
+        _SHOWN[target],
+        _SHOWN[first.format],
+        _ADVICE.get(first.format, "name it .jsonl, .csv, .tsv or .parquet"),
+    )
+    raise InvalidArgument(f"--output {shown(path)} is {named} by its name, and the input is {given}: {advice}")
 
 
 def _check_alike(first: Beginning, other: Beginning) -> None:
@@ -129,6 +165,11 @@ def open_kept(path: str | None, form: KeptForm, watch: Watch, *, keep: int | Non
     """Open the place for kept documents."""
     if path is None:
         yield NotKept()
+    elif form.conversion is not None:
+        with opened(rows_path(path) if keep is not None else None, keep or 0) as file:
+            converted = KeptConverted(path, form.conversion, file)
+            yield converted
+            converted.finish(watch)
     elif is_remote(path) and form.kind in (FILES, ROWS):
         raise InvalidArgument(
             f"--output {shown(path)}: {form.kind} are written to this machine: name a path, then copy it"

@@ -17,6 +17,28 @@ _ENTRY = Struct("<IQ")
 _ENTRIES = np.dtype([("file", "<u4"), ("row", "<u8")])
 
 
+class RowNotes:
+    """Numbers of rows of some files, noted one by one."""
+
+    def __init__(self, files: Mapping[str, str], notes: BinaryIO) -> None:
+        self._files = files
+        self._numbers = {name: number for number, name in enumerate(files)}
+        self._notes = notes
+
+    def add(self, place: Place) -> None:
+        """Note the row at a place."""
+        self._notes.write(_ENTRY.pack(self._numbers[place.file], place.line - 1))
+
+    def parts(self) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Return each file, by where to open it, with its rows."""
+        self._notes.flush()
+        self._notes.seek(0)
+        entries = np.frombuffer(self._notes.read(), _ENTRIES)
+        for number, path in enumerate(self._files.values()):
+            first, last = np.searchsorted(entries["file"], (number, number + 1)).tolist()
+            yield path, entries["row"][first:last].astype(np.int64)
+
+
 class KeptRows:
     """Notes which rows are kept; writes them at the end, since a Parquet file cannot be continued."""
 
@@ -25,12 +47,12 @@ class KeptRows:
             raise InvalidArgument(f"--output {path}: Parquet compresses inside of the file: name it .parquet")
         self._path = path
         self._files = files
-        self._numbers = {name: number for number, name in enumerate(files)}
+        self._numbers = RowNotes(files, notes)
         self._notes = notes
 
     def write(self, raw: bytes, name: str, place: Place) -> None:
         """Note one row."""
-        self._notes.write(_ENTRY.pack(self._numbers[place.file], place.line - 1))
+        self._numbers.add(place)
 
     def commit(self) -> int:
         """Bring what was noted to the disk; return its length."""
@@ -44,19 +66,9 @@ class KeptRows:
             return
         from simhash_hbase.inputs.parquet.parquetcopy import copy_rows  # noqa: PLC0415 - pyarrow is an extra
 
-        self.commit()
-        self._notes.seek(0)
-        entries = np.frombuffer(self._notes.read(), _ENTRIES)
-        with (
-            replacing(self._path) as file,
-            watch.meter("dedup: write the kept rows", len(entries), noun="rows") as meter,
-        ):
-            copy_rows(self._parts(entries), file.name, lambda done: meter.show(done, done))
-
-    def _parts(self, entries: NDArray[np.void]) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        for number, path in enumerate(self._files.values()):
-            first, last = np.searchsorted(entries["file"], (number, number + 1)).tolist()
-            yield path, entries["row"][first:last].astype(np.int64)
+        rows = self.commit() // _ENTRY.size
+        with replacing(self._path) as file, watch.meter("dedup: write the kept rows", rows, noun="rows") as meter:
+            copy_rows(self._numbers.parts(), file.name, lambda done: meter.show(done, done))
 
 
 def rows_path(path: str) -> str:

@@ -2,15 +2,15 @@
 
 import msgspec
 
-from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim.machine import Claim, Neighbour
+from simhash_hbase.index.write import Outcome
 from simhash_hbase.rows.documents import DocumentState, State
 
 
 def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
-    """Make the cell of a claim that begins; a decision for another fingerprint stays in force beside it."""
+    """Make the cell of a claim that begins; a decision for another text stays in force beside it."""
     previous = claim.state and claim.state.shown(oldest)
-    if previous and previous.simhash == claim.simhash:
+    if previous and previous.text == claim.text:
         previous = None
     if previous:
         # A text that is offered again, if only to be replaced, does not expire on the way.
@@ -18,16 +18,17 @@ def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
     return _begun(claim, "pending", now, previous)
 
 
-def as_duplicate(claim: Claim, decision: Decision, *, now: int) -> DocumentState:
+def as_duplicate(claim: Claim, outcome: Outcome, *, now: int) -> DocumentState:
     """Make the cell of a duplicate, whatever stands there now."""
     new = claim.state if claim.holds_cell else None
     return msgspec.structs.replace(
         new or _begun(claim, "duplicate", now, None),
         state="duplicate",
         previous=None,
-        of=decision.of,
-        distance=decision.distance,
-        similarity=decision.similarity,
+        of=outcome.of,
+        distance=outcome.distance,
+        similarity=outcome.similarity,
+        of_text=outcome.of_text,
     )
 
 
@@ -64,11 +65,12 @@ def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None)
     below = max(claim.stamp, claim.state.stamp if claim.state is not None else 0)
     return DocumentState(
         id=claim.id,
-        simhash=claim.simhash,
+        simhash=claim.text.simhash,
         state=state,
         seen=now,
         stamp=max(now, below + 1),
         order=claim.order,
         token=claim.token,
         previous=previous,
+        digest=claim.text.digest,
     )

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.claim.cells import as_duplicate, as_original, as_pending_again, give_way
 from simhash_hbase.index.claim.commit import bury, commit, give_up, refresh
 from simhash_hbase.index.claim.machine import Claim, Neighbour, Run, Step, key_of
 from simhash_hbase.index.decide.greedy import rank_of
+from simhash_hbase.index.write import Outcome
 from simhash_hbase.rows.documents import DocumentState
 
 Held = tuple[DocumentState, bytes]
@@ -46,9 +46,9 @@ def _judge_pending(
     run: Run, claim: Claim, state: DocumentState, cells: dict[str, Held | None], verdicts: _Verdicts
 ) -> None:
     near = [(neighbour, held) for neighbour in claim.near if (held := cells[neighbour.id])]
-    originals = [(n, decision, held) for n, held in near if (decision := held[0].found_under(n.simhash))]
+    originals = [(n, decision, held) for n, held in near if (decision := held[0].found_under(n.text))]
     live = [(n, decision) for n, decision, _ in originals if decision.seen >= verdicts.oldest]
-    pending = [(n, held) for n, held in near if held[0].state == "pending" and held[0].simhash == n.simhash]
+    pending = [(n, held) for n, held in near if held[0].state == "pending" and held[0].text == n.text]
     ahead = [(key_of(held[0]), n) for n, held in pending if key_of(held[0]) < claim.key]
     if live:
         verdicts.own.append((claim, _duplicate(claim, live, verdicts.now)))
@@ -71,7 +71,7 @@ def _judge_yielded(
 ) -> None:
     awaited = claim.awaited
     held = cells.get(awaited.id) if awaited else None
-    decision = held[0].found_under(awaited.simhash, verdicts.oldest) if awaited and held else None
+    decision = held[0].found_under(awaited.text, verdicts.oldest) if awaited and held else None
     if awaited and decision:
         verdicts.own.append((claim, _duplicate(claim, [(awaited, decision)], verdicts.now)))
     elif awaited and held and _is_ahead(claim, awaited, held[0]):
@@ -83,10 +83,10 @@ def _judge_yielded(
 
 def _is_ahead(claim: Claim, awaited: Neighbour, cell: DocumentState) -> bool:
     """Return whether the one waited for is still under way; another attempt, with a larger order, is not waited for."""
-    return cell.is_undecided and cell.simhash == awaited.simhash and key_of(cell) < claim.key
+    return cell.is_undecided and cell.text == awaited.text and key_of(cell) < claim.key
 
 
 def _duplicate(claim: Claim, originals: Sequence[tuple[Neighbour, DocumentState]], now: int) -> DocumentState:
     ranked = [(rank_of(n.distance, n.similarity, decision.order, n.id), n) for n, decision in originals]
     _, best = min(ranked)
-    return as_duplicate(claim, Decision(claim.id, False, best.id, best.distance, best.similarity), now=now)
+    return as_duplicate(claim, Outcome("duplicate", best.id, best.distance, best.similarity, best.text), now=now)

@@ -10,8 +10,9 @@ from typing import NamedTuple, Protocol, TypeAlias
 from simhash_hbase.errors import ClaimContended
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.decide.greedy import with_short
+from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.base import CompareAndSet, Store
@@ -53,7 +54,7 @@ class Neighbour(NamedTuple):
     """A member within a claim's reach; what it stands for is in its document cell."""
 
     id: str
-    simhash: int
+    text: Text
     distance: int
     similarity: float | None
 
@@ -64,7 +65,7 @@ class Claim:
 
     at: int  # Its position in the batch.
     id: str
-    simhash: int
+    text: Text
     order: tuple[int, int]
     """Of two claims in each other's way the one with the smaller order goes on; kept over all attempts."""
     token: bytes = b""  # The attempt, in every cell that it writes.
@@ -78,7 +79,7 @@ class Claim:
     is_partial: bool = False  # Whether an original in force was found among these, so that no others were looked for.
     awaited: Neighbour | None = None  # The claim that it gave way to.
     mates: list["Claim"] = field(default_factory=list)  # Earlier documents of its batch that it is held for.
-    planned: Decision | None = None  # What it becomes if the one mate it is held for becomes an original.
+    planned: Outcome | None = None  # What it becomes if the one mate it is held for becomes an original.
     answer: Claimed | None = None
     is_recorded: bool = False  # Whether the answer was there before.
 

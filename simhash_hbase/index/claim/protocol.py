@@ -36,8 +36,8 @@ def claim_by_protocol(
     """
     began = clock()
     claims = [
-        Claim(at, name, simhash, (began, at))
-        for at, (name, simhash) in enumerate(zip(entries.ids, entries.simhashes.tolist(), strict=True))
+        Claim(at, name, text, (began, at))
+        for at, (name, text) in enumerate(zip(entries.ids, entries.texts(), strict=True))
     ]
     for claim in claims:
         claim.begin()

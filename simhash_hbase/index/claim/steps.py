@@ -1,15 +1,16 @@
 """The steps of a claim up to its second query, each for many claims at a time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import Change, put_documents, read_states
 from simhash_hbase.index.claim.cells import as_duplicate, as_pending
 from simhash_hbase.index.claim.commit import commit, give_up, refresh
 from simhash_hbase.index.claim.machine import Claim, Neighbour, Run, Step
-from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_original
+from simhash_hbase.index.decide.greedy import Batch, recorded_decision
 from simhash_hbase.index.search import Hit, find_nearest, found_since
-from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.rows.documents import DocumentState, Text
 
 
 def read_own(run: Run, claims: Sequence[Claim]) -> None:
@@ -21,7 +22,7 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
         if held is not None and held[0].is_undecided:
             if run.leases.has_expired(claim.id, held[1]):
                 overdue.append(held)
-        elif decision := recorded_decision(run.entries, claim.at, claim.state, oldest):
+        elif decision := recorded_decision(claim.text, claim.state, oldest):
             claim.is_recorded = True
             run.answer(claim, decision)
         else:
@@ -50,11 +51,11 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
         if held[at]:
             claim.step = Step.HELD
             claim.mates = [claims[mate] for mate in sorted(held[at])]
-            claim.planned = decision if held[at] == {batch.mates[at]} else None
+            claim.planned = batch.outcomes[at] if held[at] == {batch.mates[at]} else None
         elif decision.is_original:
             wanted.append((claim, as_pending(claim, now=now, oldest=oldest)))
         elif decision.of not in changed:
-            wanted.append((claim, as_duplicate(claim, decision, now=now)))
+            wanted.append((claim, as_duplicate(claim, batch.outcomes[at], now=now)))
     commit(run, wanted)
 
 
@@ -111,9 +112,9 @@ def second_query(run: Run, claims: Sequence[Claim]) -> None:
         claim = claims[at]
         if hit.state.id == claim.id:
             return False
-        claim.near.append(Neighbour(hit.state.id, hit.simhash, hit.distance, hit.similarity))
+        claim.near.append(Neighbour(hit.state.id, hit.text, hit.distance, hit.similarity))
         # One original in force decides; who else is there matters only where it goes meanwhile.
-        enough = is_original(hit.state, hit.simhash) is not None
+        enough = is_original(hit.state, hit.text) is not None
         claim.is_partial |= enough
         return enough
 
@@ -130,9 +131,10 @@ def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
     held = read_states(run.store, [str(decision.of) for _, decision in duplicates]) if duplicates else []
     for (claim, decision), cell in zip(duplicates, held, strict=True):
         original = cell and cell[0].found(oldest)
-        claim.answer = with_original(decision, claim.simhash, original.simhash if original else None)
+        if claim.state is None or original is None or not claim.state.names_text(original.text):
+            claim.answer = replace(decision, of_removed=True)
     refresh(run, [name for claim, decision in repeated for name in (claim.id, decision.of)])
 
 
-def _named(cell: DocumentState, simhash: int) -> DocumentState | None:
-    return cell if simhash in cell.member_simhashes() else None
+def _named(cell: DocumentState, text: Text) -> DocumentState | None:
+    return cell if text in cell.member_texts() else None

@@ -6,12 +6,13 @@ documents share one fingerprint (see `find_nearest`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import Found, find_documents, read_states
-from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_original, with_short
+from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_short
 from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
@@ -66,7 +67,7 @@ class Deduplicator:
         Returns
         -------
         list of Decision
-            One a document. An id that the index held with the same fingerprint gets its recorded answer.
+            One a document. An id that the index held with the same text gets its recorded answer.
 
         Raises
         ------
@@ -87,14 +88,17 @@ class Deduplicator:
         found = [find_documents(store, entries.ids) for store in self._places]
         states = _in_force(found)
         oldest = self._profile.oldest(now)
-        recorded = {at: recorded_decision(entries, at, state, oldest) for at, state in enumerate(states)}
+        recorded = {
+            at: recorded_decision(text, state, oldest)
+            for at, (text, state) in enumerate(zip(entries.texts(), states, strict=True))
+        }
         fresh = [at for at, decision in recorded.items() if decision is None]
         few = entries.take(fresh) if len(fresh) < len(entries) else entries
         batch = Batch(few, [states[at] for at in fresh], self._profile, now)
         expired = self._compare(batch, oldest)
         decided = dict(zip(fresh, batch.decide(), strict=True))
         decisions = [recorded[at] or decided[at] for at in range(len(entries))]
-        self._mark_removed(entries, decisions, decided, oldest)
+        self._mark_removed(entries, decisions, decided, states, oldest)
         repeated = [d.id for at, d in enumerate(decisions) if at not in decided]
         named = [d.of for d in decisions if d.of is not None]
         sizes = zip(decisions, entries.features.tolist(), entries.lengths.tolist(), strict=True)
@@ -132,7 +136,12 @@ class Deduplicator:
         return read_states(self._places[-1], [name]) != [None]
 
     def _mark_removed(
-        self, entries: Entries, decisions: list[Decision], decided: dict[int, Decision], oldest: int
+        self,
+        entries: Entries,
+        decisions: list[Decision],
+        decided: dict[int, Decision],
+        recorded: Sequence[DocumentState | None],
+        oldest: int,
     ) -> None:
         """Say of recorded duplicates whether their original still stands, at their place in the input."""
         named = [(at, d.of) for at, d in enumerate(decisions) if at not in decided and d.of is not None]
@@ -141,13 +150,16 @@ class Deduplicator:
         ids = [of for _, of in named]
         states = _in_force([find_documents(store, ids) for store in self._places])
         places = {decision.id: at for at, decision in decided.items()}
+        texts = entries.texts()
         for (at, of), state in zip(named, states, strict=True):
             original = state and state.found(oldest)
-            simhash = original.simhash if original else None
+            text = original.text if original else None
             if (place := places.get(of, at)) < at:
                 # It was decided anew before this document's turn.
-                simhash = int(entries.simhashes[place]) if decided[place].is_original else None
-            decisions[at] = with_original(decisions[at], int(entries.simhashes[at]), simhash)
+                text = texts[place] if decided[place].is_original else None
+            held = recorded[at]
+            if text is None or held is None or not held.names_text(text):
+                decisions[at] = replace(decisions[at], of_removed=True)
 
 
 def _in_force(found: Sequence[Found]) -> list[DocumentState | None]:

@@ -13,8 +13,8 @@ from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.search import Hit
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule, Sketches, distances, hamming, judge, known_similarity
-from simhash_hbase.rows.documents import DocumentState
+from simhash_hbase.profile.near import MatchRule, Sketches, distances, judge, known_similarity
+from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.rows.entries import Entries
 
 
@@ -32,6 +32,7 @@ class Option(NamedTuple):
 
     rank: Rank
     similarity: float | None
+    text: Text
     mate: int | None = None  # Its position, if it is of the same batch.
 
 
@@ -50,6 +51,7 @@ class Batch:
         """For each document: earlier ones whose old text is within its reach and is about to be replaced."""
         self.left_by: list[set[int]] = [set() for _ in entries.ids]
         """The same for later documents; their old text still counts."""
+        self._texts = entries.texts()
         self._now = now
         self._rule: MatchRule = profile.rule
         self._sketches = Sketches.of_entries(entries)
@@ -74,7 +76,7 @@ class Batch:
             if turn < self._end:
                 self.left_by[at].add(turn)
             rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
-            self._stored[at] = _better(self._stored[at], Option(rank, hit.similarity))
+            self._stored[at] = _better(self._stored[at], Option(rank, hit.similarity, hit.text))
         return turn == self._end
 
     def decide(self) -> list[Decision]:
@@ -92,7 +94,7 @@ class Batch:
             return Decision(name, True)
         rank = best.rank
         self.mates.append(best.mate)
-        self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, best.similarity))
+        self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, best.similarity, best.text))
         return Decision(name, False, rank.id, rank.distance, best.similarity)
 
     def _keep(self, at: int) -> None:
@@ -130,7 +132,8 @@ class Batch:
 
     def _option(self, kept: int, distance: int, estimate: float) -> Option:
         similarity = known_similarity(estimate)
-        return Option(rank_of(distance, similarity, (self._now, kept), self.entries.ids[kept]), similarity, kept)
+        rank = rank_of(distance, similarity, (self._now, kept), self.entries.ids[kept])
+        return Option(rank, similarity, self._texts[kept], kept)
 
 
 def _better(held: Option | None, other: Option) -> Option:
@@ -156,18 +159,10 @@ def rank_of(distance: int, similarity: float | None, order: tuple[int, int], nam
     return Rank(distance, 1.0 if similarity is None else -similarity, order, name)
 
 
-def recorded_decision(entries: Entries, at: int, state: DocumentState | None, oldest: int) -> Decision | None:
-    """Repeat what the index holds of an id with the same fingerprint; None when it must be decided."""
+def recorded_decision(text: Text, state: DocumentState | None, oldest: int) -> Decision | None:
+    """Repeat what the index holds of an id with the same text; None when it must be decided."""
     decision = state and state.shown(oldest)
-    return as_decision(decision) if decision and decision.simhash == int(entries.simhashes[at]) else None
-
-
-def with_original(decision: Decision, simhash: int, original: int | None) -> Decision:
-    """Say of a recorded duplicate whether its original still stands under the fingerprint that it had."""
-    # An original that has moved to another text has another distance now.
-    if original is None or hamming(original, simhash) != decision.distance:
-        return replace(decision, of_removed=True)
-    return decision
+    return as_decision(decision) if decision and decision.text.is_same(text) else None
 
 
 def with_short(profile: Profile, decision: Decision, features: int, length: int) -> Decision:

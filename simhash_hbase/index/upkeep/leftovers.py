@@ -9,7 +9,7 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches
-from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
+from simhash_hbase.rows.documents import DocumentState, Text, decode_document, decode_member
 from simhash_hbase.rows.keys import (
     FLAGS,
     BlockRows,
@@ -20,7 +20,7 @@ from simhash_hbase.rows.keys import (
     row_flag,
     row_simhash,
 )
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, PREFIX_BITS, STATE_QUALIFIER
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, ID_DIGEST_BYTES, PREFIX_BITS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store, Transactional
 from simhash_hbase.stores.columns import columns_of
 
@@ -53,14 +53,15 @@ def decode_cells(cells: Sequence[Cell], bands: int) -> tuple[list[tuple[Cell, Do
 
 def stale_members(store: Store, members: Sequence[Cell]) -> list[Cell]:
     """Select the member cells that no document cell names; one that does not decode may."""
-    keys = [(document_row(cell.qualifier), STATE_QUALIFIER) for cell in members]
+    keys = [(document_row(cell.qualifier[:ID_DIGEST_BYTES]), STATE_QUALIFIER) for cell in members]
     states = store.get(FAMILY_DOCUMENTS, keys)
     return [member for member, cell in zip(members, states, strict=True) if cell is None or not _may_name(cell, member)]
 
 
 def _may_name(cell: Cell, member: Cell) -> bool:
     try:
-        return row_simhash(member.row) in decode_document(cell.value).member_simhashes()
+        text = Text(row_simhash(member.row), member.qualifier[ID_DIGEST_BYTES:])
+        return text in decode_document(cell.value).member_texts()
     except CorruptIndex:
         return True
 

@@ -16,6 +16,18 @@ from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS
 from simhash_hbase.stores.abilities import CellCounts, Regional, RegionPlace
 from simhash_hbase.stores.base import Store, StoreSize
 
+_SAMPLED = (
+    "documents",
+    "states",
+    "prefixes",
+    "rows_per_prefix",
+    "truncated_prefixes",
+    "truncated_fingerprints",
+    "days",
+    "distances",
+)
+_SAMPLED_REGIONS = ("regions", "imbalance")
+
 # An index of fewer block rows is read whole: in a folder that takes about a second, through a gateway some seconds.
 READ_WHOLE = 1_000_000
 READ_WHOLE_REMOTELY = 500_000
@@ -52,9 +64,10 @@ class Day:
 
 @dataclass(slots=True)
 class Stats(Shown):
-    """What `stats` prints; an estimate unless `exact`."""
+    """What `stats` prints."""
 
-    exact: bool
+    exact: bool  # Everything was counted.
+    sampled: list[str] = field(default_factory=list)  # The fields below that are estimates, from a sample.
     documents: int = 0  # Documents that queries find.
     states: dict[str, int] = field(default_factory=dict)  # Document cells by state.
     rows: int = 0  # Block rows.
@@ -97,6 +110,8 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | No
     result.bytes = size.bytes
     if size.rows is not None:
         result.rows = size.rows[FAMILY_BLOCKS]
+    if not whole:
+        result.sampled = [*_SAMPLED, *(("rows",) if size.rows is None else ()), *(_SAMPLED_REGIONS if places else ())]
     if places is not None:
         result.regions = _shares(tally, places)
         result.imbalance = round(max(region.share for region in result.regions) * len(places), 3)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, fields
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.copycells import stale_copies
 from simhash_hbase.index.loadmark import read_open_load
+from simhash_hbase.index.membercells import member_key
 from simhash_hbase.index.servertime import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.leftovers import cutoff_of, decode_cells, memberless, stale_members, up_to_date
 from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, encode
-from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, member_row, row_digest, row_flag
+from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
@@ -24,7 +25,7 @@ class Vacuumed:
     removed: int = 0  # Document cells that said ``removed`` for longer than the grace period.
     abandoned: int = 0  # Claims without a decision that nobody went on with for the grace period: given up.
     stale_members: int = 0
-    stale_copies: int = 0  # Entries in lists of copies: the original or the copy is gone, or names another one.
+    stale_copies: int = 0  # Entries in lists of copies: the copy is gone, or names another original.
     rows: int = 0  # Block rows without members.
 
     def __iadd__(self, other: "Vacuumed") -> "Vacuumed":
@@ -73,7 +74,7 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
             doomed.append(cell)
         elif not state.is_undecided and state.seen < profile.oldest(now):
             result.expired += 1
-            doomed += [cell, Cell(member_row(state.simhash), row_digest(cell.row), b"", state.stamp)]
+            doomed += [cell, Cell(*member_key(state.text, row_digest(cell.row)), b"", state.stamp)]
     members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
     stale = [cell for cell in stale_members(store, members) if (cell.timestamp or 0) <= cutoff]
     result.stale_members = len(stale)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.index.copycells import copy_cells, missing_copies, stale_copies
 from simhash_hbase.index.lookup import stored_rows
-from simhash_hbase.index.membercells import bare_entries, member_cells
+from simhash_hbase.index.membercells import bare_entries, member_cells, member_key
 from simhash_hbase.index.servertime import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.leftovers import (
     cutoff_of,
@@ -25,7 +25,7 @@ from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, member_row, row_flag
+from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
@@ -59,7 +59,7 @@ class Verified:
     missing_copies: int = 0
     """Duplicates that their original's list lacks, as those of an earlier release: repairing adds them, without their
     metadata."""
-    stale_copies: int = 0  # Entries that no answer counts: the original or the copy is gone, or names another one.
+    stale_copies: int = 0  # Entries whose copy is gone, or names another original.
     repaired_copies: int = 0  # Entries that ``--repair`` added or removed.
     repaired: int = 0  # Completed or removed by ``--repair``: what it reads back afterwards.
     not_repaired: int = 0
@@ -182,7 +182,7 @@ def _check_members(
     store: Store, result: Verified, found: Sequence[DocumentState], times: Times | None
 ) -> list[Cell | None]:
     """Look for the members of documents; return those that there are."""
-    keys = [(member_row(state.simhash), id_digest(state.id)) for state in found]
+    keys = [member_key(state.text, id_digest(state.id)) for state in found]
     cells = store.get(FAMILY_DOCUMENTS, keys)
     missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
     result.missing_members += len(missing)

@@ -67,16 +67,12 @@ def main_text(html: str) -> MainText:
     ('Rain', True, False)
     """
     try:
-        tree = page_tree(html)
-        found = None if tree is None else _found(tree)
+        return _found(page_tree(html))
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:
         # One odd page of millions must not end the run, whatever parser and extractor trip over.
         raise InvalidInput(f"the page cannot be parsed: {type(error).__name__}: {error}") from error
-    if found is None:
-        raise InvalidInput("the page is not HTML")
-    return found
 
 
 def _found(page: PageTree) -> MainText:

@@ -31,7 +31,7 @@ class PageTree(NamedTuple):
     is_deep: bool  # Whether it is nested deeper than parsers accept by default, 256 levels.
 
 
-def page_tree(html: str) -> PageTree | None:
+def page_tree(html: str) -> PageTree:
     """Parse a page.
 
     Repairs and judges the page as `trafilatura.load_html` does, which uses libxml2's default and so loses everything
@@ -42,15 +42,17 @@ def page_tree(html: str) -> PageTree | None:
     _check_attributes(content)
     try:
         root, whole = _parsed(content, huge=False)
-    except ParserError:
-        return None
+    except ParserError as error:
+        raise InvalidInput("the page is not HTML: it is empty") from error
     is_deep = not whole
     if is_deep:
         root, whole = _parsed(content, huge=True)
         if not whole or _depth(root) > _MAX_DEPTH:
             raise InvalidInput(f"the page is nested more than {_MAX_DEPTH:,} levels deep")
     if is_dubious_html(beginning) and len(root) <= 1:
-        return None
+        raise InvalidInput(
+            f"the page is not HTML: its first {_BEGINNING} characters name no html, and it has at most one element"
+        )
     return PageTree(root, is_deep)
 
 

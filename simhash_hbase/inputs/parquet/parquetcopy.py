@@ -1,15 +1,16 @@
 """Some rows of Parquet files, copied into a file like them."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.files.remote import shown
-from simhash_hbase.inputs.parquet.parquetfile import batches, described, open_parquet, pa, pq
+from simhash_hbase.inputs.parquet.parquetfile import Row, batches, described, open_parquet, pa, pq, values_of
 
 _GROUP_BYTES = 64 << 20
 _OTHER_NAMES = {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}
@@ -44,6 +45,30 @@ def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show:
                 raise InvalidInput(f"{shown(path)}: rows to be kept cannot be copied: {described(error)}") from error
 
 
+def read_rows(parts: Iterable[tuple[str, NDArray[np.int64]]]) -> Iterator[Row]:
+    """Read rows as values that JSON has: bytes as text or base64, times and decimals as strings."""
+    for path, rows in parts:
+        try:
+            with open_parquet(path) as file:
+                for table in _groups(file, rows):
+                    for batch in table.to_batches(1_000):
+                        yield from _plain_rows(path, batch)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInput(f"{shown(path)}: rows to be kept cannot be copied: {described(error)}") from error
+
+
+def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
+    for values in values_of(batch):
+        if isinstance(values, str):
+            raise InvalidInput(f"{shown(path)}: rows to be kept cannot be converted: {values}")
+        for name, value in values.items():
+            if isinstance(value, bytes):
+                # Hive, Impala and old Spark mark no column as a string.
+                with suppress(UnicodeDecodeError):
+                    values[name] = value.decode()
+        yield msgspec.to_builtins(values, enc_hook=str, str_keys=True)
+
+
 def _writer(file: pq.ParquetFile, target: str) -> pq.ParquetWriter:
     return pq.ParquetWriter(target, file.schema_arrow, compression=_codecs(file.metadata))
 
@@ -62,7 +87,7 @@ def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]
     for group in range(file.metadata.num_row_groups):
         stop = start + file.metadata.row_group(group).num_rows
         first, last = np.searchsorted(rows, (start, stop)).tolist()
-        yield from _joined(_taken(file, group, rows[first:last] - start))
+        yield from joined(_taken(file, group, rows[first:last] - start))
         start = stop
 
 
@@ -82,7 +107,8 @@ def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterato
             return
 
 
-def _joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Join batches to tables of 64 MB."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in taken:

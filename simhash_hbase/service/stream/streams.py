@@ -8,6 +8,7 @@ and with it the client.
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Coroutine
+from functools import partial
 
 import msgspec
 
@@ -201,8 +202,9 @@ class Stream:
     async def _answer(self, batch: list[Ready]) -> bytes:
         outcomes: Counter[str] = Counter()
         name = self._operation.name
+        run = partial(self._engine.run_shared, self._trail.payer) if self._operation.is_shared else self._engine.run
         with self._metrics.batch_seconds.labels(name).time():
-            answers = await self._engine.run(lambda index: answer_batch(index, self._operation, batch, outcomes))
+            answers = await run(lambda index: answer_batch(index, self._operation, batch, outcomes))
         self._trail.outcomes += outcomes
         self._metrics.count(name, outcomes)
         self._last_line = batch[-1].chunk.numbers[-1]

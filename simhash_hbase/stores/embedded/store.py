@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreUnavailable
+from simhash_hbase.errors import CorruptIndex, IndexClosed, InvalidArgument
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
@@ -174,7 +174,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
     def _environment(self) -> Environment:
         """Return the environment of this very process: after a fork, the parent's must not be used."""
         if self._shared is None:
-            raise StoreUnavailable(f"{self._path}: this store was closed")
+            raise IndexClosed(f"{self._path}: this index was closed")
         if self._shared.process != os.getpid():
             self._shared = acquire(self._path, self._options)
         return self._shared

@@ -70,6 +70,8 @@ def _of_lmdb(error: lmdb.Error, path: str) -> SimhashError:
     for kind, ours, sentence in _SENTENCES:
         if isinstance(error, kind):
             return ours(f"{path}: {sentence} ({error})")
+    if "closed/deleted/dropped" in str(error):
+        return errors.IndexClosed(f"{path}: this index was closed ({error})")
     if "data format" in str(error):
         return errors.NotAnIndex(f"{path}: data.mdb was written by another version of LMDB ({error})")
     numbers = (code for code in (*_NO_ROOM, *_NO_PERMISSION) if os.strerror(code) in str(error))

@@ -8,7 +8,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.errors import IndexClosed
 from simhash_hbase.stores.redis.options import RedisOptions
 from simhash_hbase.stores.redis.translate import translated
 
@@ -72,5 +72,5 @@ class Connection:
 
     def _open(self) -> redis.Redis:
         if self._client is None:
-            raise StoreUnavailable(f"{self.url}: this store was closed")
+            raise IndexClosed(f"{self.url}: this index was closed")
         return self._client

@@ -7,7 +7,7 @@ from ssl import SSLCertVerificationError
 from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
-from simhash_hbase.errors import SimhashError, StoreUnavailable, Unsupported
+from simhash_hbase.errors import Retryable, SimhashError, StoreUnavailable, Unsupported
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.channel import connect
 from simhash_hbase.stores.hbase.thrift.idl import Interface, interface
@@ -30,8 +30,10 @@ def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool 
             raise StoreUnavailable(str(error)) from error
         found = describe_gateway(connection.gateway, options)
         if not found:
-            # It is a gateway: that answer was cut off on its way.
-            raise
+            # It is a gateway: it stood still, or that answer was cut off on its way.
+            if not isinstance(error, Retryable):
+                raise
+            raise type(error)(f"{error}; it answers now, so repeat the call") from error
         raise StoreUnavailable(f"{connection.gateway} does not answer as a Thrift gateway: {found}") from error
 
 
@@ -56,7 +58,9 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
         return "it speaks TLS, so the address needs ?tls=1"
     if not found and _exchange(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
         return "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
-    return found or "it accepts connections but sends nothing"
+    return found or (
+        "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is wrong"
+    )
 
 
 def _ask(connection: Connection, options: HBaseOptions) -> int:

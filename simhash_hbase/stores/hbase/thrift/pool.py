@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from simhash_hbase.errors import SimhashError, StoreBusy, StoreTimeout, StoreUnavailable
-from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
+from simhash_hbase.errors import IndexClosed, SimhashError, StoreBusy, StoreTimeout, StoreUnavailable
+from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
 from simhash_hbase.stores.hbase.thrift.resting import Resting
 from simhash_hbase.stores.hbase.thrift.translate import translated
 from simhash_hbase.stores.hbase.thrift.wire import Connection
@@ -61,7 +61,7 @@ class Pool:
             return len(self._idle), self._lent
 
     def close(self) -> None:
-        """Close the connections that are not lent, and from now on those that come back."""
+        """Close the connections that are not lent, and from now on those that come back; lend no more."""
         with self._changed:
             self._closed = True
             for connection in self._idle:
@@ -99,6 +99,8 @@ class Pool:
     def _reserve(self, wanted: int) -> int:
         """Take at least one free place, waiting for it if need be."""
         with self._changed:
+            if self._closed:
+                raise IndexClosed(f"{format_url(self._options)}: this index was closed")
             free = self._changed.wait_for(lambda: self._options.max_connections - self._lent, self._options.timeout_s)
             if not free:
                 raise StoreBusy(

@@ -1,0 +1,188 @@
+"""``dedup --output`` by the name of another format: the kept records are converted, or the command is refused."""
+
+import csv
+import gzip
+import io
+import json
+from itertools import product
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from corpus import near_copies, write_jsonl
+
+from simhash_hbase.corpus.decisions import FileDecisions
+
+KEPT = [f"group {number} copy 0" for number in range(20)]
+
+
+@pytest.fixture
+def records():
+    more = [
+        {"n": 1, "share": 0.5, "is": True, "tags": [], "at": {"page": 1}, "mixed": 1, "big": 2**63},
+        {"n": None, "share": 2, "tags": ["a", "b"], "at": {}, "mixed": "1", "note": 'a "quoted", \r two-\nline 汉字'},
+    ]
+    return [{**record, **more[at % 2]} for at, record in enumerate(near_copies(20, 3))]
+
+
+SOURCES = ("a.jsonl", "a.jsonl.gz", "a.csv", "a.tsv", "a.parquet")
+TARGETS = ("kept.parquet", "kept.csv", "kept.tsv.gz", "kept.jsonl")
+
+
+def as_csv(records, delimiter=","):
+    out = io.StringIO()
+    writer = csv.DictWriter(out, ["id", "text", "n", "note"], delimiter=delimiter, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue()
+
+
+def source_of(folder, records, name):
+    path = folder / name
+    if ".jsonl" in name:
+        return write_jsonl(path, records)
+    if name.endswith(".parquet"):
+        pq.write_table(
+            pa.Table.from_pylist([{key: r.get(key) for key in ("id", "text", "n", "note")} for r in records]), path
+        )
+    else:
+        path.write_text(as_csv(records, "\t" if ".tsv" in name else ","), encoding="utf-8", newline="")
+    return path
+
+
+def rows_of(path):
+    """Read a file by another library than the package's."""
+    if path.name.endswith(".parquet"):
+        return pq.read_table(path).to_pylist()
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    if ".jsonl" in path.name:
+        return [json.loads(line) for line in text.split("\n")[:-1]]
+    return list(
+        csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if ".tsv" in path.name else ",", strict=True)
+    )
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+@pytest.mark.parametrize("names", list(product(SOURCES, TARGETS)), ids=" ".join)
+def test_the_name_of_the_output_says_its_format(cli, empty, tmp_path, records, names, keep):
+    source, target = names
+    file = source_of(tmp_path, records, source)
+
+    done = cli("dedup", empty, file, "--output", tmp_path / target, "--keep", keep)
+
+    assert done.code == 0, done.err
+    originals = [record["id"] for record in done.records if record["status"] == "original"]
+    chosen = {record["id"]: record for record in records}
+    kept = rows_of(tmp_path / target)
+    assert [row["id"] for row in kept] == originals
+    assert [row["text"] for row in kept] == [chosen[name]["text"] for name in originals]
+    assert [row.get("note") or None for row in kept] == [chosen[name].get("note") for name in originals]
+    assert {str(row.get("n") or "") for row in kept} == {"1", ""}
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source, target, "some.index"])
+
+
+def test_columns_of_json_lines_get_the_types_that_their_values_have(cli, empty, tmp_path, records):
+    done = cli("dedup", empty, source_of(tmp_path, records, "a.jsonl"), "--output", tmp_path / "kept.parquet")
+
+    table = pq.read_table(tmp_path / "kept.parquet")
+    assert done.err.startswith("--output converts JSON lines to Parquet: ")
+    assert {field.name: str(field.type) for field in table.schema} == {
+        "id": "string", "text": "string", "n": "int64", "share": "double", "is": "bool", "at": "string",
+        "tags": "list<element: string>", "mixed": "string", "big": "string", "note": "string",
+    }  # fmt: skip
+    by_id = {record["id"]: record for record in records}
+    for row in table.to_pylist():
+        record = by_id[row["id"]]
+        assert json.loads(row["at"]) == record["at"]
+        assert (row["mixed"], row["tags"]) == ("1", record["tags"])
+        # Above 64 bits with a sign pyarrow infers no type.
+        assert row["big"] == ("9223372036854775808" if "big" in record else None)
+
+
+def test_values_of_parquet_that_json_does_not_know_are_written_as_text(cli, empty, tmp_path, records):
+    at = pa.array([1_000] * 60, pa.timestamp("ms", "UTC"))
+    table = pa.table(
+        {"id": [r["id"] for r in records], "text": [r["text"] for r in records], "at": at, "raw": [b"\xff"] * 60}
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+
+    cli("dedup", empty, tmp_path / "a.parquet", "--output", tmp_path / "kept.jsonl")
+
+    assert rows_of(tmp_path / "kept.jsonl")[0] == {
+        "id": KEPT[0], "text": records[0]["text"], "at": "1970-01-01T00:00:01Z", "raw": "/w=="
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("a.jsonl", "kept.parquet.gz", "Parquet compresses inside of the file: name it .parquet"),
+        ("a.jsonl", "kept.warc.gz", "a crawl by its name, and the input is JSON lines: name it .jsonl, .csv, "),
+        ("a.csv", "kept.html", "pages by its name, and the input is CSV: name it .jsonl"),
+        ("a.jsonl", "kept.txt", "text by its name, and the input is JSON lines: name it .jsonl"),
+        ("a.txt", "kept.parquet", "Parquet by its name, and the input is text: name it .txt"),
+        ("twice.csv", "kept.jsonl", "the column 'n' is there twice"),
+        ("folder", "kept.jsonl", "JSON lines by its name, and the input is files: name a folder"),
+        ("a.jsonl", "s3://bucket/kept.parquet", "is written to this machine: name a path, then copy it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_converted_is_refused_before_the_work(cli, tmp_path, records, monkeypatch, case):
+    source, target, message = case
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "a.jsonl", records)
+    (tmp_path / "a.csv").write_text(as_csv(records), encoding="utf-8", newline="")
+    (tmp_path / "a.txt").write_text("a line\nanother line\n")
+    (tmp_path / "twice.csv").write_text("id,text,n,n\n1,a text,1,2\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("some text")
+    before = sorted(path.name for path in tmp_path.iterdir())
+
+    done = cli("dedup", "file:new.index", source, "--create", "--analyzer", "shingle", "--output", target)
+
+    assert (done.code, done.out) == (2, b"")
+    assert done.sentence.startswith(f"--output {target}")
+    assert message in done.sentence
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("a.jsonl", "kept.parquet"), ("a.csv", "kept.jsonl.gz"), ("a.parquet", "k.csv")]
+)
+def test_a_restart_converts_what_both_runs_kept(cli, empty, tmp_path, monkeypatch, source, target):
+    records = [{"n": None, **record} for record in near_copies(700, 2)]
+    file = source_of(tmp_path, records, source)
+    whole, parts = tmp_path / f"whole-{target}", tmp_path / f"parts-{target}"
+    assert cli("dedup", empty, file, "--dry-run", "--output", whole).code == 0
+    words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results", "--output", parts)
+    commit = FileDecisions.commit
+
+    def stop(self, progress):
+        commit(self, progress)
+        if progress.records:
+            raise OSError("stopped by the test")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileDecisions, "commit", stop)
+        assert cli(*words).code == 1
+    assert not parts.exists()
+
+    assert cli(*words, "--resume").code == 0
+
+    assert rows_of(parts) == rows_of(whole)
+    assert len(rows_of(parts)) == 700
+
+
+def test_csv_in_another_encoding_is_converted_from_it(cli, empty, tmp_path, records):
+    (tmp_path / "a.csv").write_bytes(as_csv(records).encode("gb18030"))
+
+    cli("dedup", empty, tmp_path / "a.csv", "--encoding", "gb18030", "--output", tmp_path / "kept.jsonl")
+
+    assert {row["note"] for row in rows_of(tmp_path / "kept.jsonl")} == {"", records[1]["note"]}
+
+
+@pytest.mark.parametrize("target", ["kept.out", "kept"])
+def test_a_name_that_says_no_format_keeps_what_came(cli, empty, tmp_path, corpus_file, target):
+    assert cli("dedup", empty, corpus_file, "--output", tmp_path / target).code == 0
+
+    assert set((tmp_path / target).read_bytes().splitlines()) <= set(corpus_file.read_bytes().splitlines())

@@ -1,0 +1,99 @@
+"""An index that was closed raises one permanent error, whatever keeps its rows."""
+
+import inspect
+
+import pytest
+from bruteforce import entries
+
+from simhash_hbase import create_index
+from simhash_hbase.errors import IndexClosed, Permanent
+from simhash_hbase.index.index import Index
+from simhash_hbase.profile import Profile
+
+TEXT = "A document long enough to leave some features."
+CALLS = {
+    "add": lambda index: index.add("b", TEXT),
+    "add_many": lambda index: list(index.add_many([("b", TEXT)])),
+    "add_entries": lambda index: index.add_entries(entries({"b": 1})),
+    "claim": lambda index: index.claim("b", TEXT),
+    "claim_many": lambda index: list(index.claim_many([("b", TEXT)])),
+    "claim_entries": lambda index: index.claim_entries(entries({"b": 1})),
+    "deduplicator": lambda index: index.deduplicator(),
+    "dedup_many": lambda index: list(index.dedup_many([("b", TEXT)])),
+    "dedup_entries": lambda index: index.dedup_entries(entries({"b": 1}), index.deduplicator()),
+    "remove_many": lambda index: list(index.remove_many(["a"])),
+    "query": lambda index: index.query(TEXT),
+    "query_many": lambda index: list(index.query_many([("b", TEXT)])),
+    "query_entries": lambda index: index.query_entries(entries({"b": 1})),
+    "answer_entries": lambda index: next(index.answer_entries(entries({"b": 1}))),
+    "query_simhash": lambda index: index.query_simhash(1),
+    "query_id": lambda index: index.query_id("a"),
+    "entries_of": lambda index: index.entries_of("a"),
+    "get": lambda index: index.get("a"),
+    "get_many": lambda index: index.get_many([]),
+    "copies": lambda index: index.copies("a"),
+    "export": lambda index: list(index.export()),
+    "stats": lambda index: index.stats(),
+    "verify": lambda index: index.verify(),
+    "vacuum": lambda index: index.vacuum(),
+    "backup": lambda index: index.backup("nowhere"),
+}
+
+
+@pytest.fixture
+def closed(make_store):
+    """Return an index that was used and closed."""
+    index = Index.create(make_store(), Profile.resolve(analyzer="shingle"))
+    index.add("a", TEXT)
+    index.query(TEXT)
+    index.close()
+    return index
+
+
+def test_every_method_that_reads_or_writes_says_that_the_index_was_closed(closed):
+    for name, call in CALLS.items():
+        with pytest.raises(IndexClosed, match="was closed") as raised:
+            call(closed)
+        assert isinstance(raised.value, Permanent), name
+
+
+def test_no_method_of_the_index_is_left_out():
+    public = {name for name, kind in inspect.getmembers(Index, inspect.isfunction) if not name.startswith("_")}
+
+    assert public - {"close", "rule"} == CALLS.keys()
+
+
+def test_a_closed_index_can_be_closed_again_and_keeps_its_profile(closed):
+    closed.close()
+
+    assert closed.rule(distance=2).distance == 2
+    assert closed.profile.analyzer == "shingle"
+
+
+def test_what_was_made_before_goes_on_no_longer(make_store):
+    index = Index.create(make_store(), Profile.resolve(analyzer="shingle"))
+    index.add("a", TEXT)
+    begun = [index.remove_many(["a", "b"]), index.query_many([("b", TEXT)])]
+    index.close()
+
+    for answers in begun:
+        with pytest.raises(IndexClosed):
+            next(answers)
+
+
+def test_a_deduplicator_of_a_closed_index_decides_nothing(tmp_path):
+    for url in ("memory:", f"file:{tmp_path / 'some.index'}"):
+        index = create_index(url, analyzer="shingle")
+        deduplicator = index.deduplicator()
+        index.close()
+        with pytest.raises(IndexClosed):
+            index.dedup_entries(entries({"b": 1}), deduplicator)
+
+
+def test_a_store_outside_of_this_process_is_not_reached_after_it_was_closed(make_store):
+    store = make_store()
+    store.close()
+
+    if store.url != "memory:":
+        with pytest.raises(IndexClosed, match="was closed"):
+            store.get("d", [(b"row12345", b"s")])

@@ -7,7 +7,7 @@ gives 0. Where no bit is decided, there is no fingerprint: the weights are 0, ro
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, no_words
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.hashes import check_hash, hash_features
-from simhash_hbase.features.learning import CountedSample, TextKey, text_key
+from simhash_hbase.features.learning import CountedSample, text_key
 from simhash_hbase.features.weights import MAX_TOTAL, Feature, count_features, integer_weights
 from simhash_hbase.kernel.texts import Batch, Weights, batches
 
@@ -108,7 +108,8 @@ class Fingerprinter:
     Notes
     -----
     Threads may share one. Hash ``murmur3`` is the kernel's; with another one each word is hashed by itself, which takes
-    many times as long. It pickles small: weights are computed anew.
+    many times as long. It pickles small: weights are computed anew, and the fingerprints
+    of known texts go along.
 
     Examples
     --------
@@ -125,10 +126,10 @@ class Fingerprinter:
         self.analyzer = analyzer
         self.hash = hash
         self.seed = seed
-        self._known: dict[TextKey, tuple[int, int]] = {}
+        self._known: dict[bytes, tuple[int, int]] = {}
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(Fingerprinter, hash=self.hash, seed=self.seed), (self.analyzer,)
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_weights"}
 
     @cached_property
     def _weights(self) -> Weights:

@@ -7,6 +7,7 @@ sample that comes again in the corpus is not cut again.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import mmh3
 import numpy as np
 
 from simhash_hbase.errors import InvalidArgument
@@ -17,13 +18,11 @@ from simhash_hbase.kernel.texts import CountedWords, DistinctWords, batches
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
 
-TextKey = tuple[int, int]
-
 
 class CountedSample(NamedTuple):
     """The words of the texts of a sample."""
 
-    keys: list[TextKey]  # See `text_key`.
+    keys: list[bytes]  # See `text_key`.
     words: list[CountedWords]  # Of the texts in their order, some texts each.
     seed: int  # Of the hashes.
 
@@ -63,6 +62,6 @@ def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0) -> Le
     return Learned(idf, CountedSample(list(map(text_key, sample.items)), counted, seed))
 
 
-def text_key(text: str) -> TextKey:
-    """Return a key of a text in this process: its length, and Python's hash of it, which has 64 bits."""
-    return len(text), hash(text)
+def text_key(text: str) -> bytes:
+    """Digest a text as it is: MurmurHash3 x64 128 of its UTF-8."""
+    return mmh3.mmh3_x64_128_digest(text.encode("utf-8", "surrogatepass"))

@@ -18,8 +18,7 @@ _changed = [
     source.name
     for source, module in zip(_sources, _modules, strict=True)
     # What Cython shares among the modules has no source.
-    if source.exists()
-    and blake2b(source.read_bytes(), digest_size=16).hexdigest().encode() not in module.read_bytes()
+    if source.exists() and blake2b(source.read_bytes(), digest_size=16).hexdigest().encode() not in module.read_bytes()
 ]
 
 COMPILED = bool(_modules) and not _changed and not _pure

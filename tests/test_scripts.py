@@ -1,0 +1,92 @@
+"""What the scripts do before their work, by programs that only note how they were called."""
+
+import shutil
+import subprocess
+
+import pytest
+from fresh_clone import ROOT
+
+NOTING = """#!/bin/sh
+echo "$(basename "$0") $*" >> "$CALLS"
+case "$0 $*" in *collect-only*) exit "${COLLECTED:-5}";; esac
+"""
+BASICS = ("bash", "basename", "cat", "dirname", "realpath", "sed", "sh")
+
+
+def program(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(NOTING)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Return what runs a script of the project in a folder, and returns what it called and how it ended."""
+    folder, programs, calls = tmp_path / "clone", tmp_path / "bin", tmp_path / "calls"
+    for name in ("install", "lint", "hbase"):
+        program(folder / "scripts" / name)
+    for name in ("pytest", "python"):
+        program(folder / ".venv" / "bin" / name)
+    for name in ("apt-get", "id", "docker", "timeout", "dpkg", "mkdir", "rm"):
+        program(programs / name)
+    for name in BASICS:
+        (programs / name).symlink_to(shutil.which(name))
+
+    def run(name, *words, **variables):
+        shutil.copy(ROOT / "scripts" / name, folder / "scripts")
+        environment = {"PATH": str(programs), "CALLS": str(calls), "SIMHASH_HBASE_TEST_SERVER": "local", **variables}
+        done = subprocess.run(
+            [folder / "scripts" / name, *words], env=environment, capture_output=True, text=True, check=False
+        )
+        return calls.read_text().splitlines() if calls.exists() else [], done
+
+    return run
+
+
+def test_chosen_tests_that_need_no_hbase_start_none_and_neither_lint_nor_install_packages(script):
+    calls, done = script("test", "tests/test_rowkey.py")
+
+    assert done.returncode == 0, done.stderr
+    collected, ran = "pytest --collect-only -qq tests/test_rowkey.py -m hbase", "pytest -n 2 tests/test_rowkey.py"
+    assert calls == ["install dev,bench", collected, ran]
+
+
+def test_chosen_tests_that_need_hbase_have_it(script):
+    calls, done = script("test", "tests/stores", COLLECTED="0")
+
+    assert calls[2:] == ["hbase up --with local", "pytest -n 2 tests/stores", "hbase down --with local"]
+    assert "test: starting HBase" in done.stderr
+
+
+def test_all_tests_run_after_lint_beside_hbase(script):
+    calls, done = script("test")
+
+    assert calls[:2] == ["install dev,bench", "lint "]
+    assert calls[-3:] == ["hbase up --with local", "pytest -n 2", "hbase down --with local"]
+    assert not any("collect" in call for call in calls)
+    assert "test: lint" in done.stderr
+
+
+def test_a_picture_without_chromium_is_refused_at_once_in_a_sentence(script, tmp_path):
+    report = tmp_path / "report.html"
+    report.touch()
+
+    calls, done = script("picture", str(report))
+
+    assert (calls, done.returncode, done.stdout) == ([], 1, "")
+    [sentence] = done.stderr.splitlines()
+    assert "apt-get install chromium fonts-noto-cjk" in sentence
+
+
+@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
+def test_a_picture_names_the_font_that_is_missing(script, tmp_path, name):
+    report = tmp_path / "report.html"
+    report.touch()
+    for each in (name, "fc-list"):
+        program(tmp_path / "bin" / each)
+
+    calls, done = script("picture", str(report))
+
+    assert done.returncode == 0, done.stderr
+    assert calls[-1].startswith("python -m tests.picture")
+    assert "fonts-noto-cjk" in done.stderr

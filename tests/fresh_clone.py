@@ -12,7 +12,7 @@ from pathlib import Path
 from gates import MUST_RUN
 from packaging.requirements import Requirement
 
-__all__ = ["assert_printed", "blocks", "clone", "likeness", "pages", "provide", "run", "split"]
+__all__ = ["assert_printed", "blocks", "clone", "left_untracked", "likeness", "pages", "provide", "run", "split"]
 
 ROOT = Path(__file__).parents[1]
 PROJECT = "simhash-hbase"
@@ -64,7 +64,9 @@ def likeness(line):
 def assert_printed(shown, done):
     """Compare what a command printed with the lines that a page shows, up to figures and to the end of the latter."""
     assert done.returncode == 0, done.stderr
-    printed = [likeness(line) for line in (done.stdout + done.stderr).splitlines()]
+    lines = (done.stdout + done.stderr).splitlines()
+    # Only an installation that is not there yet says that it is made.
+    printed = [likeness(line) for line in lines if not line.startswith("install: installing")]
     if shown and shown[-1] == REST:
         shown = shown[:-1]
         del printed[len(shown) :]
@@ -78,6 +80,15 @@ def clone(folder):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, target)
     return folder
+
+
+def left_untracked(folder):
+    """Return the files of a clone that git would take if a user committed all: they are neither ignored nor tracked."""
+    made = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    new = {name for name in made - set(map(str, tracked())) if not name.startswith(".venv/")}
+    words = ["git", "check-ignore", "--no-index", "--stdin", "-z"]
+    done = subprocess.run(words, cwd=ROOT, input="\0".join(new), capture_output=True, text=True, check=False)
+    return new - set(done.stdout.split("\0"))
 
 
 def provide(folder, extras):

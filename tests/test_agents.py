@@ -42,6 +42,35 @@ def asked(address, *calls, options=()):
     return asyncio.run(session())
 
 
+@pytest.mark.parametrize("options", [[], ["--read-only"]])
+def test_an_agent_is_told_of_the_tools_that_it_has_and_of_no_others(address, options):
+    instructions, tools = greeting(address, options)
+
+    told = " ".join([instructions, *(tool.description for tool in tools)])
+    assert {name for name in TOOLS if name in told} <= {tool.name for tool in tools}
+    assert ("remember" in instructions) == (not options)
+
+
+def test_descriptions_have_no_indentation_and_say_what_forget_leaves(address):
+    _, tools = greeting(address)
+
+    for tool in tools:
+        assert not any(line.startswith(" ") for line in tool.description.splitlines()), tool.name
+    [forget] = [tool.description for tool in tools if tool.name == "forget"]
+    assert "copies stay" in forget
+
+
+def greeting(address, options=()):
+    """Return the instructions of the server and its tools."""
+
+    async def session():
+        server = StdioServerParameters(command=sys.executable, args=["-m", "simhash_hbase", "mcp", address, *options])
+        async with Client(stdio_client(server)) as client:
+            return client.instructions, (await client.list_tools()).tools
+
+    return asyncio.run(session())
+
+
 def test_an_agent_remembers_recognises_and_forgets(address):
     tools, answers = asked(
         address,

@@ -11,6 +11,7 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.loadmark import begin_load, read_open_load
 from simhash_hbase.inputs import Document, Place, Reject
 from simhash_hbase.pipeline.chunks import Chunk
+from simhash_hbase.rows.clock import rfc3339
 
 SHARED = np.random.default_rng(4).integers(0, 2**64, 400, dtype=np.uint64).tolist()
 
@@ -105,6 +106,14 @@ def test_all_cells_lie_a_minute_behind_the_store(make_memory_index, tmp_path, cl
 
     cells = [cell for page in index.store.scan_cells("d", b"", None, page=99) for cell in page]
     assert {cell.timestamp for cell in cells} == {clock.ms - 60_000}
+
+
+def test_a_loaded_document_was_added_when_the_load_began(index, tmp_path, clock):
+    run(index, tmp_path, [document(0)])
+
+    [stored] = index.get_many(["document 0"])
+    assert stored.added == stored.seen == rfc3339(clock.ms)
+    assert [match.added for match in index.query_simhash(SHARED[0], since=rfc3339(clock.ms)).matches] == [stored.added]
 
 
 def test_a_loaded_document_is_found_changed_and_removed(index, tmp_path):

@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import shutil
+import subprocess
 from itertools import combinations
 
 import numpy as np
 import pytest
-from evaluate import CLASSICAL, LEARNED, RECALL_ONLY, Figures, bin_of, main, mean, missed, row, run, sample, score
+from evaluate import CLASSICAL, LEARNED, RECALL_ONLY, SETS, Figures, bin_of, main, mean, missed, row, run, sample, score
+from fresh_clone import ROOT
 from labelled import Corpus, Similarities, folder, halves, read_corpus
 from sketching import jaccard
 
@@ -89,6 +92,18 @@ def test_pairs_with_a_side_left_out_are_not_listed(corpus):
     measured = run(corpus, range(15), CLASSICAL, [], Similarities(corpus.texts))
 
     assert (measured.listed[0], measured.returned) == (5, 5)
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_help_is_printed_without_an_installation(word, tmp_path):
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    shutil.copy(ROOT / "scripts" / "evaluate", scripts)
+
+    done = subprocess.run([scripts / "evaluate", word], capture_output=True, text=True, check=True)
+
+    assert "./scripts/evaluate [SET…]" in done.stdout
+    assert all(f"{choice}" in done.stdout for choice in ("--peers", "--thresholds", "--passages", *SETS))
 
 
 def test_no_group_is_in_both_halves(corpus):

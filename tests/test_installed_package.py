@@ -16,6 +16,7 @@ import pytest
 from fresh_clone import ROOT, assert_printed, blocks, clone, run, split
 from serving import Server
 
+from simhash_hbase.stores.hbase.launcher.home import users_folder
 from tests.gates import absent
 from tests.patience import START
 
@@ -117,7 +118,7 @@ def installed(environment, tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
     # A gate fetches all from nothing: the lock files and the script that reads them are the wheel's.
-    cache = os.environ.get("SIMHASH_HBASE_CACHE") or str(ROOT / ".cache" / "hbase")
+    cache = os.environ.get("SIMHASH_HBASE_CACHE") or str(users_folder())
     variables = {
         "PATH": f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": "",

@@ -252,6 +252,25 @@ def test_an_installed_package_keeps_everything_in_the_users_cache(monkeypatch, t
     assert home.home_folder() == tmp_path / "cache" / "simhash-hbase" / "hbase" / "server"
 
 
+def test_clones_share_their_jars_in_the_users_cache_and_nothing_else(monkeypatch, tmp_path):
+    for name in ("SIMHASH_HBASE_CACHE", "SIMHASH_HBASE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folders = []
+    for name in ("one", "two"):
+        monkeypatch.setattr(home, "CHECKOUT", tmp_path / name)
+        (tmp_path / name / "scripts").mkdir(parents=True)
+        (tmp_path / name / "scripts" / "hbase").touch()
+        folders.append((Downloads(home.cache_folder()).jars_folder(), home.home_folder()))
+
+    (jars, server), (other_jars, other_server) = folders
+    assert jars == other_jars
+    assert jars.parent == tmp_path / "cache" / "simhash-hbase" / "hbase" / "jars"
+    assert (server, other_server) == tuple(tmp_path / name / ".cache/hbase/server" for name in ("one", "two"))
+    monkeypatch.setenv("SIMHASH_HBASE_CACHE", str(tmp_path / "named"))
+    assert Downloads(home.cache_folder()).jars_folder().parent == tmp_path / "named" / "jars"
+
+
 def test_ports_are_kept_while_they_are_free(tmp_path):
     server = home.Home(tmp_path)
     first = server.choose_ports(SINGLE.ports)

@@ -141,6 +141,9 @@ def test_a_reactor_without_asyncio_keeps_the_same(tmp_path, site):
         assert len(one.kept) == sum(stored.state == "original" for stored in index.export())
     assert one.stats["originals"] == len(one.kept)
     assert one.stats["duplicates"] == len(TEXTS) - len(one.kept) > 0
+    # The log names what was dropped; only what was kept is in it whole.
+    assert len(re.findall(r"dropped \S+\.html \S+: near-duplicate of \S+", one.log)) == one.stats["duplicates"]
+    assert one.log.count("'html': ") == len(one.kept)
 
 
 def test_duplicates_are_marked_where_that_is_asked_for(tmp_path, site):

@@ -1,86 +1,92 @@
-"""Fingerprints of the languages that jieba does not know, in every process that cuts for them."""
+"""What the scripts do before their work, by programs that only note how they were called."""
 
-import pickle
-from random import Random
+import shutil
+import subprocess
 
-import numpy as np
 import pytest
+from fresh_clone import ROOT
 
-from simhash_hbase import create_index
-from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.learning import learn_idf
-from simhash_hbase.profile import Profile
-
-RUSSIAN = "Сегодня утром президент подписал новый закон о налогах"
-LETTERS = {
-    "Russian": "абвгдежзиклмнопрстуфхцчшэюя",
-    "Greek": "αβγδεζηθικλμνξοπρστυφχψωάέήίό",
-    "Arabic": "ابتثجحخدذرزسشصضطظعغفقكلمنهوي",
-    "Hebrew": "אבגדהוזחטיכלמנסעפצקרשת",
-    "Hindi": ["क", "ख", "गा", "घि", "चु", "छे", "ज", "टो", "डी", "त", "दा", "नि", "पु", "बे", "मो", "र", "ली", "स"],
-    "French": "abcdefghilmnoprstuvéèàêôç",
-    "Vietnamese": "abcdeghiklmnopqrstuvxyăâđêôơưáàảãạ",
-    "Korean": "가나다라마바사아자차카타파하고노도로모보소오조초",
-    "Thai": "กขคงจชซญดตถทนบปผพฟภมยรลวสหอะาเแโใไ",
-    "Japanese": "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほ",
-}
-UNSPACED = {"Thai", "Japanese"}
+NOTING = """#!/bin/sh
+echo "$(basename "$0") $*" >> "$CALLS"
+case "$0 $*" in *collect-only*) exit "${COLLECTED:-5}";; esac
+"""
+BASICS = ("bash", "basename", "cat", "dirname", "realpath", "sed", "sh")
 
 
-def documents(language, count, words=250):
-    """Make documents of which half the words are of a topic of their own and half are everybody's."""
-    random = Random(language)
-    vocabulary = ["".join(random.choices(LETTERS[language], k=random.randint(2, 8))) for _ in range(900)]
-    common = vocabulary[:80]
-    for _ in range(count):
-        topic = random.sample(vocabulary, 60)
-        yield [random.choice(topic if random.random() < 0.5 else common) for _ in range(words)]
+def program(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(NOTING)
+    path.chmod(0o755)
 
 
-def analysis(analyzer, texts):
-    if analyzer == "jieba":
-        return Analysis(Profile.resolve(analyzer="jieba"))
-    idf = learn_idf(texts)
-    return Analysis(Profile.resolve(analyzer="learned", idf=idf.digest()), idf)
+@pytest.fixture
+def script(tmp_path):
+    """Return what runs a script of the project in a folder, and returns what it called and how it ended."""
+    folder, programs, calls = tmp_path / "clone", tmp_path / "bin", tmp_path / "calls"
+    for name in ("install", "lint", "hbase"):
+        program(folder / "scripts" / name)
+    for name in ("pytest", "python"):
+        program(folder / ".venv" / "bin" / name)
+    for name in ("apt-get", "id", "docker", "timeout", "dpkg", "mkdir", "rm"):
+        program(programs / name)
+    for name in BASICS:
+        (programs / name).symlink_to(shutil.which(name))
+
+    def run(name, *words, **variables):
+        shutil.copy(ROOT / "scripts" / name, folder / "scripts")
+        environment = {"PATH": str(programs), "CALLS": str(calls), "SIMHASH_HBASE_TEST_SERVER": "local", **variables}
+        done = subprocess.run(
+            [folder / "scripts" / name, *words], env=environment, capture_output=True, text=True, check=False
+        )
+        return calls.read_text().splitlines() if calls.exists() else [], done
+
+    return run
 
 
-@pytest.mark.parametrize("analyzer", ["learned", "jieba"])
-@pytest.mark.parametrize("language", LETTERS)
-def test_unrelated_documents_are_far_apart_and_edited_copies_near(language, analyzer):
-    joint = "" if language in UNSPACED else " "
-    lists = list(documents(language, 100))
-    texts = [joint.join(words) for words in lists]
-    edited = [joint.join([*words[:100], "".join(LETTERS[language][:5]), *words[101:]]) for words in lists]
-    entries = analysis(analyzer, texts).texts([str(n) for n in range(200)], texts + edited).entries
-    originals, copies = entries.simhashes[:100], entries.simhashes[100:]
-    apart = np.bitwise_count(originals[:, None] ^ originals[None, :])[np.triu_indices(100, 1)]
+def test_chosen_tests_that_need_no_hbase_start_none_and_neither_lint_nor_install_packages(script):
+    calls, done = script("test", "tests/test_rowkey.py")
 
-    assert (apart <= 3).mean() == 0
-    assert (apart <= 7).mean() < 0.002
-    assert np.median(np.bitwise_count(originals ^ copies)) <= 3
-    assert entries.features.min() > 60
+    assert done.returncode == 0, done.stderr
+    collected, ran = "pytest --collect-only -qq tests/test_rowkey.py -m hbase", "pytest -n 2 tests/test_rowkey.py"
+    assert calls == ["install dev,bench", collected, ran]
 
 
-def test_a_worker_s_copy_of_an_analysis_cuts_alike():
-    texts = [RUSSIAN, "L'été à Orléans", "用TF-IDF算权重", "けさ大統領は"] * 3
-    idf = learn_idf(texts)
-    made = Analysis(Profile.resolve(analyzer="learned", idf=idf.digest()), idf)
+def test_chosen_tests_that_need_hbase_have_it(script):
+    calls, done = script("test", "tests/stores", COLLECTED="0")
 
-    sent = pickle.loads(pickle.dumps(made))
-
-    ids = [str(number) for number in range(len(texts))]
-    assert sent.texts(ids, texts).entries.simhashes.tolist() == made.texts(ids, texts).entries.simhashes.tolist()
+    assert calls[2:] == ["hbase up --with local", "pytest -n 2 tests/stores", "hbase down --with local"]
+    assert "test: starting HBase" in done.stderr
 
 
-def test_an_idf_is_learned_from_the_words_of_the_index():
-    with create_index("memory:", learn_from=[RUSSIAN, RUSSIAN]) as index:
-        assert set(index.analysis.analyzer.idf.frequencies) == set(RUSSIAN.lower().split())
+def test_all_tests_run_after_lint_beside_hbase(script):
+    calls, done = script("test")
+
+    assert calls[:2] == ["install dev,bench", "lint "]
+    assert calls[-3:] == ["hbase up --with local", "pytest -n 2", "hbase down --with local"]
+    assert not any("collect" in call for call in calls)
+    assert "test: lint" in done.stderr
 
 
-def test_full_width_and_upper_case_copies_are_found_under_learned():
-    texts = ["AI大模型GPT发布2024年第3版，IP地址", "Apple releases new MacBook Pro"]
-    with create_index("memory:", learn_from=texts) as index:
-        for text in texts:
-            index.add(text, text)
-        for copy in ("ＡＩ大模型ＧＰＴ发布２０２４年第３版，ｉｐ地址", "APPLE RELEASES NEW ＭＡＣＢＯＯＫ PRO"):
-            assert [(match.distance, match.exact) for match in index.query(copy).matches] == [(0, True)]
+def test_a_picture_without_chromium_is_refused_at_once_in_a_sentence(script, tmp_path):
+    report = tmp_path / "report.html"
+    report.touch()
+
+    calls, done = script("picture", str(report))
+
+    assert (calls, done.returncode, done.stdout) == ([], 1, "")
+    [sentence] = done.stderr.splitlines()
+    assert "apt-get install chromium fonts-noto-cjk" in sentence
+
+
+@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
+def test_a_picture_names_the_font_that_is_missing(script, tmp_path, name):
+    report = tmp_path / "report.html"
+    report.touch()
+    for each in (name, "fc-list"):
+        program(tmp_path / "bin" / each)
+
+    calls, done = script("picture", str(report))
+
+    assert done.returncode == 0, done.stderr
+    assert calls[-1].startswith("python -m tests.picture")
+    assert "fonts-noto-cjk" in done.stderr

@@ -3,6 +3,8 @@
 import gzip
 import subprocess
 import sys
+from importlib import import_module
+from threading import Event
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +27,8 @@ from simhash_hbase.spark.groups import Groups
 from tests.spark_sessions import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
 
 pytestmark = [pytest.mark.slow, SOCKETS]
+# The package's own `session` is the function.
+session = import_module("simhash_hbase.spark.session")
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +98,29 @@ def test_an_index_with_recorded_moved_and_removed_documents(spark, tmp_path):
 
     assert lines == expected
     assert any('"of_removed":true' in line for line in lines)
+
+
+class Noting:
+    """Takes counts, and lets a test wait until there is one."""
+
+    def __init__(self):
+        self.counts, self.is_some = [], Event()
+
+    def show(self, count, done=None):
+        self.counts.append(count)
+        if count:
+            self.is_some.set()
+
+
+def test_a_meter_hears_of_finished_tasks_while_spark_works(spark, monkeypatch):
+    monkeypatch.setattr(session, "POLL_S", 0.01)
+    meter = Noting()
+
+    with session.measured(spark, meter):
+        while not meter.is_some.wait(0.01):
+            spark.range(1000).repartition(3).count()
+
+    assert meter.counts == sorted(meter.counts)
 
 
 def points(count, seed):

@@ -34,6 +34,7 @@ def decided(fresh):
     """Run the first commands of the page; return the decisions."""
     done = run(fresh, commands("spark"), JAVA_HOME=java_home())
     assert done.returncode == 0, done.stderr
+    assert "pandas" not in done.stderr
     return (fresh / "decisions.jsonl").read_bytes()
 
 

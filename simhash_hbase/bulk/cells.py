@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.bulk.parts import Part
 from simhash_hbase.index.membercells import member_values
+from simhash_hbase.index.servertime import MARGIN_MS
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, member_rows
 from simhash_hbase.rows.layout import (
@@ -80,6 +81,11 @@ class CellBlock(NamedTuple):
         return cls(keys, [values[start:stop] for start, stop in pairwise(bounds)])
 
 
+def added_ms(stamp: int) -> int:
+    """Return when the documents of a load were added, ms since 1970: its cells are stamped `MARGIN_MS` before that."""
+    return stamp + MARGIN_MS
+
+
 def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
     """Make the member cell and the document cell of every document."""
     entries = part.entries
@@ -88,14 +94,15 @@ def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
     members = [row + digest + text[:TEXT_BYTES] for row, digest, text in keys]
     documents = [document_row(digest) + STATE_QUALIFIER for digest in qualifiers]
-    values = [*member_values(entries, repeat(stamp, len(entries))), *_states(part, stamp, first)]
+    values = [*member_values(entries, repeat(added_ms(stamp), len(entries))), *_states(part, stamp, first)]
     return CellBlock(np.array(members + documents, dtype=KEY), values)
 
 
 def _states(part: Part, stamp: int, first: int) -> Iterator[bytes]:
+    added = added_ms(stamp)
     names = zip(part.entries.ids, part.entries.texts(), strict=True)
     for place, (name, text) in enumerate(names, first):
-        yield encode(DocumentState(name, text.simhash, "added", stamp, stamp, (stamp, place), digest=text.digest))
+        yield encode(DocumentState(name, text.simhash, "added", added, stamp, (added, place), digest=text.digest))
 
 
 class Sorter:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, document_cells
+from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, added_ms, document_cells
 from simhash_hbase.bulk.parts import Part
 from simhash_hbase.bulk.rows import Corpus, sorted_rows
 from simhash_hbase.bulk.spool import Spool
@@ -154,7 +154,7 @@ class _Work:
 
     def _is_ours(self, state: DocumentState) -> bool:
         """Tell whether an earlier attempt of this load wrote the cell: its block rows may still be missing."""
-        return state.stamp == self._stamp and state.order[0] == self._stamp
+        return state.stamp == self._stamp and state.order[0] == added_ms(self._stamp)
 
 
 def _last_prefix(block: CellBlock) -> tuple[int, int]:

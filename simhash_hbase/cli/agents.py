@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from inspect import getdoc
 from typing import Annotated
 
 from simhash_hbase.errors import DocumentMissing, MissingExtra, SimhashError
@@ -22,8 +23,10 @@ MATCHES = 10
 LEASES = 2  # A claim outwaits a writer that has crashed.
 INSTRUCTIONS = (
     "A memory of documents that finds near copies. It keeps ids and fingerprints, no texts. Ask have_i_seen before you"
-    " read or store a document again; remember decides and stores at once, safely beside other agents."
+    " read or store a document again."
 )
+WRITING = "remember decides and stores at once, safely beside other agents."
+READING = "This memory is read only."
 
 Text = Annotated[str, Field(description="The whole text of the document, as plain text.")]
 Id = Annotated[str, Field(description="Id of the document, such as its URL.", min_length=1)]
@@ -34,16 +37,20 @@ Record = dict[str, object]
 def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
     """Make the server of an index; if `readonly`, without the tools that change it."""
     server: MCPServer[None] = MCPServer(
-        "simhash-hbase", version=version("simhash-hbase"), instructions=INSTRUCTIONS, log_level="WARNING"
+        "simhash-hbase",
+        version=version("simhash-hbase"),
+        instructions=f"{INSTRUCTIONS} {READING if readonly else WRITING}",
+        log_level="WARNING",
     )
     tools = _Tools(index)
     for tool in tools.reading:
-        server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+        hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+        server.add_tool(tool, description=getdoc(tool), annotations=hints)
     for tool in () if readonly else tools.writing:
         hints = ToolAnnotations(
             read_only_hint=False, destructive_hint=tool == tools.forget, idempotent_hint=True, open_world_hint=False
         )
-        server.add_tool(tool, annotations=hints)
+        server.add_tool(tool, description=getdoc(tool), annotations=hints)
     return server
 
 
@@ -85,7 +92,11 @@ class _Tools:
             return {name: plain(value) for name, value in decision_record(claimed).items()}
 
     def forget(self, id: Id) -> Record:
-        """Remove a document by its id; `removed` says whether it was there."""
+        """Remove a document by its id; `removed` says whether it was there.
+
+        Its copies stay: each is still recorded as a duplicate of the removed document, which is marked by `of_removed`,
+        and is not found by its text. The next new document with such a text becomes an original.
+        """
         with _sentences():
             [(_, removed)] = self._index.remove_many([id])
             return {"id": id, "removed": removed}

@@ -108,7 +108,8 @@ class NearDuplicatesPipeline:
             self._count("without_text")
             return item
         try:
-            decision = await self._batches.answer((self._name(fields), self._content(fields)))
+            name = self._name(fields)
+            decision = await self._batches.answer((name, self._content(fields)))
         except (EmptyDocument, InvalidInput):
             self._count("without_text")
             return item
@@ -116,16 +117,17 @@ class NearDuplicatesPipeline:
             self._count("errors")
             raise
         self._count("originals" if decision.is_original else "duplicates")
-        return self._acted(item, fields, decision)
+        return self._acted(item, fields, name, decision)
 
-    def _acted(self, item: T, fields: ItemAdapter, decision: Decision) -> T:
+    def _acted(self, item: T, fields: ItemAdapter, name: str, decision: Decision) -> T:
         if self.options.action == "mark":
             fields["duplicate_of"] = decision.of
             fields["distance"], fields["similarity"] = decision.distance, decision.similarity
         elif not decision.is_original:
             reason = f"near-duplicate of {decision.of}: distance {decision.distance}, similarity {decision.similarity}"
-            # As loud as what Scrapy says of items that are kept: the whole item is in the line.
-            raise DropItem(reason, log_level="DEBUG")
+            logger.debug("dropped %s: %s", name, reason)
+            # Scrapy's own line would print the whole item.
+            raise DropItem(reason, log_level="NOTSET")
         return item
 
     def _name(self, fields: ItemAdapter) -> str:

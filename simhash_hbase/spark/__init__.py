@@ -15,6 +15,6 @@ except ImportError as error:
 
 from simhash_hbase.spark.dedup import deduplicate
 from simhash_hbase.spark.load import load
-from simhash_hbase.spark.session import SparkOptions, session
+from simhash_hbase.spark.session import SparkOptions, measured, session
 
-__all__ = ["SparkOptions", "deduplicate", "load", "session"]
+__all__ = ["SparkOptions", "deduplicate", "load", "measured", "session"]

@@ -2,15 +2,18 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event, Thread
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.pipeline.meter import Meter
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # What spark-submit sets for the program that it starts.
@@ -25,6 +28,7 @@ DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
 }
 PARTITIONS_A_CORE = 3
+POLL_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,36 @@ def session(options: SparkOptions) -> Iterator[SparkSession]:
         raise StoreUnavailable(f"Spark: {_sentence(error)}") from error
 
 
+@contextmanager
+def measured(spark: SparkSession, meter: Meter) -> Iterator[None]:
+    """Report once a second to a meter how many tasks Spark has finished."""
+    ended = Event()
+    watching = Thread(target=_watch, args=(spark, meter, ended), daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
+
+
+def _watch(spark: SparkSession, meter: Meter, ended: Event) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    finished: dict[int, int] = {}  # By stage.
+    running: set[int] = set()
+    while not ended.wait(POLL_S):
+        # A stage that has ended is looked at once more.
+        now = set(tracker.getActiveStageIds())
+        for stage in running | now:
+            if (found := tracker.getStageInfo(stage)) is not None:
+                finished[stage] = found.numCompletedTasks
+        running = now
+        meter.show(sum(finished.values()))
+
+
 def _begun(options: SparkOptions) -> SparkSession:
+    # Nothing here gives pandas' own types to PySpark.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = SparkSession.builder.appName("simhash-hbase")
     settings = {**DEFAULTS, **options.settings}
     if SUBMITTED not in os.environ:

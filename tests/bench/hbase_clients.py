@@ -52,6 +52,7 @@ class _InPython:
 
     def one_by_one(self, queries: Simhashes) -> Answered:
         seconds, pairs = [], set()
+        self.connect()
         for at in range(len(queries)):
             query = queries[at : at + 1]
             start = perf_counter()
@@ -59,6 +60,9 @@ class _InPython:
             seconds.append(perf_counter() - start)
             pairs |= {(at, simhash) for simhash in found.tolist()}
         return seconds, pairs
+
+    def connect(self) -> None:
+        """Connect anew where that is needed: a gateway closes a connection that is idle for a minute."""
 
     def one(self, query: Simhashes) -> Simhashes:
         """Answer a single query, an array of length one."""
@@ -79,14 +83,20 @@ class HappyBase(_InPython):
     name = "happybase, ten `row_prefix` scans in turn"
 
     def __init__(self, instance: Instance, table: str) -> None:
-        self._connection = peer("happybase").Connection(*instance.happybase())
-        self._table = self._connection.table(table)
+        self._instance, self._name = instance, table
+        self._connection = None
+
+    def connect(self) -> None:
+        self.close()
+        self._connection = peer("happybase").Connection(*self._instance.happybase())
+        self._table = self._connection.table(self._name)
 
     def one(self, query: Simhashes) -> Simhashes:
         return _near(query, [_scan(self._table, prefix) for prefix in _prefixes(query)])
 
     def close(self) -> None:
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
 
 class HappyBasePool(_InPython):
@@ -103,11 +113,12 @@ class HappyBasePool(_InPython):
     name = "happybase, pool of ten and ten threads"
 
     def __init__(self, instance: Instance, table: str) -> None:
-        host, port = instance.happybase()
-        tables = len(PROFILE.blocks.tables)
-        self._pool = peer("happybase").ConnectionPool(tables, host=host, port=port)
-        self._threads = ThreadPoolExecutor(tables)
-        self._table = table
+        self._instance, self._table = instance, table
+        self._threads = ThreadPoolExecutor(len(PROFILE.blocks.tables))
+
+    def connect(self) -> None:
+        host, port = self._instance.happybase()
+        self._pool = peer("happybase").ConnectionPool(len(PROFILE.blocks.tables), host=host, port=port)
 
     def one(self, query: Simhashes) -> Simhashes:
         return _near(query, list(self._threads.map(self._scan, _prefixes(query))))

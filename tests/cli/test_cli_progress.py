@@ -157,3 +157,14 @@ def test_a_walk_through_an_index_tells_how_far_it_is(make_memory_index, operatio
 
 def test_a_walk_that_nobody_watches_hands_on_its_pages():
     assert list(Progress(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]
+
+
+def test_a_command_may_print_lines_more_often(ticking):
+    said = []
+    lines = Lines("spark dedup", Pace(None, "tasks", clock=ticking), said.append, ticking, every_s=10)
+
+    for second in range(1, 31):
+        ticking.now = second
+        lines.show(second)
+
+    assert said == [f"spark dedup: {second} tasks, 1 a second" for second in (10, 20, 30)]

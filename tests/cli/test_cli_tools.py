@@ -170,7 +170,7 @@ def test_plan_prints_its_figures_whole_whatever_the_width(cli, monkeypatch, colu
     billion = cli("plan", "--bands", 0, "--documents", "2^30").out.decode()
     most = cli("plan", "--bands", 0, "--documents", "2^64").out.decode()
 
-    for figure in ("4 scans of 262,144", "10 scans of 256", "= 2,560", "exactly 3,584", "171,798,691,840"):
+    for figure in ("4 x 262,144", "10 x 256", "= 2,560", "3,584 expected", "171,798,691,840"):
         assert figure in sixteen
     assert "= 65,536" in billion
     assert f"{10 * 2**64:,}" in most
@@ -202,7 +202,35 @@ def test_plan_counts_sketch_rows_as_an_index_has_them_by_default(cli):
     assert plain["embedded_bytes"] - without["embedded_bytes"] == round(1e6 * (6 * 24.4 + 24))
     assert plain["hbase_bytes"] - without["hbase_bytes"] == round(1e6 * (6 * 16.2 + 24))
     assert plain["rows_a_query_exact"] == without["rows_a_query_exact"]
-    assert "6 of bands" in cli("plan", "--documents", "1e6").out.decode()
+    assert "6 sketch scans" in cli("plan", "--documents", "1e6").out.decode()
+
+
+def test_plan_counts_a_folder_made_by_dedup_apart_from_a_loaded_one(cli):
+    [plain] = cli("plan", "--format", "json", "--documents", "1e6", "--scheme", "5x2").records
+    without = planned(cli, "--documents", "1e6")["5x2"]
+
+    # 90.7 bytes a row and 510 a document, where `load` leaves 24.4 and 377.
+    assert (without["embedded_dedup_bytes"], plain["embedded_dedup_bytes"]) == (1_417_000_000, 1_985_200_000)
+    table = cli("plan", "--documents", "1e6", "--scheme", "5x2").out.decode()
+    for line in ("by load:", "791 MB", "by dedup:", "2 GB"):
+        assert line in table
+
+
+def test_plan_names_its_columns_plainly(cli):
+    table = " ".join(cli("plan", "--documents", "1e6").out.decode().split())
+
+    for heading in (
+        "all",
+        "within",
+        "rows stored",
+        "unrelated rows",
+        "a query reads",
+        "file:",
+        "index",
+        "HBase",
+        "table",
+    ):
+        assert heading in table
 
 
 def test_plan_says_what_its_hours_leave_out(cli):

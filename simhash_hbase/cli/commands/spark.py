@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from simhash_hbase.spark import SparkOptions
     from simhash_hbase.spark.analysed import Input
 
+LINE_EVERY_S = 10.0  # A small corpus takes a minute or two, most of which is Spark's own.
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -97,12 +99,18 @@ def dedup(
     """
     output.begin("spark dedup: start")
     from simhash_hbase.corpus.refusals import Refusals
-    from simhash_hbase.spark import deduplicate, session
+    from simhash_hbase.spark import deduplicate, measured, session
     from simhash_hbase.spark.analysed import Input, report_refused
 
     options = cluster.options(reading.workers)
     output.give_way()
-    with output, Refusals.open(reading.rejects, output.note) as refusals, session(options) as spark:
+    with (
+        output,
+        Refusals.open(reading.rejects, output.note) as refusals,
+        session(options) as spark,
+        output.meter("spark dedup", noun="tasks", every_s=LINE_EVERY_S) as meter,
+        measured(spark, meter),
+    ):
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         corpus = Input.of(spark, files, settings)
         done = deduplicate(spark, corpus, _analysis(corpus, chosen.index, asked, output), url=chosen.index)
@@ -181,7 +189,7 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
     from simhash_hbase.corpus.refusals import Refusals
     from simhash_hbase.opening import open_index
     from simhash_hbase.spark import load as load_documents
-    from simhash_hbase.spark import session
+    from simhash_hbase.spark import measured, session
     from simhash_hbase.spark.hfiles import Loader
     from simhash_hbase.spark.load import Way
     from simhash_hbase.spark.progress import WorkPlace
@@ -200,6 +208,8 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
         open_index(url) as index,
         Refusals.open(reading.rejects, output.note) as refusals,
         session(options) as spark,
+        output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,
+        measured(spark, meter),
     ):
         work = WorkPlace(spark, chosen.work)
         staging = staging_folder(conf, chosen.staging, "spark")

@@ -17,7 +17,7 @@ import msgspec
 
 from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import whole
-from simhash_hbase.cli.screen.progress import Bar, Lines, Pace, live_bar
+from simhash_hbase.cli.screen.progress import LINE_EVERY_S, Bar, Lines, Pace, live_bar
 from simhash_hbase.cli.screen.starting import erase_starting
 from simhash_hbase.corpus.notes import counted
 from simhash_hbase.corpus.options import Watch
@@ -168,7 +168,14 @@ class Output:
 
     @contextmanager
     def meter(
-        self, name: str, total: float | None = None, *, noun: str = "documents", count: int = 0, unit: Unit = "things"
+        self,
+        name: str,
+        total: float | None = None,
+        *,
+        noun: str = "documents",
+        count: int = 0,
+        unit: Unit = "things",
+        every_s: float = LINE_EVERY_S,
     ) -> Iterator[Meter]:
         """Show how far something is, on standard error."""
         if self.quiet:
@@ -185,7 +192,7 @@ class Output:
         else:
             # Where something was said already, it is known that the command goes on.
             early = "things" if self._has_said else unit
-            yield Lines(name, Pace(total, noun, count=count), self.note, unit=early)
+            yield Lines(name, Pace(total, noun, count=count), self.note, unit=early, every_s=every_s)
 
     def begin(self, name: str) -> None:
         """Say that something begins whose first result may take long, where no bar shows it."""

@@ -83,16 +83,24 @@ class Pace:
 
 
 class Lines:
-    """Prints a line once a minute, and one soon where much is to be done."""
+    """Prints a line once a minute or as often as `every_s` says, and one soon where much is to be done."""
 
     def __init__(
-        self, name: str, pace: Pace, say: Say, clock: Callable[[], float] = monotonic, *, unit: Unit = "things"
+        self,
+        name: str,
+        pace: Pace,
+        say: Say,
+        clock: Callable[[], float] = monotonic,
+        *,
+        unit: Unit = "things",
+        every_s: float = LINE_EVERY_S,
     ) -> None:
         self._name = name
         self._pace = pace
         self._say = say
         self._clock = clock
-        self._next = clock() + LINE_EVERY_S
+        self._every_s = every_s
+        self._next = clock() + every_s
         self._beginning = unit == "share"
         if unit == "bytes" and pace.total is not None and pace.total >= MUCH:
             say(f"{name}: {pace.total / MEGABYTE:,.0f} MB to read")
@@ -102,7 +110,7 @@ class Lines:
         self._pace.add(count, done)
         if self._clock() >= self._next or (self._beginning and self._pace.share() < SOON):
             self._say(f"{self._name}: {self._pace.said(rated=not self._beginning)}")
-            self._next = self._clock() + LINE_EVERY_S
+            self._next = self._clock() + self._every_s
         self._beginning = False
 
 

@@ -42,7 +42,7 @@ ACTIONS = {
 KINDS = ("local", "docker", "cluster")
 QUIET = {**os.environ, "LOG_LEVEL": "OFF"}
 REGION_ADMIN = FILES / "RegionAdmin.java"
-ABOUT = """SIMHASH_HBASE_HOME stands for --dir. SIMHASH_HBASE_CACHE (default .cache/hbase) keeps the jars,
+ABOUT = """SIMHASH_HBASE_HOME stands for --dir. SIMHASH_HBASE_CACHE keeps the jars (default: the user's cache),
 HBASE_HEAP (1g) and THRIFT_HEAP (256m) size the JVMs (less in a cluster, which has HDFS_HEAP, too),
 HBASE_SITE adds properties, one "name value" a line."""
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from simhash_hbase.errors import StoreRefused, StoreUnavailable
 from simhash_hbase.stores.hbase.launcher import maven
-from simhash_hbase.stores.hbase.launcher.home import FILES, exclusive
+from simhash_hbase.stores.hbase.launcher.home import FILES, exclusive, jars_folder
 from simhash_hbase.stores.hbase.launcher.java import PACKAGE, installed_java
 
 JARS = FILES / "jars.lock"
@@ -38,7 +38,7 @@ class Downloads:
     def jars_folder(self, lock: Path = JARS) -> Path:
         """Return the folder for the jars of a lock file; it may not exist yet."""
         content = "\n".join(sorted(f"{jar} {jar.sha256}" for jar in maven.read_lock(lock)))
-        return self.folder / "jars" / f"{lock.stem}-{sha256(content.encode()).hexdigest()[:DIGEST_DIGITS]}"
+        return jars_folder(self.folder) / f"{lock.stem}-{sha256(content.encode()).hexdigest()[:DIGEST_DIGITS]}"
 
     def jars(self, lock: Path = JARS) -> Path:
         """Fetch the jars of a lock file, unless they are there, and return their folder."""

@@ -27,6 +27,16 @@ def cache_folder() -> Path:
         return Path(given).absolute()
     if (CHECKOUT / "scripts" / "hbase").exists():
         return CHECKOUT / ".cache" / "hbase"
+    return users_folder()
+
+
+def jars_folder(downloads: Path) -> Path:
+    """Return the folder for the jars that go with a folder for downloads: all checkouts share one."""
+    return (users_folder() if downloads == CHECKOUT / ".cache" / "hbase" else downloads) / "jars"
+
+
+def users_folder() -> Path:
+    """Return this package's folder in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "simhash-hbase" / "hbase"
 
 

@@ -1,4 +1,4 @@
-"""The build hook: compiles the kernel where that is possible; the package works without, some fifty times slower.
+"""The build hook: compiles the kernel where that is possible; the package works without, some hundred times slower.
 
 Compiled are those modules of ``simhash_hbase/kernel`` that import ``uncompiled as cython``. SIMHASH_HBASE_PURE=1 leaves
 them as they are, SIMHASH_HBASE_CHECKED=1 has every index checked, for tests.

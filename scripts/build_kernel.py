@@ -43,7 +43,8 @@ class KernelHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict) -> None:
         """Compile into a folder of this build; an editable installation has the modules beside their sources."""
-        self.folder = Path(tempfile.mkdtemp())
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
         kernel = Path(self.root, KERNEL)
         modules: list[Path] = []
         if possible():
@@ -67,7 +68,7 @@ class KernelHook(BuildHookInterface):
 
     def finalize(self, _version: str, _build_data: dict, _artifact: str) -> None:
         """Remove the folder of this build."""
-        shutil.rmtree(self.folder)
+        self.temporary.cleanup()
 
     def compiled(self, source: Path) -> Path:
         """Compile a module, which then holds the digests of its source and of this hook, or take it as it is."""

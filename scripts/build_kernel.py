@@ -18,7 +18,7 @@ from pathlib import Path
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNEL = "simhash_hbase/kernel"
-IMPORT = "from simhash_hbase.kernel import uncompiled as cython"
+IMPORT = b"from simhash_hbase.kernel import uncompiled as cython"
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 HEADERS = Path(sysconfig.get_paths()["include"])
 PURE = bool(os.environ.get("SIMHASH_HBASE_PURE"))
@@ -48,7 +48,7 @@ class KernelHook(BuildHookInterface):
         kernel = Path(self.root, KERNEL)
         modules: list[Path] = []
         if possible():
-            sources = [source for source in sorted(kernel.glob("*.py")) if IMPORT in source.read_text()]
+            sources = [source for source in sorted(kernel.glob("*.py")) if IMPORT in source.read_bytes()]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 modules = list(pool.map(self.compiled, sources))
             build_data.update(pure_python=False, infer_tag=True)
@@ -77,7 +77,7 @@ class KernelHook(BuildHookInterface):
         c, module = copy.with_suffix(".c"), copy.with_suffix(SUFFIX)
         if existing.exists() and digests.encode() in existing.read_bytes():
             return Path(shutil.copy(existing, module))
-        copy.write_text(source.read_text().replace(IMPORT, "import cython"))
+        copy.write_bytes(source.read_bytes().replace(IMPORT, b"import cython"))
         directives = [f"-X{name}={value}" for name, value in DIRECTIVES.items()]
         name = f"{KERNEL.replace('/', '.')}.{source.stem}"
         run(sys.executable, "-m", "cython", "-3", *directives, "--module-name", name, copy, "-o", c)

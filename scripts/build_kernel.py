@@ -1,4 +1,4 @@
-"""The build hook: compiles the kernel where that is possible; the package works without, some fifty times slower.
+"""The build hook: compiles the kernel where that is possible; the package works without, some hundred times slower.
 
 Compiled are those modules of ``simhash_hbase/kernel`` that import ``uncompiled as cython``. SIMHASH_HBASE_PURE=1 leaves
 them as they are, SIMHASH_HBASE_CHECKED=1 has every index checked, for tests.
@@ -18,8 +18,9 @@ from pathlib import Path
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNEL = "simhash_hbase/kernel"
-IMPORT = "from simhash_hbase.kernel import uncompiled as cython"
-SHARED = "shared"  # What Cython's modules have in common is compiled once: a third less time.
+PACKAGE = "simhash_hbase.kernel"
+IMPORT = b"from simhash_hbase.kernel import uncompiled as cython"
+SHARED = "shared"  # What Cython's modules have in common is compiled once: that takes a third less time.
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 HEADERS = Path(sysconfig.get_paths()["include"])
 PURE = bool(os.environ.get("SIMHASH_HBASE_PURE"))
@@ -44,13 +45,14 @@ class KernelHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict) -> None:
         """Compile into a folder of this build; an editable installation has the modules beside their sources."""
-        self.folder = Path(tempfile.mkdtemp())
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
         kernel = Path(self.root, KERNEL)
         modules: list[Path] = []
         if possible():
-            sources = [source for source in sorted(kernel.glob("*.py")) if IMPORT in source.read_text()]
+            names = [source.stem for source in sorted(kernel.glob("*.py")) if IMPORT in source.read_bytes()]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                modules = list(pool.map(self.compiled, [None, *sources]))
+                modules = list(pool.map(self.compiled, [SHARED, *names]))
             build_data.update(pure_python=False, infer_tag=True)
         elif not PURE:
             self.app.display_warning(f"The kernel is not compiled: {HEADERS / 'Python.h'} is missing.")
@@ -68,25 +70,26 @@ class KernelHook(BuildHookInterface):
 
     def finalize(self, _version: str, _build_data: dict, _artifact: str) -> None:
         """Remove the folder of this build."""
-        shutil.rmtree(self.folder)
+        self.temporary.cleanup()
 
-    def compiled(self, source: Path | None) -> Path:
-        """Compile a module, which then holds the digest of its source; without a source, what all modules share."""
-        package = KERNEL.replace("/", ".")
-        c = self.folder / f"{source.stem if source else SHARED}.c"
-        module = c.with_suffix(SUFFIX)
-        cython = [sys.executable, "-m", "cython", "-3"]
-        if source is None:
-            run(*cython, f"--generate-shared={c}", "--module-name", f"{package}.{SHARED}")
+    def compiled(self, name: str) -> Path:
+        """Compile a module, which then holds the digests of its source and of this hook, or take it as it is."""
+        source = Path(self.root, KERNEL, f"{name}.py")
+        text = b"" if name == SHARED else source.read_bytes()
+        digests = f"{digest(text)} {digest(Path(__file__).read_bytes(), repr(DIRECTIVES).encode())}"
+        copy, existing = self.folder / source.name, source.with_suffix(SUFFIX)
+        c, module = copy.with_suffix(".c"), copy.with_suffix(SUFFIX)
+        if existing.exists() and digests.encode() in existing.read_bytes():
+            return Path(shutil.copy(existing, module))
+        cython = [sys.executable, "-m", "cython", "-3", "--module-name", f"{PACKAGE}.{name}"]
+        if name == SHARED:
+            run(*cython, f"--generate-shared={c}")
         else:
-            text = source.read_bytes()
-            copy = self.folder / source.name
-            copy.write_bytes(text.replace(IMPORT.encode(), b"import cython"))
-            directives = [f"-X{name}={value}" for name, value in DIRECTIVES.items()]
-            names = ["--shared", f"{package}.{SHARED}", "--module-name", f"{package}.{source.stem}"]
-            run(*cython, *directives, *names, copy, "-o", c)
-            with c.open("a") as file:
-                file.write(f'\nconst char simhash_hbase_source[] = "{blake2b(text, digest_size=16).hexdigest()}";\n')
+            copy.write_bytes(text.replace(IMPORT, b"import cython"))
+            directives = [f"-X{directive}={value}" for directive, value in DIRECTIVES.items()]
+            run(*cython, *directives, "--shared", f"{PACKAGE}.{SHARED}", copy, "-o", c)
+        with c.open("a") as file:
+            file.write(f'\nconst char simhash_hbase_digests[] = "{digests}";\n')
         run(*(machine_compiler() or (sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline")), *FLAGS, c, "-o", module)
         return module
 

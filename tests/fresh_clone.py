@@ -94,7 +94,8 @@ def left_untracked(folder):
 def provide(folder, extras):
     """Prepare the environment that ``scripts/install EXTRAS`` makes from a package index; a gate has it do so itself.
 
-    The kernel is compiled as here. Only distributions that the project asks for with these extras are there: a command that needs another one fails.
+    The kernel is compiled as here. Only distributions that the project asks for with these extras are there: a command
+    that needs another one fails.
     """
     if os.environ.get(MUST_RUN):
         return

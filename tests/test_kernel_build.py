@@ -7,7 +7,9 @@ import subprocess
 import sys
 import sysconfig
 from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,3 +125,68 @@ def test_interpreted_arrays_are_declared_with_zeros_and_share_none():
     assert grid == [[0, 0], [1.5, 0], [0, 0]]
     assert uncompiled.declare(uncompiled.longlong[4]) == [0] * 4
     assert uncompiled.declare(uncompiled.uint) == 0
+
+
+class Interface:
+    """Stands for hatchling's interface, which only a build has."""
+
+    root = target_name = None
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    """Return the module of the build hook."""
+    name = "hatchling.builders.hooks.plugin.interface"
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(BuildHookInterface=Interface))
+    spec = spec_from_file_location("build_kernel", FOLDER.parents[1] / "scripts" / "build_kernel.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(module, "PURE", False)
+    return module
+
+
+@pytest.fixture
+def headers(hook, tmp_path, monkeypatch):
+    """Give the build headers of Python."""
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setattr(hook, "HEADERS", tmp_path)
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Return the only folder of programs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+@pytest.mark.usefixtures("headers", "programs")
+def test_zig_comes_from_the_index_where_the_machine_has_no_compiler(hook):
+    [cython, zig] = hook.KernelHook().dependencies()
+
+    assert (cython.partition(">")[0], zig.partition(">")[0]) == ("cython", "ziglang")
+
+
+@pytest.mark.usefixtures("headers")
+def test_the_compiler_is_that_of_the_machine_or_the_one_that_is_named(hook, programs, monkeypatch):
+    (programs / "gcc").touch(0o755)
+    assert hook.machine_compiler() == ["gcc"]
+    assert len(hook.KernelHook().dependencies()) == 1
+    monkeypatch.setenv("CC", "ccache clang")
+    assert hook.machine_compiler() == ["ccache", "clang"]
+
+
+def test_nothing_is_compiled_without_headers_or_where_that_is_asked_for(hook, tmp_path, monkeypatch):
+    monkeypatch.setattr(hook, "HEADERS", tmp_path)
+    assert hook.KernelHook().dependencies() == []
+    (tmp_path / "Python.h").touch()
+    assert hook.KernelHook().dependencies() != []
+    monkeypatch.setattr(hook, "PURE", True)
+    assert hook.KernelHook().dependencies() == []
+
+
+def test_a_failed_compilation_shows_what_the_compiler_said_and_how_to_go_on(hook):
+    with pytest.raises(SystemExit, match=r"(?s)no such type.*SIMHASH_HBASE_PURE=1"):
+        hook.run(sys.executable, "-c", "import sys; sys.exit('no such type')")

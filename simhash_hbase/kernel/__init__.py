@@ -31,7 +31,7 @@ if _modules and not COMPILED:
 
 
 class KernelInterpreted(RuntimeWarning):
-    """The kernel runs some fifty times slower than it could."""
+    """The kernel runs some hundred times slower than it could."""
 
 
 def description() -> str:
@@ -43,7 +43,7 @@ def description() -> str:
     if _changed:
         return f"interpreted, since {', '.join(_changed)} changed after it was compiled: install simhash-hbase again"
     return (
-        "interpreted and some fifty times slower: install Python's headers (python3-dev, python3-devel), then"
+        "interpreted and some hundred times slower: install Python's headers (python3-dev, python3-devel), then"
         " simhash-hbase again"
     )
 

@@ -385,7 +385,9 @@ def _counted(
 ) -> CountedWords:
     long = np.flatnonzero(stops - starts > MAX_WORD)
     if len(long):
-        bounded, ends = _points([bounded_word(_text(points[starts[number] : stops[number]])) for number in long.tolist()])
+        bounded, ends = _points(
+            [bounded_word(_text(points[starts[number] : stops[number]])) for number in long.tolist()]
+        )
         starts[long], stops[long] = len(points) + ends[:-1], len(points) + ends[1:]
         points = np.concatenate([points, bounded])
     hashes, counts = np.empty(len(starts), np.uint64), np.empty(len(starts), np.intc)

@@ -9,6 +9,7 @@ import zlib
 from hashlib import blake2b
 
 import msgspec
+import numpy as np
 from sketching import shingle_hashes, slow_minima
 
 from simhash_hbase.features.analysis import Analysis, make_analyzer

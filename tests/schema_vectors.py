@@ -10,12 +10,10 @@ from hashlib import blake2b
 
 import msgspec
 import numpy as np
-from simhash_hbase.features.analyzers.classical import STOP_WORDS
-from simhash_hbase.words.segment import Wording, tokens
+from sketching import shingle_hashes, slow_minima
 
-from simhash_hbase.features import sketch
 from simhash_hbase.features.analysis import Analysis, make_analyzer
-from simhash_hbase.features.analyzers import WeightedAnalyzer, word_tokens
+from simhash_hbase.features.analyzers import STOP_WORDS, WeightedAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.hashes import hash_features
 from simhash_hbase.features.idf import IdfTable
@@ -23,13 +21,13 @@ from simhash_hbase.features.weights import count_features, integer_weights
 from simhash_hbase.index.copycells import copy_cells
 from simhash_hbase.index.lookup import entry_band_prefixes
 from simhash_hbase.index.membercells import member_cells
+from simhash_hbase.kernel.texts import tokens
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches, hamming, judge
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documents import DocumentState, Member, Text, encode
-from simhash_hbase.rows.entries import SKETCH_BINS
 from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
-from simhash_hbase.words.normal import normalize, point_pieces
+from simhash_hbase.words.normal import normalize
 
 ADDED = 1_700_000_000_000
 DIGEST = bytes(range(8))
@@ -159,14 +157,14 @@ def text_vector(profile, name, text, times):
 
 
 def minima_of(text):
-    minima = np.full((1, SKETCH_BINS), np.uint64(2**64 - 1))
-    digest, size = sketch._read(text, minima[0])
-    return digest.hex(), size, sketch._densify(minima).astype(">u8").tobytes()
+    normal = normalize(text)
+    minima = slow_minima(text) or [2**64 - 1] * 512
+    digest = blake2b(normal.encode(), digest_size=16).hexdigest()
+    return digest, len(normal), b"".join(value.to_bytes(8, "big") for value in minima)
 
 
 def first_hashes(text):
-    points = np.concatenate(list(point_pieces(text)))
-    return [f"{value:016x}" for value in sketch._shingle_hashes(points)[:3].tolist()] if len(points) else []
+    return [f"{value:016x}" for value in shingle_hashes(text)[:3]]
 
 
 def analyzer_features(profile, idf, text):
@@ -240,7 +238,7 @@ def word_vectors():
     learned = Profile.resolve(analyzer="learned", idf=table.digest())
     jieba = Profile.resolve(analyzer="jieba", top=4)
     found = []
-    for profile, idf, words in ((learned, table, word_tokens(WORDS)), (jieba, None, tokens(WORDS, Wording()))):
+    for profile, idf, words in ((learned, table, word_tokens(WORDS)), (jieba, None, tokens(WORDS))):
         pairs = make_analyzer(profile, idf).features(WORDS)
         found.append(
             {

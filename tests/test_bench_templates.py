@@ -5,12 +5,11 @@ from itertools import pairwise
 import numpy as np
 from bench.bandings import BANDINGS, BANDS, Bandings
 from bench.templates import MOST_DOCUMENTS, RUN, Templates
-from simhash_hbase.features.bands import Banding
-from simhash_hbase.features.sketch import sketches_and_digests
 
 from simhash_hbase.demo.texts import chinese
 from simhash_hbase.features.analyzers import ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.kernel.texts import Batch
 
 FRAME = "Request a permission to read {} or write {}. 权限"
 # Letters alone, so that every number is a run.
@@ -51,11 +50,11 @@ def test_the_first_way_is_that_of_the_package_and_rare_shingles_leave_templates_
     entries, segments = Bandings(framed * 20, Fingerprinter(ShingleAnalyzer())).analyse([""] * 9, framed)
     bandings = Bandings([*framed, *(f"{n}{frame}" for n in range(900))], Fingerprinter(ShingleAnalyzer()))
     ways = dict(zip(BANDINGS, bandings.analyse([""] * 9, framed)[1], strict=True))
-    own = sketches_and_digests(framed, Banding(BANDS, 6))
+    own = Batch(framed).sketch(BANDS, 6)
 
     assert np.array_equal(entries.sketches, own.sketches)
-    assert np.array_equal(ways["6 minima"], own.bands)
+    assert np.array_equal(ways["6 minima"], own.segments)
     # Where all shingles are common, none is left out.
     assert all(np.array_equal(way[-1:], segments[at][-1:]) for at, way in enumerate(ways.values()))
-    assert np.array_equal(ways["6 minima over rare shingles"][-1], own.bands[-1])
-    assert not np.array_equal(ways["6 minima over rare shingles"][:-1], own.bands[:-1])
+    assert np.array_equal(ways["6 minima over rare shingles"][-1], own.segments[-1])
+    assert not np.array_equal(ways["6 minima over rare shingles"][:-1], own.segments[:-1])

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from simhash_hbase.features.bands import Banding, _order, band_segments
-from simhash_hbase.features.sketch import _EMPTY, _densify, _keep_smallest, _kept_bits, _shingle_hashes
 
 from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.kernel.texts import kernel_tables
 from simhash_hbase.rows.entries import SKETCH_BINS, Entries
 from simhash_hbase.words.normal import point_pieces
 
@@ -20,21 +19,42 @@ COMMON = 0.01
 """A shingle that this share of a sample's texts has, or more, is common."""
 BATCH = 500
 
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+SHINGLE = 5
+FILLER = 0x110000
+
+
+def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix 64-bit integers as splitmix64 does."""
+    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return values ^ values >> np.uint64(31)
+
+
+def band_segments(minima: Minima, bins: int) -> NDArray[np.uint32]:
+    """Hash groups of so many minima, a row a text."""
+    groups = kernel_tables()["groups"][: BANDS * bins].reshape(BANDS, bins)
+    hashed = np.full((len(minima), BANDS), GOLDEN)
+    for column in groups.T:
+        hashed = mix(hashed * GOLDEN + minima[:, column])
+    return (hashed >> np.uint64(32)).astype(np.uint32)
+
 
 def _one_rare(whole: Minima, rare: Minima) -> NDArray[np.uint32]:
     """Take one of six minima of each group over rare shingles alone."""
-    mixed, firsts = whole.copy(), _order()[: BANDS * 6 : 6]
+    mixed, firsts = whole.copy(), kernel_tables()["groups"][: BANDS * 6 : 6]
     mixed[:, firsts] = rare[:, firsts]
-    return band_segments(mixed, Banding(BANDS, 6))
+    return band_segments(mixed, 6)
 
 
 BANDINGS: dict[str, Callable[[Minima, Minima], NDArray[np.uint32]]] = {
-    "4 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 4)),
-    "6 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 6)),
-    "8 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 8)),
-    "10 minima": lambda whole, _: band_segments(whole, Banding(BANDS, 10)),
+    "4 minima": lambda whole, _: band_segments(whole, 4),
+    "6 minima": lambda whole, _: band_segments(whole, 6),
+    "8 minima": lambda whole, _: band_segments(whole, 8),
+    "10 minima": lambda whole, _: band_segments(whole, 10),
     "5 minima and one over rare shingles": _one_rare,
-    "6 minima over rare shingles": lambda _, rare: band_segments(rare, Banding(BANDS, 6)),
+    "6 minima over rare shingles": lambda _, rare: band_segments(rare, 6),
 }
 """What is made of the minima over all shingles of a text, and of those over its rare ones."""
 
@@ -69,7 +89,7 @@ class Bandings:
         entries = Entries(
             ids=list(ids),
             simhashes=simhashes,
-            sketches=_kept_bits(whole),
+            sketches=np.packbits((whole & np.uint64(1)).astype(np.uint8), axis=1).view(">u8").astype(np.uint64),
             sketched=np.ones(n, np.bool_),
             features=features.astype(np.int32),
             lengths=np.fromiter(map(len, texts), np.int32, n),
@@ -85,11 +105,21 @@ class Bandings:
 
 
 def _hashes(text: str) -> NDArray[np.uint64]:
-    return _shingle_hashes(np.concatenate(list(point_pieces(text))))
+    points = np.concatenate(list(point_pieces(text)))
+    points = np.concatenate([points, np.full(max(0, SHINGLE - len(points)), FILLER, np.uint32)]).astype(np.uint64)
+    a, b, c, d, e = np.lib.stride_tricks.sliding_window_view(points, SHINGLE).T
+    values = (a << np.uint64(42) | b << np.uint64(21) | c) * GOLDEN
+    values = (values ^ values >> np.uint64(32)) + (d << np.uint64(21) | e)
+    return mix(values * GOLDEN)
 
 
 def _minima(hashes: Sequence[NDArray[np.uint64]]) -> Minima:
-    minima = np.full((len(hashes), SKETCH_BINS), _EMPTY)
+    """Keep the smallest hash of each bin, and give empty bins those of others."""
+    minima = np.full((len(hashes), SKETCH_BINS), EMPTY)
+    orders = kernel_tables()["orders"].reshape(SKETCH_BINS, SKETCH_BINS)
     for row, each in zip(minima, hashes, strict=True):
-        _keep_smallest(row, each)
-    return _densify(minima)
+        np.minimum.at(row, (each >> np.uint64(55)).astype(np.intp), each)
+        empty = np.flatnonzero(row == EMPTY)
+        filled = row != EMPTY
+        row[empty] = row[orders[empty, filled[orders[empty]].argmax(axis=1)]]
+    return minima

@@ -6,7 +6,6 @@ from typing import Any
 import mmh3
 import numpy as np
 from numpy.typing import NDArray
-from simhash_hbase.features.sketch import sketches_and_digests
 
 from bench.peers import peer
 from bench.plain import PlainRecipe, plain_simhash
@@ -17,6 +16,7 @@ from bench.timing import in_turns
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.features.analyzers import JiebaAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.kernel.texts import batches
 
 __all__ = ["measure_fingerprints"]
 
@@ -67,7 +67,8 @@ class _Set:
         return Fingerprinter(JiebaAnalyzer(top=TOP)).fingerprint_many(self.texts)[0]
 
     def ours_sketched(self) -> NDArray[np.uint64]:
-        sketches_and_digests(self.texts)
+        for batch in batches(self.texts):
+            batch.sketch()
         return self.ours()
 
     def features(self) -> list[list[tuple[str, int]]]:

@@ -38,7 +38,7 @@ class Sizes:
     """Documents that are loaded for time and bytes."""
     dedup_documents: int = 2_000
     """Documents of a set that ``dedup`` decides."""
-    text_sets: tuple[str, ...] = ("lctt", "graph")
+    text_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph", "laws-en")
     """Sets whose texts go from a file to rows."""
     text_documents: int = 5_000
     """Documents of each."""

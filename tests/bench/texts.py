@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from simhash_hbase.words.dictionary import jieba_file
+
+from simhash_hbase.words.installed import jieba_file
 
 __all__ = ["SETS", "are_shared", "corpus", "spread"]
 

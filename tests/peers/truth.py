@@ -8,6 +8,7 @@ most, and by the binomial distribution of J = 0.8 with 0.0002. These minima have
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from bench.bandings import mix
 from labelled import Pair, Similarities, shingles
 from numpy.typing import NDArray
 

@@ -1,0 +1,229 @@
+"""The kernel's fingerprints, sketches and digests against the slow ways, and against those of its other form."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+
+import mmh3
+import numpy as np
+import pytest
+from corpora import first_texts
+from hostile import HOSTILE, everything, special
+from languages import read_passages
+from sketching import slow_segments, slow_sketch
+
+import simhash_hbase.kernel
+from simhash_hbase.features.analyzers import (
+    LEARNED_WORDING,
+    JiebaAnalyzer,
+    LearnedAnalyzer,
+    ShingleAnalyzer,
+    word_tokens,
+)
+from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
+from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.features.weights import count_features
+from simhash_hbase.kernel.forms import FOREIGN, MAPPED, SLOW, UNUSUAL
+from simhash_hbase.kernel.texts import Batch, Weights, kernel_tables, word_hashes
+from simhash_hbase.words.normal import normalize
+
+PASSAGES = [text for texts in read_passages().values() for text in texts]
+SHORT = special()
+IDF = IdfTable.learn(word_tokens(text) for text in [*PASSAGES, *SHORT, "a", "的 a"])
+ANALYZERS = [
+    JiebaAnalyzer(top=None),
+    JiebaAnalyzer(),
+    *(JiebaAnalyzer(top=top) for top in (1, 2, 5)),
+    LearnedAnalyzer(idf=IDF),
+    *(LearnedAnalyzer(idf=IDF, top=top) for top in (1, 3, 40)),
+    *(ShingleAnalyzer(size=size) for size in (1, 4, 64)),
+    ShingleAnalyzer(size=2, binary=True),
+]
+SETS = ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"]
+
+
+def by_the_kernel(analyzer, texts, **options):
+    simhashes, features = Fingerprinter(analyzer, **options).fingerprint_many(texts)
+    return list(zip(simhashes.tolist(), features.tolist(), strict=True))
+
+
+def by_features(analyzer, texts, **options):
+    listed = [analyzer.features(text) for text in texts]
+    return [(fingerprint(pairs, **options) if pairs else 0, count_features(pairs)) for pairs in listed]
+
+
+@pytest.mark.parametrize("analyzer", ANALYZERS, ids=repr)
+def test_fingerprints_are_those_of_the_features(analyzer):
+    texts = [*SHORT, *PASSAGES[::4]]
+
+    assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
+
+
+@pytest.mark.parametrize("options", [{"seed": 7}, {"seed": 2**32 - 1}, {"hash": "md5"}, {"hash": "jenkins"}], ids=str)
+def test_fingerprints_of_each_hash_are_those_of_the_features(options):
+    for analyzer in (JiebaAnalyzer(top=3), LearnedAnalyzer(idf=IDF), ShingleAnalyzer()):
+        assert by_the_kernel(analyzer, SHORT, **options) == by_features(analyzer, SHORT, **options)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_fingerprints_of_real_documents_are_those_of_the_features(name):
+    texts = first_texts(name, 100)
+
+    for analyzer in (JiebaAnalyzer(), LearnedAnalyzer(idf=IdfTable.learn(map(word_tokens, texts)), top=100)):
+        assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
+
+
+def test_of_features_that_weigh_the_same_those_count_whose_words_come_first():
+    chance = random.Random(3)
+    # None is in a table: the weight is the count. Some are beginnings of others, some beyond 1,024 characters.
+    words = [
+        stem + end
+        for stem in ("zq", "zqé", "zq\U0001f130x", "wz" * 600, "wz" * 600 + "q")
+        for end in ("", "b", "a", "ab")
+    ]
+    for top in (1, 2, 3, 7):
+        texts = [" ".join(chance.choices(words, k=14)) for _ in range(20)]
+        for analyzer in (JiebaAnalyzer(top=top), LearnedAnalyzer(idf=IDF, top=top)):
+            assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
+
+
+def test_sketches_are_what_the_specification_says():
+    texts = [*SHORT, *PASSAGES[::16]]
+    sketched = Batch(texts).sketch(6, 4)
+
+    assert [int.from_bytes(row.astype(">u8").tobytes(), "big") for row in sketched.sketches] == list(
+        map(slow_sketch, texts)
+    )
+    assert sketched.segments.tolist() == [slow_segments(text, 6, 4) for text in texts]
+    assert sketched.sizes.tolist() == [len(normalize(text)) for text in texts]
+    assert sketched.digests == [blake2b(normalize(text).encode(), digest_size=16).digest() for text in texts]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_texts_are_counted_and_sketched_as_slowly(kind):
+    text = HOSTILE[kind][:20_000]
+
+    for analyzer in (JiebaAnalyzer(), LearnedAnalyzer(idf=IDF, top=2), ShingleAnalyzer()):
+        assert by_the_kernel(analyzer, [text]) == by_features(analyzer, [text])
+    assert Batch([text]).sketch().digests == [blake2b(normalize(text).encode(), digest_size=16).digest()]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_large_hostile_texts_are_analysed(kind):
+    batch = Batch([HOSTILE[kind]])
+
+    assert batch.count(LEARNED_WORDING, seed=0).offsets[-1] >= 0
+    assert batch.sketch().sizes[0] <= 18 * len(HOSTILE[kind])
+
+
+def test_a_batch_of_nothing_has_no_rows():
+    batch = Batch([])
+
+    assert batch.count(LEARNED_WORDING, seed=0).offsets.tolist() == [0]
+    assert batch.sketch(6, 4).segments.shape == (0, 6)
+    assert by_the_kernel(JiebaAnalyzer(), []) == []
+
+
+def test_a_text_has_the_same_in_any_batch():
+    alone = [by_the_kernel(LearnedAnalyzer(idf=IDF), [text])[0] for text in SHORT]
+    sketched = Batch(SHORT).sketch(6, 4)
+
+    assert by_the_kernel(LearnedAnalyzer(idf=IDF), SHORT) == alone
+    assert [Batch([text]).sketch(6, 4).digests[0] for text in SHORT] == sketched.digests
+    assert np.array_equal(np.concatenate([Batch([text]).sketch(6, 4).segments for text in SHORT]), sketched.segments)
+
+
+def characters(of_kind, *, without):
+    """List the characters of a kind, but for those of others."""
+    kinds = kernel_tables()["kinds"][:MAPPED]
+    return [chr(point) for point in np.flatnonzero((kinds & of_kind == of_kind) & (kinds & without == 0)).tolist()]
+
+
+def test_each_character_whose_normal_form_is_in_the_table_has_its_normal_form():
+    some = characters(0, without=SLOW)
+    texts = [f"a{character}ｶ" for character in some]
+
+    expected = [normalize(text) for text in texts]
+    # Joined, since each digest takes a while; and apart where the form is several characters.
+    assert Batch(["".join(texts)]).sketch().digests == [blake2b("".join(expected).encode(), digest_size=16).digest()]
+    sizes = Batch(texts).sketch().sizes.tolist()
+    assert [text for text, size, form in zip(texts, sizes, expected, strict=True) if size != len(form)] == []
+
+
+def test_each_character_whose_folded_form_is_in_the_table_has_its_folded_form():
+    some = characters(UNUSUAL, without=FOREIGN)
+    assert len(some) > 5_000
+    for at in range(0, len(some), 200):
+        text = " ".join(f"a{character}b，{character}1" for character in some[at : at + 200])
+        counted = Batch([text]).count(LEARNED_WORDING, seed=0)
+
+        found = {counted.word(number): int(counted.counts[number]) for number in range(len(counted.hashes))}
+        assert found == Counter(word_tokens(text))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**32 - 1])
+def test_words_are_hashed_by_murmur3(seed):
+    chance = random.Random(1)
+    alphabets = ["abc", "é", "中文", "\U00020000", "aé中\U00020000"]
+    words = [
+        "".join(chance.choices(alphabet, k=size)) for alphabet in alphabets for size in [*range(42), 100, 1024, 2000]
+    ]
+
+    assert {len(word.encode()) for word in words} >= set(range(41))
+    assert word_hashes(words, seed).tolist() == [
+        mmh3.hash64(word.encode(), seed=seed, signed=False)[0] for word in words
+    ]
+
+
+def test_a_table_gives_each_word_its_weight_and_others_the_other():
+    words = {f"word{number}": 1.0 + number for number in range(3_000)}
+    weights = Weights.of_words(words, other=0.25, seed=3)
+
+    assert {word: weights.weight(word) for word in words} == words
+    assert {weights.weight(f"other{number}") for number in range(1_000)} == {0.25}
+
+
+def test_threads_give_the_same():
+    texts = [*PASSAGES, *SHORT] * 3
+    fingerprinter = Fingerprinter(LearnedAnalyzer(idf=IDF, top=20))
+
+    def analysed(some):
+        sketched = Batch(some).sketch(6, 4)
+        return [column.tolist() for column in (*fingerprinter.fingerprint_many(some), *sketched[:1], *sketched[2:])]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(analysed, [texts] * 4))
+
+    assert found == [analysed(texts)] * 4
+
+
+def test_compiled_and_interpreted_give_the_same_bytes():
+    """Where the kernel is interpreted already, this compares two processes of the same form."""
+    program = "from hostile import everything; from simhash_hbase.kernel import COMPILED; import json; print(COMPILED)"
+    program += "; print(json.dumps(everything()))"
+    path = os.pathsep.join(sys.path)
+    found = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program],
+            env={**os.environ, "PYTHONPATH": path, "SIMHASH_HBASE_PURE": pure},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for pure in ("1", "")
+    ]
+
+    (is_compiled, pure), (_, other) = map(str.splitlines, found)
+    assert is_compiled == "False"
+    assert json.loads(pure) == json.loads(other) == json.loads(json.dumps(everything()))
+
+
+def test_the_kernel_is_compiled_where_that_is_required():
+    required = os.environ.get("CI") == "true" and not os.environ.get("SIMHASH_HBASE_PURE")
+
+    assert simhash_hbase.kernel.COMPILED or not required

@@ -94,6 +94,11 @@ class KernelHook(BuildHookInterface):
         return module
 
 
+def digest(*contents: bytes) -> str:
+    """Return the digest that the package compares with a source."""
+    return blake2b(b"".join(contents), digest_size=16).hexdigest()
+
+
 def possible() -> bool:
     """Return whether a compiler would find Python's headers, and may look for them."""
     return not PURE and os.name == "posix" and (HEADERS / "Python.h").exists()

@@ -85,6 +85,7 @@ def test_wheel_and_sdist_hold_the_whole_package_and_nothing_else_of_it(built):
     compiled = {name.replace(".py", EXTENSION_SUFFIXES[0]) for name, content in wanted.items() if COMPILED in content}
 
     assert {f"{PACKAGE}/{name}" for name in DATA} <= set(wanted)
+    compiled.add(f"{PACKAGE}/kernel/shared{EXTENSION_SUFFIXES[0]}")
     assert {name for name in wheel if ".dist-info/" not in name} == set(wanted) | compiled
     assert {name: wheel[name] for name in wanted} == wanted
     assert {name: sdist[name] for name in sdist if name.startswith(f"{PACKAGE}/")} == wanted

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 
 from simhash_hbase.kernel.forms import FOREIGN, LIST, LISTED, MAPPED, MOST_LISTED, SLOW, UNUSUAL, WORD
 from simhash_hbase.kernel.shingles import BINS
-from simhash_hbase.words.normal import normal_character
-from simhash_hbase.words.unicode import find_unusual, folded_character
+from simhash_hbase.words.marks import joining
+from simhash_hbase.words.normal import is_kept, normal_character
+from simhash_hbase.words.unicode import folded_character, foreign_characters, format_characters, unusual_characters
 
+_BLOCK = 32
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -21,31 +24,49 @@ def character_arrays() -> dict[str, NDArray[Any]]:
 
     ``normal`` and ``normal_lists`` make normal forms, ``folded`` and ``folded_lists`` what is cut into words.
     """
-    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    everything = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     kinds = np.zeros(len(everything), np.uint8)
-    unusual = find_unusual(everything)
-    for kind, characters in ((WORD, re.findall(r"\w", everything)), (UNUSUAL, unusual)):
-        kinds[np.frombuffer("".join(characters).encode("utf-32-le", "surrogatepass"), "<u4")] |= kind
+    for kind, characters in ((WORD, re.sub(r"\W+", "", everything)), (UNUSUAL, unusual_characters(everything))):
+        kinds[_numbers(characters)] |= kind
     kinds[MAPPED:] |= FOREIGN | SLOW
-    normal, normal_lists = _forms(normal_character, everything[:MAPPED], kinds, SLOW)
-    folded, folded_lists = _forms(folded_character, everything[:MAPPED], kinds, FOREIGN)
+    first, plain = everything[:MAPPED], _plain_characters(everything[:MAPPED])
+    foreign, formats = _numbers(foreign_characters(first)), _numbers(format_characters(first))
+    same = np.arange(MAPPED, dtype=np.uint32)
+    normal = np.where(plain & np.fromiter(map(is_kept, first), np.bool_, MAPPED), same, np.uint32(0))
+    folded = np.where(plain, same, np.uint32(0))
+    folded[formats] = 0
+    kinds[foreign[plain[foreign]]] |= FOREIGN
+    others = np.flatnonzero(~plain).tolist()
     return {
         "kinds": kinds,
         "normal": normal,
-        "normal_lists": normal_lists,
+        "normal_lists": _add_forms(normal, normal_character, others, kinds, SLOW),
         "folded": folded,
-        "folded_lists": folded_lists,
+        "folded_lists": _add_forms(folded, folded_character, others, kinds, FOREIGN),
     }
 
 
-def _forms(
-    form_of: Callable[[str], str | None], characters: str, kinds: NDArray[np.uint8], missing: int
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def _plain_characters(characters: str) -> NDArray[np.bool_]:
+    """Find the blocks of characters that have no other form, and join no character before them."""
+    plain = np.zeros(len(characters), np.bool_)
+    for start in range(0, len(characters), _BLOCK):
+        block = characters[start : start + _BLOCK]
+        is_plain = unicodedata.is_normalized("NFKC", block) and block == block.lower() and joining().isdisjoint(block)
+        plain[start : start + _BLOCK] = is_plain
+    return plain
+
+
+def _add_forms(
+    table: NDArray[np.uint32],
+    form_of: Callable[[str], str | None],
+    numbers: Sequence[int],
+    kinds: NDArray[np.uint8],
+    missing: int,
+) -> NDArray[np.uint32]:
     """Write the forms of characters into a table and a list; those that have none by themselves get a kind."""
-    table = np.zeros(len(characters), np.uint32)
     listed: list[int] = []
-    for number, character in enumerate(characters):
-        form = form_of(character)
+    for number in numbers:
+        form = form_of(chr(number))
         if form is None or len(form) > MOST_LISTED:
             kinds[number] |= missing
         elif len(form) == 1:
@@ -54,7 +75,11 @@ def _forms(
             table[number] = LIST | len(listed)
             listed += [len(form), *map(ord, form)]
             kinds[number] |= LISTED
-    return table, np.array(listed, np.uint32)
+    return np.array(listed, np.uint32)
+
+
+def _numbers(characters: str) -> NDArray[np.uint32]:
+    return np.frombuffer(characters.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
 def bin_arrays() -> dict[str, NDArray[np.uint16]]:

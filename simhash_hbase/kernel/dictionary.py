@@ -1,5 +1,6 @@
 """jieba's dictionary and its hidden Markov model as arrays, from the files that jieba ships."""
 
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from math import log
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.kernel.segment import ENTRY_SHIFT, HAN_FIRST, HAN_LAST, LONGEST_WORD, MOST_NODES, insert_words
+from simhash_hbase.kernel.segment import ENTRY_SHIFT, HAN_FIRST, HAN_LAST, MOST_NODES, SLOTS, read_dictionary
 from simhash_hbase.words.installed import digest_of, jieba_file
 
 _IMPOSSIBLE = -3.14e100  # jieba's logarithm of 0.
@@ -17,6 +18,7 @@ _STATES = "BEMS"
 _TABLES = ("start", "trans", "emit")
 
 
+@cache
 def dictionary_digest() -> str:
     """Digest jieba's dictionary, to notice when another version cuts differently."""
     return digest_of(jieba_file("dict.txt").read_bytes())
@@ -40,26 +42,21 @@ def dictionary_arrays() -> dict[str, NDArray[Any]]:
     InvalidProfile
         The dictionary is larger than a trie holds.
     """
-    columns = jieba_file("dict.txt").read_text("utf-8").split()
-    # Of several lines about a word the last one counts, as in jieba; a frequency of 0 makes it no word.
-    every = list(map(int, columns[1::3]))
-    total, frequencies = sum(every), dict(zip(columns[::3], every, strict=True))
-    words = [word for word, frequency in frequencies.items() if frequency]
-    lengths = np.fromiter(map(len, words), np.int64, len(words))
-    ends = np.cumsum(lengths)
-    points = np.frombuffer(bytearray("".join(words).encode("utf-32-le")), "<u4").astype(np.uint32, copy=False)
-    if len(points) and lengths.max() > LONGEST_WORD:
-        raise InvalidProfile(f"the dictionary has a word of more than {LONGEST_WORD} characters")
-    trie = np.zeros(MOST_NODES, np.uint64)
-    nodes = np.zeros(len(words), np.intc)
-    count = insert_words(trie.data, points.data, ends.data, nodes.data)
+    text = jieba_file("dict.txt").read_text("utf-8")
+    points = np.frombuffer(bytearray(text.encode("utf-32-le")), "<u4").astype(np.uint32, copy=False)
+    trie, frequencies = np.zeros(SLOTS, np.uint64), np.zeros(MOST_NODES, np.int64)
+    try:
+        nodes = read_dictionary(points.data, trie.data, frequencies.data)
+    except ValueError as error:
+        raise InvalidProfile(str(error)) from error
+    total = log(int(frequencies[0]))
     roots = np.zeros(1 << 16, np.uint64)
     first = trie[(trie > 0) & (trie < 1 << (16 + ENTRY_SHIFT))]
     roots[first >> np.uint64(ENTRY_SHIFT)] = first
-    weights = np.zeros(count)
-    unknown = log(1) - log(total)
-    shares = {frequency: log(frequency) - log(total) for frequency in set(frequencies.values()) if frequency}
-    weights[nodes] = [shares[frequencies[word]] for word in words]
+    distinct, which = np.unique(frequencies[:nodes], return_inverse=True)
+    # Logarithms are Python's, as jieba's are; those of no word are not looked at.
+    weights = np.array([log(frequency or 1) - total for frequency in distinct.tolist()])[which]
+    unknown = log(1) - total
     return {"trie": trie, "roots": roots, "weights": weights, "unknown": np.array([unknown])}
 
 

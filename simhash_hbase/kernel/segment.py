@@ -36,11 +36,14 @@ _KEY_SHIFT = cython.declare(cython.int, 22)
 _NODE_MASK = cython.declare(cython.ulonglong, 0xFFFFF)
 _IS_WORD = cython.declare(cython.ulonglong, 2)
 _GOES_ON = cython.declare(cython.ulonglong, 1)
+_MOST_NODES = cython.declare(cython.ulonglong, 3 << 18)
+_LONGEST_WORD = cython.declare(cython.Py_ssize_t, 60)
 _WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
 
 ENTRY_SHIFT = 22  # Bits of an entry of the trie below its key.
 LONGEST_WORD = 60  # Characters of the longest word of a dictionary that `Cutter` can hold; jieba's has 16.
-MOST_NODES = 1 << 20
+SLOTS = 1 << 20  # Of a trie.
+MOST_NODES = 3 << 18  # Beginnings of words; jieba's dictionary has 498,114.
 
 
 @cython.cfunc
@@ -58,33 +61,66 @@ def _slot(trie: cython.ulonglong[::1], node: cython.ulonglong, character: cython
     return at
 
 
-def insert_words(
-    trie: cython.ulonglong[::1], points: cython.uint[::1], ends: cython.longlong[::1], nodes: cython.int[::1]
-) -> cython.ulonglong:
-    """Put words into an empty trie, and the node of each into `nodes`; return the number of nodes.
+def read_dictionary(
+    points: cython.uint[::1], trie: cython.ulonglong[::1], frequencies: cython.longlong[::1]
+) -> cython.Py_ssize_t:
+    """Put the words of a dictionary into an empty trie.
 
-    Word i has the code points from ``ends[i - 1]`` to ``ends[i]``.
+    Parameters
+    ----------
+    points : buffer of uint32
+        The code points of the file: a line for each word, its frequency and a tag, with a blank between two. Of several
+        lines about one word the last one counts; a frequency of 0 makes it no word.
+    trie : buffer of uint64
+        Filled; its length is a power of two.
+    frequencies : buffer of int64, length `MOST_NODES`
+        Filled: of each node that is a word its frequency; the first one is the sum of all lines.
+
+    Returns
+    -------
+    int
+        The number of nodes.
+
+    Raises
+    ------
+    ValueError
+        The dictionary is larger than a trie holds, or has a word of more than `LONGEST_WORD` characters.
     """
     used: cython.ulonglong = 1
-    start: cython.longlong = 0
-    word: cython.Py_ssize_t
-    place: cython.longlong
+    place: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t = points.shape[0]
+    start: cython.Py_ssize_t
     at: cython.ulonglong = 0
     node: cython.ulonglong
-    for word in range(ends.shape[0]):
+    frequency: cython.longlong
+    while place < end:
+        start = place
         node = 0
-        for place in range(start, ends[word]):
+        while place < end and points[place] != 32 and points[place] != 10:
             if node:
                 trie[at] = trie[at] | _GOES_ON
             at = _slot(trie, node, points[place])
             if trie[at] == 0:
+                if used == _MOST_NODES:
+                    raise ValueError("the dictionary has more beginnings of words than the kernel holds")
                 trie[at] = (((node << 21) | points[place]) << _KEY_SHIFT) | (used << 2)
                 used += 1
             node = (trie[at] >> 2) & _NODE_MASK
+            place += 1
+        if place - start > _LONGEST_WORD:
+            raise ValueError("the dictionary has a word that is longer than the kernel holds")
+        place += 1
+        frequency = 0
+        while place < end and 48 <= points[place] <= 57:
+            frequency = 10 * frequency + points[place] - 48
+            place += 1
+        while place < end and points[place] != 10:
+            place += 1
+        place += 1
         if node:
-            trie[at] = trie[at] | _IS_WORD
-        nodes[word] = node
-        start = ends[word]
+            frequencies[0] += frequency
+            frequencies[node] = frequency
+            trie[at] = (trie[at] & ~_IS_WORD) | (_IS_WORD if frequency else 0)
     return used
 
 
@@ -124,7 +160,7 @@ class Cutter:
     Parameters
     ----------
     trie : buffer of uint64
-        As `insert_words` fills it; its length is a power of two.
+        As `read_dictionary` fills it; its length is a power of two.
     roots : buffer of uint64, length 65,536
         The entries of the first characters, by character.
     weights : buffer of float64

@@ -22,7 +22,8 @@ _CAPITAL_SIGMA = "Σ"
 _UNKNOWN = 2
 
 
-def _kept(character: str) -> bool:
+def is_kept(character: str) -> bool:
+    """Return whether a character is part of a normal form: a letter, a number or a mark."""
     if character.isalnum():
         return True
     return unicodedata.category(character)[0] == "M" and not "\ufe00" <= character <= "\ufe0f"
@@ -41,7 +42,7 @@ def _slowly(piece: str) -> NDArray[np.uint32]:
     if points.size and int(found.max()) == _UNKNOWN:
         # Threads that fill in the same place write the same there.
         for number in set(points[found == _UNKNOWN].tolist()):
-            states[number] = _kept(chr(number))
+            states[number] = is_kept(chr(number))
         found = states[points]
     kept: NDArray[np.uint32] = points[found != 0]
     return kept
@@ -58,7 +59,7 @@ def normal_character(character: str) -> str | None:
     composed = unicodedata.normalize("NFKC", character)
     if any(map(joins, composed)) or _CAPITAL_SIGMA in composed:
         return None
-    return "".join(filter(_kept, composed.lower()))
+    return "".join(filter(is_kept, composed.lower()))
 
 
 def _normalised(character: str) -> int:

@@ -157,6 +157,21 @@ def folded_character(character: str) -> str | None:
     return folded
 
 
+def unusual_characters(characters: str) -> str:
+    """Return those that may belong to a word of this module in some form."""
+    return re.sub(f"[\x00-\x7f{_USUAL}]+", "", characters)
+
+
+def foreign_characters(characters: str) -> str:
+    """Return those that belong to words of this module."""
+    return re.sub(f"[^{_FOREIGN}{HIRAGANA}{KATAKANA}{UNSPACED}]+", "", characters)
+
+
+def format_characters(characters: str) -> str:
+    """Return those that control how text is shown, and are no part of a word."""
+    return re.sub(f"[^{FORMATS}]+", "", characters)
+
+
 @cache
 def is_in_words() -> Callable[[str], bool]:
     """Return a function that tells whether a character belongs to a word that is not jieba's."""

@@ -118,6 +118,11 @@ mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
         "常在年底，我们",
         "中国人民常在此地\ud800",
         "我们\u034f都是\u034f\u034f中国人",
+        # Two paths through the dictionary weigh the same.
+        "一缸水疱",
+        "交租金玟",
+        "共轴管絃",
+        "他有一缸水疱a",
         "\ud83d卡拉OK\udc00厅",
     ],
 )

@@ -19,6 +19,7 @@ HOSTILE = {
     "lone surrogates": "\ud800天\udfff" * (LENGTH // 3),
     "line ends": "\r\n" * (LENGTH // 2),
     "expansions": "ﷺ…㎡" * (LENGTH // 3),
+    "square metres": "㎡" * LENGTH,
     "Thai": "ก" * LENGTH,
     "kana": "ｶﾞ" * (LENGTH // 2),
     "Han with ties": "他们常在中国" * (LENGTH // 6),
@@ -50,7 +51,7 @@ def special():
         "\U00020000天",
     ]
     texts += [
-        "The THE the of OF 的 an On",
+        "The THE the of OF 的 an On Which WHICH which whichs",
         "zz yy xx ww zz",
         "ж" * 1024,
         "ж" * 1025,

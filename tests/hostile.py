@@ -7,9 +7,10 @@ from languages import read_passages
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.learning import learn_idf
+from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.texts import Batch, cut, tokens
 
-LENGTH = 200_000
+LENGTH = 200_000 if COMPILED else 4_000
 HOSTILE = {
     "hexadecimal digits": "0f9a" * (LENGTH // 4),
     "marks": "e" + "\u0301\u0323" * (LENGTH // 2),

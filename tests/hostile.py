@@ -7,9 +7,10 @@ from languages import read_passages
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.learning import learn_idf
+from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.texts import Batch, cut, tokens
 
-LENGTH = 200_000
+LENGTH = 200_000 if COMPILED else 4_000
 HOSTILE = {
     "hexadecimal digits": "0f9a" * (LENGTH // 4),
     "marks": "e" + "\u0301\u0323" * (LENGTH // 2),
@@ -19,6 +20,7 @@ HOSTILE = {
     "lone surrogates": "\ud800天\udfff" * (LENGTH // 3),
     "line ends": "\r\n" * (LENGTH // 2),
     "expansions": "ﷺ…㎡" * (LENGTH // 3),
+    "square metres": "㎡" * LENGTH,
     "Thai": "ก" * LENGTH,
     "kana": "ｶﾞ" * (LENGTH // 2),
     "Han with ties": "他们常在中国" * (LENGTH // 6),
@@ -50,7 +52,7 @@ def special():
         "\U00020000天",
     ]
     texts += [
-        "The THE the of OF 的 an On",
+        "The THE the of OF 的 an On Which WHICH which whichs",
         "zz yy xx ww zz",
         "ж" * 1024,
         "ж" * 1025,

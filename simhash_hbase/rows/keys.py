@@ -84,7 +84,7 @@ def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray
     scheme : Scheme
         Its tables have the first flags.
     segments : ndarray of uint32, shape (n, bands)
-        See `simhash_hbase.features.bands`.
+        See `simhash_hbase.kernel.shingles`.
     present : ndarray of bool, shape (n,)
         Which documents have any; the others get `NO_PREFIX`, which is no row's.
     """

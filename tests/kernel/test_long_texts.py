@@ -5,9 +5,10 @@ from plain_jieba import jieba
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.texts import cut
 
-LENGTH = 40_000
+LENGTH = 40_000 if COMPILED else 4_000
 LONG = {
     "hexadecimal digits": "0f9a" * (LENGTH // 4),
     "base64": "C++/AT&Tq9+".replace("/", "") * (LENGTH // 10),

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_jieba import jieba
 
+from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.dictionary import dictionary_digest
 from simhash_hbase.kernel.texts import cut, tokens
 
@@ -118,6 +119,16 @@ mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
         "常在年底，我们",
         "中国人民常在此地\ud800",
         "我们\u034f都是\u034f\u034f中国人",
+        # Two paths through the dictionary weigh the same.
+        "一缸水疱",
+        "交租金玟",
+        "共轴管絃",
+        "他有一缸水疱a",
+        # And two that do but for the order in which logarithms are rounded.
+        "击倒伏",
+        "巴斯丁醇",
+        "聚义颌",
+        "古今风驰",
         "\ud83d卡拉OK\udc00厅",
     ],
 )
@@ -126,7 +137,7 @@ def test_a_text_is_cut_as_jieba_does(text):
 
 
 @given(mixtures | st.text(max_size=30))
-@settings(max_examples=1000, derandomize=True)
+@settings(max_examples=1000 if COMPILED else 300, derandomize=True)
 def test_any_text_is_cut_as_jieba_does(text):
     assert cut(text) == jieba.lcut(text)
 
@@ -144,7 +155,7 @@ def test_any_text_is_cut_as_jieba_does(text):
 @example("一拪螬")
 @example("疜蛗人")
 @example("刏絬")
-@settings(max_examples=1000, derandomize=True)
+@settings(max_examples=1000 if COMPILED else 300, derandomize=True)
 def test_runs_of_han_are_cut_as_jieba_does(run):
     assert cut(run) == jieba.lcut(run)
 
@@ -168,23 +179,23 @@ def random_texts(count, seed):
 
 
 def test_random_texts_are_cut_as_jieba_does():
-    assert not [text for text in random_texts(2_000, seed=5) if cut(text) != jieba.lcut(text)]
+    assert not [text for text in random_texts(2_000 if COMPILED else 200, seed=5) if cut(text) != jieba.lcut(text)]
 
 
 def test_random_texts_of_chinese_and_ascii_have_the_tokens_of_jieba_in_an_index():
     others = re.compile(r"[^\x00-\x7f\u4e00-\u9fd5\u3000，。（）“”—]")
-    texts = [others.sub("", text) for text in random_texts(500, seed=6)]
+    texts = [others.sub("", text) for text in random_texts(500 if COMPILED else 100, seed=6)]
 
     assert not [text for text in texts if tokens(text) != jieba.lcut(text)]
 
 
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"])
 def test_real_documents_are_cut_as_jieba_does(name):
-    assert not [text[:40] for text in first_texts(name, 100) if cut(text) != jieba.lcut(text)]
+    assert not [text[:40] for text in first_texts(name, 100 if COMPILED else 4) if cut(text) != jieba.lcut(text)]
 
 
 def test_tokens_are_the_text():
-    for text in random_texts(500, seed=7):
+    for text in random_texts(500 if COMPILED else 100, seed=7):
         assert "".join(cut(text)) == text
 
 

@@ -24,6 +24,7 @@ DEFAULT_SHINGLE = 4
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that an index made by an earlier version does not have.
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
+_FORMER_FIELDS = ("segmenter",)  # In indexes that earlier versions made; all implementations cut the same words.
 _NOT_CHOSEN = frozenset({*TAKEN_FROM_MACHINE, *NEVER_COMPARED, "format", "dictionary", "idf", "idf_documents", "words"})
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -231,7 +232,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             When the bytes are no profile that this version understands.
         """
         try:
-            return msgspec.json.decode(value, type=cls)
+            fields = msgspec.json.decode(value, type=dict[str, object])
+            for name in _FORMER_FIELDS:
+                fields.pop(name, None)
+            return msgspec.convert(fields, cls)
         except (msgspec.MsgspecError, UnicodeDecodeError, InvalidProfile) as error:
             raise CorruptIndex(f"the index's profile cannot be used: {error}") from error
 

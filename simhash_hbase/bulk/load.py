@@ -43,7 +43,7 @@ class Loaded:
 
     documents: int
     known: int  # Documents whose ids the index held before; they were written one batch after another.
-    moved: int  # Known documents that had another fingerprint.
+    moved: int  # Known documents that had another text.
 
 
 def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over: bool = False) -> None:

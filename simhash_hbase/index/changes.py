@@ -35,8 +35,8 @@ class Change(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether the document was there with another fingerprint."""
-        return self.before is not None and self.before.simhash != self.new.simhash
+        """Whether the document was there with another text."""
+        return self.before is not None and not self.before.text.is_same(self.new.text)
 
     @property
     def is_known(self) -> bool:
@@ -46,7 +46,7 @@ class Change(NamedTuple):
     @property
     def has_rows(self) -> bool:
         """Whether the block rows stand already, because the document counts under this fingerprint."""
-        return self.before is not None and self.before.is_found and not self.moves
+        return self.before is not None and self.before.is_found and self.before.simhash == self.new.simhash
 
     def was_shown_since(self, oldest: int) -> bool:
         """Return whether the index showed the document, last seen at that time or later, in ms since 1970."""

@@ -50,7 +50,7 @@ class Written(NamedTuple):
     """What a batch did, a flag a document."""
 
     known: list[bool]  # The id was in the index before.
-    moved: list[bool]  # It was there with another fingerprint.
+    moved: list[bool]  # It was there with another text.
 
 
 ADDED = Outcome()

@@ -72,7 +72,7 @@ class WritableIndex(OpenedIndex):
         Returns
         -------
         Written
-            Which ids were known, and which had another fingerprint.
+            Which ids were known, and which had another text.
         """
         written = Written([], [])
         for run in runs_of_ids(entries):

@@ -57,6 +57,16 @@ def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_fro
     assert (verified.wrong, verified.members, verified.stale_members) == (0, 2, 0)
 
 
+def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprint(make_index):
+    index = make_index(match="verified", bands=2)
+    add(index, {"a": ONE, "b": ONE, "c": ONE})
+    make_index.clock.advance(ms=50)
+
+    written = index.add_entries(written_entries({"a": OTHER, "b": ONE, "c": READY}, 2))
+
+    assert (written.known, written.moved) == ([True] * 3, [True, False, False])
+
+
 @pytest.mark.parametrize(("first", "then"), [*product([claim, dedup], repeat=2)])
 def test_a_duplicate_that_comes_with_another_text_of_its_fingerprint_is_decided_anew(make_index, first, then):
     index = make_index(match="verified", bands=2)

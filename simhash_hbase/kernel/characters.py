@@ -69,7 +69,7 @@ def _add_forms(
         form = form_of(chr(number))
         if form is None or len(form) > MOST_LISTED:
             kinds[number] |= missing
-        elif len(form) == 1:
+        elif len(form) == 1 and form != "\0":  # By itself 0 would say that nothing is left.
             table[number] = ord(form)
         elif form:
             table[number] = LIST | len(listed)

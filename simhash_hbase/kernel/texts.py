@@ -28,7 +28,7 @@ from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stret
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
 
-VERSION = 1  # Of the tables: changes whenever the same files would make others.
+VERSION = 2  # Of the tables: changes whenever the same files would make others.
 SKETCH_WORDS = 8
 _DIGEST_BYTES = 16
 

@@ -64,6 +64,13 @@ def test_fingerprints_are_those_of_the_features(analyzer):
     assert by_the_kernel(analyzer, texts) == by_features(analyzer, texts)
 
 
+def test_a_null_character_stands_between_words_as_any_other_sign_does():
+    analyzer = LearnedAnalyzer(idf=IDF)
+
+    for text in ("录事卡\x00格克", "A\x00B", "\x00", "\x00" * 100 + "的"):
+        assert by_the_kernel(analyzer, [text]) == by_features(analyzer, [text])
+
+
 @pytest.mark.parametrize("options", [{"seed": 7}, {"seed": 2**32 - 1}, {"hash": "md5"}, {"hash": "jenkins"}], ids=str)
 def test_fingerprints_of_each_hash_are_those_of_the_features(options):
     for analyzer in (JiebaAnalyzer(top=3), LearnedAnalyzer(idf=IDF), ShingleAnalyzer()):

@@ -27,7 +27,7 @@ PURE = bool(os.environ.get("SIMHASH_HBASE_PURE"))
 CHECKED = bool(os.environ.get("SIMHASH_HBASE_CHECKED"))
 DIRECTIVES = {
     "boundscheck": CHECKED, "initializedcheck": CHECKED, "wraparound": False, "cdivision": True,
-    "show_performance_hints": False,
+    "show_performance_hints": False, "legacy_implicit_noexcept": True,
 }  # fmt: skip
 # No fused multiplication and addition, which some processors have: sums are those of the interpreted kernel to the bit.
 FLAGS = ["-O2", "-g0", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", f"-I{HEADERS}"]

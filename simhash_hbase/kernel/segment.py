@@ -47,9 +47,7 @@ MOST_NODES = 3 << 18  # Beginnings of words; jieba's dictionary has 498,114.
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _slot(trie: cython.ulonglong[::1], node: cython.ulonglong, character: cython.ulonglong) -> cython.ulonglong:
     """Return the slot of the entry of a node's child, or the free one where it would be."""
     mask: cython.ulonglong = trie.shape[0] - 1
@@ -125,25 +123,19 @@ def read_dictionary(
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _is_alphanumeric(point: cython.uint) -> cython.bint:
     return 48 <= point <= 57 or 97 <= point <= 122 or 65 <= point <= 90
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _is_han(point: cython.uint) -> cython.bint:
     return _FIRST_HAN <= point <= _LAST_HAN
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _is_in_block(point: cython.uint) -> cython.bint:
     """Return whether a character belongs to jieba's blocks: Han, ASCII letters and digits, and ``+#&._%-``."""
     if point > 122:
@@ -251,9 +243,7 @@ class Cutter:
                 before[text + 1] = self.tokens
 
     @cython.cfunc
-    @cython.inline
     @cython.nogil
-    @cython.exceptval(check=False)
     def _emit(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Take a token if it counts."""
         place: cython.Py_ssize_t
@@ -271,7 +261,6 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _cut_text(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
         """Cut a text into blocks and the single characters between them."""
         place: cython.Py_ssize_t = start
@@ -296,7 +285,6 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _find_path(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Find the best path of a block, from its end: the length of the word at each place."""
         place: cython.Py_ssize_t
@@ -337,7 +325,6 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         place: cython.Py_ssize_t = start
         singles: cython.Py_ssize_t = start  # Where the single characters before this place begin.
@@ -354,7 +341,6 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _cut_singles(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Cut a run of characters that the best path leaves single."""
         place: cython.Py_ssize_t
@@ -377,7 +363,6 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _is_word(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.bint:
         node: cython.ulonglong = 0
         entry: cython.ulonglong = 0
@@ -391,7 +376,6 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _cut_ascii(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
         """Cut ASCII: letters and digits with a decimal part and a percent sign, and what is between these."""
         stop: cython.Py_ssize_t
@@ -414,7 +398,6 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _cut_by_model(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Cut a run of Han by the likeliest states (Viterbi): words end at the states E and S.
 

@@ -21,9 +21,7 @@ _M2 = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _mix(value: cython.ulonglong) -> cython.ulonglong:
     value ^= value >> 30
     value = (value * _M1) & _EMPTY
@@ -33,9 +31,7 @@ def _mix(value: cython.ulonglong) -> cython.ulonglong:
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _shingle_hash(
     a: cython.ulonglong, b: cython.ulonglong, c: cython.ulonglong, d: cython.ulonglong, e: cython.ulonglong
 ) -> cython.ulonglong:
@@ -99,7 +95,6 @@ def sketch(
 
 @cython.cfunc
 @cython.nogil
-@cython.exceptval(check=False)
 def _find_minima(
     normal: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, minima: cython.ulonglong[::1]
 ) -> cython.void:
@@ -135,7 +130,6 @@ def _find_minima(
 
 @cython.cfunc
 @cython.nogil
-@cython.exceptval(check=False)
 def _densify(
     minima: cython.ulonglong[::1], filled: cython.ushort[::1], orders: cython.ushort[::1], dense: cython.ulonglong[::1]
 ) -> cython.void:

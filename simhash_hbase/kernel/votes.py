@@ -25,17 +25,13 @@ _F2 = cython.declare(cython.ulonglong, 0xC4CEB9FE1A85EC53)
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _rotate(value: cython.ulonglong, bits: cython.int) -> cython.ulonglong:
     return ((value << bits) & _ALL_BITS) | (value >> (64 - bits))
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _final(value: cython.ulonglong) -> cython.ulonglong:
     value ^= value >> 33
     value = (value * _F1) & _ALL_BITS
@@ -45,24 +41,19 @@ def _final(value: cython.ulonglong) -> cython.ulonglong:
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _first_key(key: cython.ulonglong) -> cython.ulonglong:
     return (_rotate((key * _C1) & _ALL_BITS, 31) * _C2) & _ALL_BITS
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _second_key(key: cython.ulonglong) -> cython.ulonglong:
     return (_rotate((key * _C2) & _ALL_BITS, 33) * _C1) & _ALL_BITS
 
 
 @cython.cfunc
 @cython.nogil
-@cython.exceptval(check=False)
 def _murmur3(
     points: cython.uint[::1],
     start: cython.Py_ssize_t,
@@ -124,9 +115,7 @@ def _murmur3(
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _is_in(hashes: cython.ulonglong[::1], value: cython.ulonglong) -> cython.bint:
     at: cython.Py_ssize_t
     for at in range(hashes.shape[0]):
@@ -212,7 +201,6 @@ class Features:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _count_text(
         self,
         text: cython.Py_ssize_t,
@@ -295,7 +283,6 @@ class Features:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _vote(self, text: cython.Py_ssize_t, top: cython.Py_ssize_t, sums: cython.longlong[::1]) -> cython.int:
         """Add the weights of a text's features to the sums of the values of each four bits of their hashes."""
         first: cython.Py_ssize_t = self.offsets[text]
@@ -333,7 +320,6 @@ class Features:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _is_lighter(self, first: cython.Py_ssize_t, a: cython.int, b: cython.int) -> cython.bint:
         """Return whether feature a counts for less than feature b: it weighs less, or as much and its word is later."""
         place_a: cython.Py_ssize_t
@@ -351,7 +337,6 @@ class Features:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
     def _keep_heaviest(self, first: cython.Py_ssize_t, used: cython.Py_ssize_t, top: cython.Py_ssize_t) -> cython.void:
         """Put the numbers of the heaviest features into the heap, which has the lightest of them first."""
         heap: cython.int[::1] = self.heap
@@ -385,9 +370,7 @@ class Features:
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _decided(sums: cython.longlong[::1]) -> cython.ulonglong:
     """Return the fingerprint: the bits whose votes outweigh the others."""
     bit: cython.int
@@ -399,9 +382,7 @@ def _decided(sums: cython.longlong[::1]) -> cython.ulonglong:
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _is_decided(sums: cython.longlong[::1]) -> cython.bint:
     bit: cython.int
     for bit in range(64):
@@ -411,9 +392,7 @@ def _is_decided(sums: cython.longlong[::1]) -> cython.bint:
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _margin(sums: cython.longlong[::1], bit: cython.int) -> cython.longlong:
     """Return the votes for a bit less those against it."""
     four: cython.int
@@ -428,9 +407,7 @@ def _margin(sums: cython.longlong[::1], bit: cython.int) -> cython.longlong:
 
 
 @cython.cfunc
-@cython.inline
 @cython.nogil
-@cython.exceptval(check=False)
 def _weight(
     keys: cython.ulonglong[::1], values: cython.double[::1], other: cython.double, key: cython.ulonglong
 ) -> cython.double:

@@ -53,6 +53,7 @@ def _plain_characters(characters: str) -> NDArray[np.bool_]:
         block = characters[start : start + _BLOCK]
         is_plain = unicodedata.is_normalized("NFKC", block) and block == block.lower() and joining().isdisjoint(block)
         plain[start : start + _BLOCK] = is_plain
+    plain[0] = False  # In a table 0 says that nothing is left: the null character goes into the list.
     return plain
 
 
@@ -69,7 +70,7 @@ def _add_forms(
         form = form_of(chr(number))
         if form is None or len(form) > MOST_LISTED:
             kinds[number] |= missing
-        elif len(form) == 1 and form != "\0":  # By itself 0 would say that nothing is left.
+        elif len(form) == 1 and number:
             table[number] = ord(form)
         elif form:
             table[number] = LIST | len(listed)

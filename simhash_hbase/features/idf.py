@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel.cache import tables
-from simhash_hbase.kernel.texts import Weights
+from simhash_hbase.kernel.texts import VERSION, Weights
 from simhash_hbase.words.installed import digest_of, jieba_file
 
 SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
@@ -178,7 +178,7 @@ def jieba_idf(seed: int = 0) -> Weights:
     >>> round(jieba_idf().other, 3)
     11.955
     """
-    arrays = tables(f"idf-{jieba_idf_digest()}-{seed}", lambda: _jieba_tables(seed))
+    arrays = tables(f"idf-{VERSION}-{jieba_idf_digest()}-{seed}", lambda: _jieba_tables(seed))
     return Weights(arrays["keys"], arrays["values"], other=float(arrays["median"][0]), seed=seed)
 
 

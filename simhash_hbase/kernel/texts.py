@@ -28,7 +28,7 @@ from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stret
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
 
-VERSION = 2  # Of the tables: changes whenever the same files would make others.
+VERSION = 2  # Of tables in the cache: changes whenever the same files of jieba would make others.
 SKETCH_WORDS = 8
 _DIGEST_BYTES = 16
 
@@ -128,6 +128,8 @@ class CountedWords:
         features : ndarray of int32, shape (n,)
             0 where no bit is decided, so that there is no fingerprint; -1 where the weights are too large.
         """
+        if top and len(self._places[-1]) < len(self.hashes):
+            raise ValueError("the texts were let go of, whose words decide between equal weights")
         texts = len(self.offsets) - 1
         simhashes, features = np.zeros(texts, np.uint64), np.zeros(texts, np.intc)
         most = int(np.diff(self.offsets).max(initial=0))

@@ -71,6 +71,15 @@ def test_a_null_character_stands_between_words_as_any_other_sign_does():
         assert by_the_kernel(analyzer, [text]) == by_features(analyzer, [text])
 
 
+def test_the_heaviest_words_are_not_told_without_the_texts():
+    words = Batch(["ab cd ef"]).count(LEARNED_WORDING, seed=0).without_places()
+    weights = Weights.of_words({}, other=1.0, seed=0)
+
+    assert words.vote(weights)[1].tolist() == [3]
+    with pytest.raises(ValueError, match="let go of"):
+        words.vote(weights, top=1)
+
+
 @pytest.mark.parametrize("options", [{"seed": 7}, {"seed": 2**32 - 1}, {"hash": "md5"}, {"hash": "jenkins"}], ids=str)
 def test_fingerprints_of_each_hash_are_those_of_the_features(options):
     for analyzer in (JiebaAnalyzer(top=3), LearnedAnalyzer(idf=IDF), ShingleAnalyzer()):

@@ -268,6 +268,10 @@ class Features:
         """
         text: cython.Py_ssize_t
         at: cython.Py_ssize_t
+        bit: cython.int
+        value: cython.ulonglong
+        margin: cython.longlong
+        is_decided: cython.bint
         self.weights, self.heap = scratch
         sums: cython.longlong[::1] = memoryview(bytearray(8 * 256)).cast("q")
         with cython.nogil:
@@ -277,9 +281,17 @@ class Features:
                         keys, values, other, self.hashes[at]
                     )
                 features[text] = self._vote(text, top, sums)
-                simhashes[text] = _decided(sums) if features[text] > 0 else 0
-                if not _is_decided(sums) and features[text] > 0:
-                    features[text] = 0
+                value = 0
+                if features[text] > 0:
+                    is_decided = False
+                    for bit in range(64):
+                        margin = _margin(sums, bit)
+                        is_decided = is_decided or margin != 0
+                        if margin > 0:
+                            value |= cython.cast(cython.ulonglong, 1) << bit
+                    if not is_decided:
+                        features[text] = 0
+                simhashes[text] = value
 
     @cython.cfunc
     @cython.nogil
@@ -367,28 +379,6 @@ class Features:
                 at = child
                 child = 2 * at + 1
             heap[at] = number
-
-
-@cython.cfunc
-@cython.nogil
-def _decided(sums: cython.longlong[::1]) -> cython.ulonglong:
-    """Return the fingerprint: the bits whose votes outweigh the others."""
-    bit: cython.int
-    result: cython.ulonglong = 0
-    for bit in range(64):
-        if _margin(sums, bit) > 0:
-            result |= cython.cast(cython.ulonglong, 1) << bit
-    return result
-
-
-@cython.cfunc
-@cython.nogil
-def _is_decided(sums: cython.longlong[::1]) -> cython.bint:
-    bit: cython.int
-    for bit in range(64):
-        if _margin(sums, bit) != 0:
-            return True
-    return False
 
 
 @cython.cfunc

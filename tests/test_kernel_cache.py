@@ -83,6 +83,14 @@ def test_arrays_are_aligned_and_writable_and_what_is_written_stays_in_the_proces
     assert_right(cache.tables(NAME, Maker()))
 
 
+def test_a_file_of_zeros_alone_whose_digest_is_right_is_made_anew(kept):
+    kept.write_bytes(bytes(16))
+    maker = Maker()
+
+    assert_right(cache.tables(NAME, maker))
+    assert maker.times == 1
+
+
 def test_another_name_is_another_file(kept):
     maker = Maker(7)
 

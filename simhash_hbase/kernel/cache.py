@@ -99,9 +99,9 @@ def _mapped(file: Path) -> Tables | None:
     except (OSError, ValueError):  # An empty file cannot be mapped.
         return None
     view = memoryview(content)
-    if mmh3.mmh3_x64_128_digest(view[_DIGEST_BYTES:]) != view[:_DIGEST_BYTES]:
-        return None
     start = _DIGEST_BYTES + _LENGTH_BYTES
+    if len(view) < start or mmh3.mmh3_x64_128_digest(view[_DIGEST_BYTES:]) != view[:_DIGEST_BYTES]:
+        return None
     stop = start + int.from_bytes(view[_DIGEST_BYTES:start], "little")
     places = msgspec.msgpack.decode(view[start:stop], type=dict[str, _Place])
     first = -(-stop // _ALIGNMENT) * _ALIGNMENT

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.digests import blake2b
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, segment, shingles, votes
 from simhash_hbase.kernel.cache import tables
 from simhash_hbase.kernel.characters import bin_arrays, character_arrays
@@ -194,6 +195,8 @@ class Batch:
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = texts
         self.points, self.offsets = _points(texts)
+        if len(self.points) >= 1 << 31:
+            raise InvalidArgument("a text of 2,147,483,648 characters or more: wanted a shorter one")
         self.kinds = np.zeros(len(texts), np.uint8)
         kinds = kernel_tables()["kinds"]
         listed = forms.kinds_of(self.points.data, self.offsets.data, kinds.data, self.kinds.data)

@@ -159,12 +159,15 @@ class ReadableIndex(OpenedIndex):
         most = UNLIMITED if limit is None else limit + 2
         found = Neighbours(self.store, self.profile, entries, rule=asked, oldest=oldest, most=most)
         matches = cut = 0
-        for answer in make_answers(found, entries, self.profile, asked, limit=limit):
-            matches += len(answer.matches)
-            cut += answer.truncated
-            yield answer
-        if self.on_search is not None:
-            self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
+        try:
+            for answer in make_answers(found, entries, self.profile, asked, limit=limit):
+                matches += len(answer.matches)
+                cut += answer.truncated
+                yield answer
+        finally:
+            # A caller that knows how many answers there are does not ask for one more.
+            if self.on_search is not None:
+                self.on_search(Searched(len(entries), found.rows, found.candidates, matches, cut))
 
     def query_simhash(
         self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None

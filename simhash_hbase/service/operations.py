@@ -51,7 +51,8 @@ def run_one(index: Index, operation: Operation, item: Item) -> Record:
     if isinstance(item, str):
         if operation.on_ids is None:
             raise TypeError(f"{operation.name} takes documents")
-        return next(iter(operation.on_ids(index, [item])))
+        [record] = operation.on_ids(index, [item])
+        return record
     if operation.on_entries is None:
         raise TypeError(f"{operation.name} takes ids")
     return run_analysed(index, operation, work(index.analysis, *payload([item])))
@@ -69,7 +70,8 @@ def run_analysed(index: Index, operation: Operation, analysed: Analysed) -> Reco
         raise TypeError(f"{operation.name} takes ids")
     for reason in analysed.refused.values():
         raise EmptyDocument(reason)
-    return next(iter(operation.on_entries(index, analysed.entries)))
+    [record] = operation.on_entries(index, analysed.entries)
+    return record
 
 
 def _add(index: Index, entries: Entries) -> list[Record]:

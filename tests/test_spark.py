@@ -87,9 +87,9 @@ def test_an_index_with_recorded_moved_and_removed_documents(spark, tmp_path):
     again = [{**record, "text": known[at]["text"]} if at % 5 == 0 else record for at, record in enumerate(known[-40:])]
     source = write_lines(tmp_path / "corpus.jsonl", [*new[:60], *again, *new[60:]])
     with create_index(url, analyzer="shingle") as made:
-        decided = made.dedup_many((record["id"], record["text"]) for record in known)
+        every = made.dedup_many((record["id"], record["text"]) for record in known)
         # An id that comes again has no second decision.
-        decided_before = {name: decision for name, decision in decided if decision is not None}
+        decided_before = {name: decision for name, decision in every if decision is not None}
         named = {decided_before[record["id"]].of for record in known[-40:]} - {record["id"] for record in again}
         made.remove_many(sorted(named - {None})[:5])
     with open_index(url, readonly=True) as index:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from simhash_hbase.kernel import uncompiled as cython
 
-SCALE = 65536  # Integer units of a weight of 1.
 TOO_HEAVY = -1  # In place of the number of features: the weights add up to more than 64 bits hold.
 
 _SCALE = cython.declare(cython.double, 65536.0)

@@ -42,8 +42,6 @@ _USUAL = (
 )
 _PUNCTUATION = r"\x00-/:-@\[-\^`{-\x7f"
 _UNUSUAL = f"[^\x00-\x7f{_USUAL}]"
-unusual = re.compile(_UNUSUAL).search
-"""Find a character without which a text that is not yet `canonical` has none of these words."""
 
 _find_format = re.compile(f"[{FORMATS}]").search
 _JOINER = "\u034f"  # Bounds long runs of marks in a normal form; it is a format itself.

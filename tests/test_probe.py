@@ -44,7 +44,9 @@ def test_what_was_made_here_is_analysed_here(index):
 def changed_jieba(monkeypatch):
     """A jieba whose best path has as many words as can be."""
     arrays = dict(kernel_tables())
-    arrays["weights"] = np.where(arrays["weights"] != 0, 10.0, 0.0)
+    arrays["trie"] = arrays["trie"].copy()
+    weights = arrays["trie"].view(np.float64)[1::2]
+    weights[weights != 0] = 10.0
     monkeypatch.setattr(texts_module, "kernel_tables", lambda: arrays)
     monkeypatch.setattr(analysis_module, "installed_versions", lambda **_: {"jieba": "9.9"})
 

@@ -13,7 +13,7 @@ from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable, jieba_idf
 from simhash_hbase.kernel.texts import Batch, cut, tokens
 from simhash_hbase.words.classes import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
-from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, find_unusual, stretches
+from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stretches, unusual_ones
 
 WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd")
 TABLE = IdfTable.learn([["the", "закон", "法"], ["the", "закон"], ["the"]])
@@ -156,7 +156,7 @@ def test_fingerprints_are_made_of_the_features(analyzer, text):
 @given(mixtures | st.text(max_size=30))
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_a_text_without_unusual_characters_needs_no_canonical_form(text):
-    plain = "".join(character for character in text if not find_unusual(character))
+    plain = "".join(character for character in text if not unusual_ones(character))
 
     whole = canonical(plain, folded=True)
     assert set(word_tokens(plain)) == {token for token in cut(whole) if re.search(r"\w", token)}
@@ -167,7 +167,7 @@ def test_a_text_without_unusual_characters_needs_no_canonical_form(text):
 def test_no_usual_character_is_or_becomes_part_of_a_word():
     ours = re.compile(f"[{LETTERS}{DIGITS}{MARKS}{HIRAGANA}{KATAKANA}{UNSPACED}]|(?![\u4e00-\u9fd5a-zA-Z0-9_])\\w")
     in_blocks = re.compile(r"[a-zA-Z0-9+#&._%-]|[\u4e00-\u9fd5]")
-    usual = [chr(n) for n in range(sys.maxunicode + 1) if not find_unusual(chr(n))]
+    usual = [chr(n) for n in range(sys.maxunicode + 1) if not unusual_ones(chr(n))]
 
     for character in usual:
         for form in ("NFC", "NFKC"):

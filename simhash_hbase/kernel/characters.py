@@ -26,11 +26,13 @@ def character_arrays() -> dict[str, NDArray[Any]]:
     """
     everything = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     kinds = np.zeros(len(everything), np.uint8)
-    for kind, characters in ((WORD, re.sub(r"\W+", "", everything)), (UNUSUAL, unusual_characters(everything))):
-        kinds[_numbers(characters)] |= kind
-    kinds[MAPPED:] |= FOREIGN | SLOW
+    kinds[_numbers(re.sub(r"\W+", "", everything))] |= WORD
+    kinds[MAPPED:] |= UNUSUAL | FOREIGN | SLOW
     first, plain = everything[:MAPPED], _plain_characters(everything[:MAPPED])
     foreign, formats = _numbers(foreign_characters(first)), _numbers(format_characters(first))
+    kinds[foreign] |= UNUSUAL
+    kinds[formats] |= UNUSUAL
+    kinds[_numbers("".join(filter(_changes, unusual_characters(first))))] |= UNUSUAL
     same = np.arange(MAPPED, dtype=np.uint32)
     normal = np.where(plain & np.fromiter(map(is_kept, first), np.bool_, MAPPED), same, np.uint32(0))
     folded = np.where(plain, same, np.uint32(0))
@@ -44,6 +46,11 @@ def character_arrays() -> dict[str, NDArray[Any]]:
         "folded": folded,
         "folded_lists": _add_forms(folded, folded_character, others, kinds, FOREIGN),
     }
+
+
+def _changes(character: str) -> bool:
+    """Return whether Unicode's form NFC may change a character, or join it with one before it."""
+    return character in joining() or not unicodedata.is_normalized("NFC", character)
 
 
 def _plain_characters(characters: str) -> NDArray[np.bool_]:

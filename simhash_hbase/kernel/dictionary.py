@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidProfile
-from simhash_hbase.kernel.segment import ENTRY_SHIFT, HAN_FIRST, HAN_LAST, MOST_NODES, SLOTS, read_dictionary
+from simhash_hbase.kernel.segment import ENTRY_SHIFT, HAN_FIRST, HAN_LAST, SLOTS, read_dictionary
 from simhash_hbase.words.installed import digest_of, jieba_file
 
+_ASCII = 128
 _IMPOSSIBLE = -3.14e100  # jieba's logarithm of 0.
 _STATES = "BEMS"
 _TABLES = ("start", "trans", "emit")
@@ -35,7 +36,7 @@ def dictionary_arrays() -> dict[str, NDArray[Any]]:
     Returns
     -------
     dict
-        ``trie``, ``roots`` (uint64) and ``weights`` (float64) as `Cutter` takes them; ``unknown`` (float64, one value).
+        ``trie`` (uint64), ``pairs`` (uint8) and ``unknown`` (float64, one value), as `Cutter` takes them.
 
     Raises
     ------
@@ -44,20 +45,23 @@ def dictionary_arrays() -> dict[str, NDArray[Any]]:
     """
     text = jieba_file("dict.txt").read_text("utf-8")
     points = np.frombuffer(bytearray(text.encode("utf-32-le")), "<u4").astype(np.uint32, copy=False)
-    trie, frequencies = np.zeros(SLOTS, np.uint64), np.zeros(MOST_NODES, np.int64)
+    trie = np.zeros((SLOTS + (1 << 16), 2), np.uint64)
     try:
-        nodes = read_dictionary(points.data, trie.data, frequencies.data)
+        total = log(read_dictionary(points.data, trie.ravel().data))
     except ValueError as error:
         raise InvalidProfile(str(error)) from error
-    total = log(int(frequencies[0]))
-    roots = np.zeros(1 << 16, np.uint64)
-    first = trie[(trie > 0) & (trie < 1 << (16 + ENTRY_SHIFT))]
-    roots[first >> np.uint64(ENTRY_SHIFT)] = first
-    distinct, which = np.unique(frequencies[:nodes], return_inverse=True)
+    first = trie[(trie[:, 0] > 0) & (trie[:, 0] < 1 << (16 + ENTRY_SHIFT))]
+    trie[SLOTS + (first[:, 0] >> np.uint64(ENTRY_SHIFT)).astype(np.intp)] = first
+    distinct, which = np.unique(trie[:, 1], return_inverse=True)
     # Logarithms are Python's, as jieba's are; those of no word are not looked at.
-    weights = np.array([log(frequency or 1) - total for frequency in distinct.tolist()])[which]
+    trie.view(np.float64)[:, 1] = np.array([log(frequency or 1) - total for frequency in distinct.tolist()])[which]
     unknown = log(1) - total
-    return {"trie": trie, "roots": roots, "weights": weights, "unknown": np.array([unknown])}
+    nodes, characters = np.divmod(trie[:SLOTS, 0] >> np.uint64(ENTRY_SHIFT), np.uint64(1 << 21))
+    pairs = np.zeros((_ASCII, _ASCII), np.uint8)
+    for number, entry in enumerate(trie[SLOTS : SLOTS + _ASCII, 0].tolist()):
+        if entry:
+            pairs[number, characters[(nodes == entry >> 2 & 0xFFFFF) & (characters < _ASCII)].astype(np.intp)] = 1
+    return {"trie": trie.ravel(), "pairs": pairs.ravel(), "unknown": np.array([unknown])}
 
 
 def model_array() -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ MOST_LISTED = 4  # Characters that one becomes, at most.
 
 # Kinds of characters:
 WORD = 1  # A word character (``\\w``).
-UNUSUAL = 2  # It may belong to a word that jieba does not know (see `simhash_hbase.words.unicode`).
+UNUSUAL = 2  # It belongs to a word that jieba does not know (see `simhash_hbase.words.unicode`), or NFC may change it.
 FOREIGN = 4  # It does, or its folded form depends on its neighbours.
 SLOW = 8  # Its normal form depends on its neighbours, or is not in the table.
 LISTED = 16  # It becomes several characters.

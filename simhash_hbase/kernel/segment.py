@@ -30,38 +30,37 @@ _LAST_HAN = cython.declare(cython.uint, 0x9FD5)
 _EMITTED = cython.declare(cython.Py_ssize_t, 0x9FD5 - 0x4E00 + 1)
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)  # Interpreted, no product wraps.
-# An entry of the trie: the node (20 bits) and character (21 bits) that lead to it, the node it leads to (20 bits),
-# whether that is a word, and whether words go on from it.
+# A slot of the trie has an entry and the weight of the word, side by side in one cache line. An entry is the node (20
+# bits) and character (21 bits) that lead to it, the node it leads to (20 bits), whether that is a word, and whether
+# words go on from it.
 _KEY_SHIFT = cython.declare(cython.int, 22)
 _NODE_MASK = cython.declare(cython.ulonglong, 0xFFFFF)
 _IS_WORD = cython.declare(cython.ulonglong, 2)
 _GOES_ON = cython.declare(cython.ulonglong, 1)
-_MOST_NODES = cython.declare(cython.ulonglong, 3 << 18)
+_MOST_NODES = cython.declare(cython.ulonglong, 3 << 18)  # jieba's dictionary has 498,114.
 _LONGEST_WORD = cython.declare(cython.Py_ssize_t, 60)
+_SLOT_MASK = cython.declare(cython.ulonglong, (1 << 21) - 2)
+_ROOTS = cython.declare(cython.ulonglong, 1 << 21)  # Where the slots of first characters begin.
 _WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
 
 ENTRY_SHIFT = 22  # Bits of an entry of the trie below its key.
 LONGEST_WORD = 60  # Characters of the longest word of a dictionary that `Cutter` can hold; jieba's has 16.
 SLOTS = 1 << 20  # Of a trie.
-MOST_NODES = 3 << 18  # Beginnings of words; jieba's dictionary has 498,114.
 
 
 @cython.cfunc
 @cython.nogil
 def _slot(trie: cython.ulonglong[::1], node: cython.ulonglong, character: cython.ulonglong) -> cython.ulonglong:
-    """Return the slot of the entry of a node's child, or the free one where it would be."""
-    mask: cython.ulonglong = trie.shape[0] - 1
+    """Return where the entry of a node's child is, or the free slot where it would be."""
     key: cython.ulonglong = (node << 21) | character
     at: cython.ulonglong = (key * _GOLDEN) & _ALL_BITS
-    at = (at ^ (at >> 29)) & mask
+    at = (at ^ (at >> 29)) & _SLOT_MASK
     while trie[at] != 0 and (trie[at] >> _KEY_SHIFT) != key:
-        at = (at + 1) & mask
+        at = (at + 2) & _SLOT_MASK
     return at
 
 
-def read_dictionary(
-    points: cython.uint[::1], trie: cython.ulonglong[::1], frequencies: cython.longlong[::1]
-) -> cython.Py_ssize_t:
+def read_dictionary(points: cython.uint[::1], trie: cython.ulonglong[::1]) -> cython.longlong:
     """Put the words of a dictionary into an empty trie.
 
     Parameters
@@ -69,15 +68,13 @@ def read_dictionary(
     points : buffer of uint32
         The code points of the file: a line for each word, its frequency and a tag, with a blank between two. Of several
         lines about one word the last one counts; a frequency of 0 makes it no word.
-    trie : buffer of uint64
-        Filled; its length is a power of two.
-    frequencies : buffer of int64, length `MOST_NODES`
-        Filled: of each node that is a word its frequency; the first one is the sum of all lines.
+    trie : buffer of uint64, length 2 * `SLOTS` or more
+        Filled: in each slot an entry, and the frequency of the word if it is one.
 
     Returns
     -------
     int
-        The number of nodes.
+        The sum of the frequencies of all lines.
 
     Raises
     ------
@@ -85,6 +82,7 @@ def read_dictionary(
         The dictionary is larger than a trie holds, or has a word of more than `LONGEST_WORD` characters.
     """
     used: cython.ulonglong = 1
+    total: cython.longlong = 0
     place: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t = points.shape[0]
     start: cython.Py_ssize_t
@@ -116,10 +114,10 @@ def read_dictionary(
             place += 1
         place += 1
         if node:
-            frequencies[0] += frequency
-            frequencies[node] = frequency
+            total += frequency
+            trie[at + 1] = frequency
             trie[at] = (trie[at] & ~_IS_WORD) | (_IS_WORD if frequency else 0)
-    return used
+    return total
 
 
 @cython.cfunc
@@ -145,18 +143,20 @@ def _is_in_block(point: cython.uint) -> cython.bint:
     )
 
 
+@cython.final
 @cython.cclass
 class Cutter:
     """Cuts texts by one dictionary; one thread at a time.
 
     Parameters
     ----------
-    trie : buffer of uint64
-        As `read_dictionary` fills it; its length is a power of two.
-    roots : buffer of uint64, length 65,536
-        The entries of the first characters, by character.
+    trie : buffer of uint64, length 2 * (`SLOTS` + 65,536)
+        The slots as `read_dictionary` fills them, then those of the first characters of words, by character. In place
+        of a frequency is the logarithm of the word's share of all words.
     weights : buffer of float64
-        For each node that is a word, the logarithm of its share of all words.
+        The same memory.
+    pairs : buffer of uint8, length 16,384
+        Whether a word begins with two characters of ASCII, at 128 times the first one and the second one.
     model : buffer of float64
         Logarithms of jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps,
         and 20,950 of the characters for each state.
@@ -169,9 +169,9 @@ class Cutter:
     """
 
     trie: cython.ulonglong[::1]
-    roots: cython.ulonglong[::1]
     weights: cython.double[::1]
     model: cython.double[::1]
+    pairs: cython.uchar[::1]
     kinds: cython.uchar[::1]
     unknown: cython.double
     mode: cython.int
@@ -187,17 +187,17 @@ class Cutter:
     def __init__(
         self,
         trie: cython.ulonglong[::1],
-        roots: cython.ulonglong[::1],
         weights: cython.double[::1],
         model: cython.double[::1],
+        pairs: cython.uchar[::1],
         kinds: cython.uchar[::1],
         unknown: float,
         sums: cython.double[::1],
     ) -> None:
         self.trie = trie
-        self.roots = roots
         self.weights = weights
         self.model = model
+        self.pairs = pairs
         self.kinds = kinds
         self.unknown = unknown
         self.sums = sums
@@ -265,12 +265,24 @@ class Cutter:
         """Cut a text into blocks and the single characters between them."""
         place: cython.Py_ssize_t = start
         stop: cython.Py_ssize_t
+        has_words: cython.bint  # Whether the dictionary may know some.
         while place < end:
             stop = place + 1
             if _is_in_block(self.points[place]):
+                has_words = self.points[place] >= 128
                 while stop < end and _is_in_block(self.points[stop]):
+                    if not has_words:
+                        has_words = (
+                            self.points[stop] >= 128 or self.pairs[128 * self.points[stop - 1] + self.points[stop]] != 0
+                        )
                     stop += 1
-                self._cut_block(place, stop)
+                if has_words:
+                    self._cut_block(place, stop)
+                elif stop - place == 1:
+                    self._emit(place, stop)
+                else:
+                    # The best path leaves all of it single: English takes a third of the time.
+                    self._cut_ascii(place, stop)
             elif self.points[place] == _READY and self.mode != 0:
                 while stop < end and self.points[stop] != _READY:
                     stop += 1
@@ -292,35 +304,32 @@ class Cutter:
         length: cython.uchar
         best: cython.double
         total: cython.double
+        at: cython.ulonglong
         entry: cython.ulonglong
-        node: cython.ulonglong
         is_known: cython.bint
-        sums: cython.double[::1] = self.sums
-        trie: cython.ulonglong[::1] = self.trie
-        roots: cython.ulonglong[::1] = self.roots
-        points: cython.uint[::1] = self.points
-        sums[stop & _WINDOW] = 0.0
+        self.sums[stop & _WINDOW] = 0.0
         for place in range(stop - 1, start - 1, -1):
             reached = place + 1
             is_known = False
             best = 0.0
             length = 1
-            entry = roots[points[place]]
+            at = _ROOTS + 2 * self.points[place]
+            entry = self.trie[at]
             while entry:
-                node = (entry >> 2) & _NODE_MASK
                 if entry & _IS_WORD:
-                    total = self.weights[node] + sums[reached & _WINDOW]
+                    total = self.weights[at + 1] + self.sums[reached & _WINDOW]
                     if not is_known or total >= best:
                         best = total
                         length = reached - place
                         is_known = True
                 if reached == stop or not entry & _GOES_ON:
                     break
-                entry = trie[_slot(trie, node, points[reached])]
+                at = _slot(self.trie, (entry >> 2) & _NODE_MASK, self.points[reached])
+                entry = self.trie[at]
                 reached += 1
             if not is_known:
-                best = self.unknown + sums[(place + 1) & _WINDOW]
-            sums[place & _WINDOW] = best
+                best = self.unknown + self.sums[(place + 1) & _WINDOW]
+            self.sums[place & _WINDOW] = best
             self.lengths[place - start] = length
 
     @cython.cfunc
@@ -406,12 +415,11 @@ class Cutter:
         """
         place: cython.Py_ssize_t
         begin: cython.Py_ssize_t
-        model: cython.double[::1] = self.model
         point: cython.Py_ssize_t = 20 + self.points[start] - _FIRST_HAN
-        b: cython.double = model[0] + model[point]
-        e: cython.double = model[1] + model[point + _EMITTED]
-        m: cython.double = model[2] + model[point + 2 * _EMITTED]
-        s: cython.double = model[3] + model[point + 3 * _EMITTED]
+        b: cython.double = self.model[0] + self.model[point]
+        e: cython.double = self.model[1] + self.model[point + _EMITTED]
+        m: cython.double = self.model[2] + self.model[point + 2 * _EMITTED]
+        s: cython.double = self.model[3] + self.model[point + 3 * _EMITTED]
         p: cython.double
         first: cython.double
         second: cython.double
@@ -420,34 +428,34 @@ class Cutter:
         next_m: cython.double
         way: cython.int
         state: cython.int
-        # Steps: model[4 + 4 * from + to], states in the order B, E, M, S.
+        # Steps: self.model[4 + 4 * from + to], states in the order B, E, M, S.
         for place in range(start + 1, stop):
             point = 20 + self.points[place] - _FIRST_HAN
             way = 0
-            p = model[point]
-            first = e + model[8] + p
-            second = s + model[16] + p
+            p = self.model[point]
+            first = e + self.model[8] + p
+            second = s + self.model[16] + p
             next_b = first
             if second >= first:
                 next_b = second
                 way = 1
-            p = model[point + _EMITTED]
-            first = b + model[5] + p
-            second = m + model[13] + p
+            p = self.model[point + _EMITTED]
+            first = b + self.model[5] + p
+            second = m + self.model[13] + p
             next_e = first
             if second >= first:
                 next_e = second
                 way |= 2
-            p = model[point + 2 * _EMITTED]
-            first = b + model[6] + p
-            second = m + model[14] + p
+            p = self.model[point + 2 * _EMITTED]
+            first = b + self.model[6] + p
+            second = m + self.model[14] + p
             next_m = first
             if second >= first:
                 next_m = second
                 way |= 4
-            p = model[point + 3 * _EMITTED]
-            first = e + model[11] + p
-            second = s + model[19] + p
+            p = self.model[point + 3 * _EMITTED]
+            first = e + self.model[11] + p
+            second = s + self.model[19] + p
             s = first
             if second >= first:
                 s = second

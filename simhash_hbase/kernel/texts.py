@@ -29,7 +29,7 @@ from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stret
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
 
-VERSION = 2  # Of tables in the cache: changes whenever the same files of jieba would make others.
+VERSION = 3  # Of tables in the cache: changes whenever the same files of jieba would make others.
 SKETCH_WORDS = 8
 _DIGEST_BYTES = 16
 
@@ -40,7 +40,7 @@ class Wording(NamedTuple):
     folded: bool
     """Whether NFKC and lower case come before; then every word counts, else those of two characters and more."""
     dropped: tuple[str, ...] = ()
-    """Words in lower case that do not count, of at most five ASCII letters."""
+    """Words of ASCII letters in lower case that do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,9 +364,9 @@ def _cut(
     arrays = kernel_tables()
     cutter = segment.Cutter(
         arrays["trie"].data,
-        arrays["roots"].data,
-        arrays["weights"].data,
+        arrays["trie"].view(np.float64).data,
         arrays["model"].data,
+        arrays["pairs"].data,
         arrays["kinds"].data,
         float(arrays["unknown"][0]),
         np.zeros(64).data,
@@ -400,9 +400,11 @@ def _counted(
     most = int(np.diff(before).max(initial=0))
     table = np.empty(max(2, 1 << (2 * most).bit_length()), np.intc)
     places = points, starts, stops, firsts
-    dropped_hashes = word_hashes(dropped, seed) if dropped else np.zeros(0, np.uint64)
+    left_out = Weights.of_words(dict.fromkeys(dropped, 1.0), other=0.0, seed=seed)
     features = _features(hashes, counts, offsets, places)
-    features.count(before.data, table.data, dropped_hashes.data, seed)
+    features.count(
+        before.data, table.data, (left_out.keys.data, left_out.values.data), max(map(len, dropped), default=0), seed
+    )
     used = int(offsets[-1])
     return CountedWords(hashes[:used], counts[:used], offsets, (points, starts, stops, firsts[:used]))
 

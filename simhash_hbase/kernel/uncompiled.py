@@ -63,4 +63,4 @@ class _Nothing:
         pass
 
 
-cfunc = cclass = nogil = _Nothing()
+cfunc = cclass = final = nogil = _Nothing()

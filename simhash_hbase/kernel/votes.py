@@ -12,6 +12,7 @@ from simhash_hbase.kernel import uncompiled as cython
 
 TOO_HEAVY = -1  # In place of the number of features: the weights add up to more than 64 bits hold.
 
+_DROPPED = cython.declare(cython.int, -(1 << 31))  # No text has so many words that this counts up to 0.
 _SCALE = cython.declare(cython.double, 65536.0)
 _MOST = cython.declare(cython.double, 1e9 * 65536.0)
 _MOST_TOTAL = cython.declare(cython.double, 4611686018427387904.0)
@@ -113,16 +114,7 @@ def _murmur3(
     return (_final(first) + _final(second)) & _ALL_BITS
 
 
-@cython.cfunc
-@cython.nogil
-def _is_in(hashes: cython.ulonglong[::1], value: cython.ulonglong) -> cython.bint:
-    at: cython.Py_ssize_t
-    for at in range(hashes.shape[0]):
-        if hashes[at] == value:
-            return True
-    return False
-
-
+@cython.final
 @cython.cclass
 class Features:
     """The distinct words of a batch of texts, and what weighs them.
@@ -176,7 +168,8 @@ class Features:
         self,
         before: cython.longlong[::1],
         table: cython.int[::1],
-        dropped: cython.ulonglong[::1],
+        dropped: tuple[memoryview, memoryview],
+        longest: cython.Py_ssize_t,
         seed: cython.ulonglong,
     ) -> None:
         """Count the words of each text.
@@ -187,16 +180,21 @@ class Features:
             For each text the number of words before it.
         table : buffer of int32
             Scratch: a power of two, at least twice as long as a text has words.
-        dropped : buffer of uint64
-            Hashes of words in lower case that do not count, none of more than five letters.
+        dropped : buffers of uint64 and float64
+            Words in lower case that do not count, as `insert_weights` fills them; each begins with an ASCII letter.
+        longest : int
+            Characters of the longest of them.
         seed : int
             Of the hash.
         """
         text: cython.Py_ssize_t
+        keys: cython.ulonglong[::1]
+        values: cython.double[::1]
+        keys, values = dropped
         with cython.nogil:
             self.offsets[0] = 0
             for text in range(before.shape[0] - 1):
-                self._count_text(text, before, table, dropped, seed)
+                self._count_text(text, before, table, keys, values, longest, seed)
 
     @cython.cfunc
     @cython.nogil
@@ -205,12 +203,16 @@ class Features:
         text: cython.Py_ssize_t,
         before: cython.longlong[::1],
         table: cython.int[::1],
-        dropped: cython.ulonglong[::1],
+        keys: cython.ulonglong[::1],
+        values: cython.double[::1],
+        longest: cython.Py_ssize_t,
         seed: cython.ulonglong,
     ) -> cython.void:
         first: cython.Py_ssize_t = self.offsets[text]
         last: cython.Py_ssize_t = first
+        kept: cython.Py_ssize_t = first
         word: cython.Py_ssize_t
+        start: cython.Py_ssize_t
         size: cython.ulonglong = 2
         at: cython.ulonglong
         value: cython.ulonglong
@@ -221,9 +223,6 @@ class Features:
             table[at] = -1
         for word in range(before[text], before[text + 1]):
             value = _murmur3(self.points, self.starts[word], self.stops[word], seed, False)
-            if dropped.shape[0] and self.stops[word] - self.starts[word] <= 5:
-                if _is_in(dropped, _murmur3(self.points, self.starts[word], self.stops[word], seed, True)):
-                    continue
             at = value & (size - 1)
             number = table[at]
             while number >= 0 and self.hashes[first + number] != value:
@@ -234,10 +233,21 @@ class Features:
                 self.hashes[last] = value
                 self.counts[last] = 0
                 self.firsts[last] = word
+                start = self.starts[word]
+                if self.stops[word] - start <= longest and self.points[start] < 128:
+                    value = _murmur3(self.points, start, self.stops[word], seed, True)
+                    if _weight(keys, values, 0.0, value) != 0.0:
+                        self.counts[last] = _DROPPED
                 number = last - first
                 last += 1
             self.counts[first + number] += 1
-        self.offsets[text + 1] = last
+        for word in range(first, last):
+            if self.counts[word] > 0:
+                self.hashes[kept] = self.hashes[word]
+                self.counts[kept] = self.counts[word]
+                self.firsts[kept] = self.firsts[word]
+                kept += 1
+        self.offsets[text + 1] = kept
 
     def vote(
         self,
@@ -350,7 +360,6 @@ class Features:
     @cython.nogil
     def _keep_heaviest(self, first: cython.Py_ssize_t, used: cython.Py_ssize_t, top: cython.Py_ssize_t) -> cython.void:
         """Put the numbers of the heaviest features into the heap, which has the lightest of them first."""
-        heap: cython.int[::1] = self.heap
         at: cython.Py_ssize_t
         parent: cython.Py_ssize_t
         child: cython.Py_ssize_t
@@ -359,25 +368,25 @@ class Features:
             at = number
             while at > 0:
                 parent = (at - 1) >> 1
-                if not self._is_lighter(first, number, heap[parent]):
+                if not self._is_lighter(first, number, self.heap[parent]):
                     break
-                heap[at] = heap[parent]
+                self.heap[at] = self.heap[parent]
                 at = parent
-            heap[at] = number
+            self.heap[at] = number
         for number in range(top, used):
-            if not self._is_lighter(first, heap[0], number):
+            if not self._is_lighter(first, self.heap[0], number):
                 continue
             at = 0
             child = 1
             while child < top:
-                if child + 1 < top and self._is_lighter(first, heap[child + 1], heap[child]):
+                if child + 1 < top and self._is_lighter(first, self.heap[child + 1], self.heap[child]):
                     child += 1
-                if not self._is_lighter(first, heap[child], number):
+                if not self._is_lighter(first, self.heap[child], number):
                     break
-                heap[at] = heap[child]
+                self.heap[at] = self.heap[child]
                 at = child
                 child = 2 * at + 1
-            heap[at] = number
+            self.heap[at] = number
 
 
 @cython.cfunc

@@ -81,8 +81,7 @@ _SKIPPED = f"[{_PUNCTUATION}{_USUAL}]++|{_PLAIN_WORD}|[^{_STARTS}]++"
 
 _COMMON = 50  # With an unusual character among so many it is not worth while to find the blanks beside each.
 
-find_unusual = re.compile(_UNUSUAL).findall
-_find_unusual = re.compile(_UNUSUAL).finditer
+_unusual = re.compile(_UNUSUAL)
 
 
 @cache
@@ -111,6 +110,12 @@ class Stretch(NamedTuple):
     words: list[str]  # The words that follow it.
 
 
+def unusual_ones(text: str) -> list[str]:
+    """Return the unusual characters of a text, each once."""
+    # Searches in large classes are slow.
+    return _unusual.findall("".join(set(text)))
+
+
 def canonical(text: str, *, folded: bool) -> str:
     r"""Bring a text into the form that is cut into words.
 
@@ -119,8 +124,7 @@ def canonical(text: str, *, folded: bool) -> str:
     >>> canonical("ＴＨＥ Ver\xadmögen", folded=True)
     'the vermögen'
     """
-    # In each unusual character once: most texts have few, and searches in large classes are slow.
-    if _find_format("".join(set(find_unusual(text)))):
+    if _find_format("".join(unusual_ones(text))):
         text = _formats().sub("", text)
     if folded:
         # Usual characters stay as they are: this changes no word, and NFKC mostly changes full stops and commas.
@@ -144,7 +148,7 @@ def folded_character(character: str) -> str | None:
 
     None where it may belong to a word of this module, or where its neighbours matter.
     """
-    if not find_unusual(character):
+    if not _unusual.match(character):
         return character.lower()
     if _find_format(character):
         return ""
@@ -184,13 +188,13 @@ def stretches(text: str) -> Iterator[Stretch]:
     >>> [tuple(stretch) for stretch in stretches("用TF-IDF找L'été，かな")]
     [('用TF-IDF找', ["L'été"]), ('，', ['かな'])]
     """
-    found = find_unusual(text)
-    if not any(map(is_in_words(), set(found))):
+    unusual = unusual_ones(text)
+    if not any(map(is_in_words(), unusual)):
         if text:
             yield Stretch(text, [])
         return
     end = 0
-    for first, last in _places(text, len(found)):
+    for first, last in _places(text, sum(map(text.count, unusual))):
         for match in _expression().finditer(text, first, last):
             if match.lastgroup:
                 start, stop = match.span(match.lastgroup)
@@ -202,13 +206,13 @@ def stretches(text: str) -> Iterator[Stretch]:
         yield Stretch(text[end:], [])
 
 
-def _places(text: str, unusual_ones: int) -> Iterator[tuple[int, int]]:
+def _places(text: str, unusual: int) -> Iterator[tuple[int, int]]:
     """Find where words can be: everywhere, or between the blanks beside unusual characters where these are few."""
-    if _COMMON * unusual_ones > len(text):
+    if _COMMON * unusual > len(text):
         yield 0, len(text)
         return
     end = 0
-    for match in _find_unusual(text):
+    for match in _unusual.finditer(text):
         if match.start() >= end:
             start = max(end, text.rfind(" ", end, match.start()))
             end = text.find(" ", match.start())

@@ -31,6 +31,7 @@ from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.forms import FOREIGN, MAPPED, SLOW, UNUSUAL
 from simhash_hbase.kernel.texts import Batch, Weights, kernel_tables, word_hashes
 from simhash_hbase.words.normal import normalize
+from simhash_hbase.words.unicode import canonical, stretches, unusual_ones
 
 PASSAGES = [text for texts in read_passages().values() for text in texts]
 SHORT = special()
@@ -172,7 +173,7 @@ def test_each_character_whose_normal_form_is_in_the_table_has_its_normal_form():
 
 
 def test_each_character_whose_folded_form_is_in_the_table_has_its_folded_form():
-    some = characters(UNUSUAL, without=FOREIGN)
+    some = unusual_ones("".join(characters(0, without=FOREIGN)))
     assert len(some) > 5_000
     for at in range(0, len(some), 200):
         text = " ".join(f"a{character}b，{character}1" for character in some[at : at + 200])
@@ -180,6 +181,15 @@ def test_each_character_whose_folded_form_is_in_the_table_has_its_folded_form():
 
         found = {counted.word(number): int(counted.counts[number]) for number in range(len(counted.hashes))}
         assert found == Counter(word_tokens(text))
+
+
+def test_a_character_that_is_not_unusual_leaves_a_text_as_it_is_and_to_jieba():
+    some = characters(0, without=UNUSUAL)
+    text = "".join(f"e{character}b，{character}1" for character in some)
+
+    assert len(unusual_ones("".join(some))) > 5_000
+    assert canonical(text, folded=False) == text
+    assert [word for _, words in stretches(text) for word in words] == []
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1])

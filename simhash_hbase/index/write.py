@@ -127,10 +127,18 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
         refresh_within(store, profile, ids, now=now)
 
 
-def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> set[str]:
-    """Do what `refresh_documents` does, within the caller's transaction if there is one."""
+def refresh_within(
+    store: Store, profile: Profile, ids: Sequence[str], *, now: int
+) -> tuple[Sequence[Change], Sequence[Change]]:
+    """Do what `refresh_documents` does, within the caller's transaction if there is one.
+
+    Returns
+    -------
+    tuple
+        The changes that were made, and those that other writers got ahead of.
+    """
     if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
-        return set()
+        return (), ()
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
     changes = list(_refreshes(read_states(store, ids), due, now))
     seen = [state for change in changes if (state := change.new.shown())]
@@ -143,7 +151,9 @@ def refresh_within(store: Store, profile: Profile, ids: Sequence[str], *, now: i
         simhashes = np.array([state.simhash for state, _ in found], dtype=np.uint64)
         rows = stored_rows(profile, simhashes, [member.sketch for _, member in found])
         store.put_rows(rows, timestamp=now)
-    return {change.new.id for change in commit(store, changes)}
+    refused = commit(store, changes)
+    lost = {change.at for change in refused}
+    return [change for change in changes if change.at not in lost], refused
 
 
 def _refreshes(states: Sequence[tuple[DocumentState, bytes] | None], due: range, now: int) -> Iterator[Change]:

@@ -185,6 +185,17 @@ def test_input_order_decides_where_an_earlier_document_removes_the_expired_cell_
     assert decisions == [True, ("first", 3), True]
 
 
+def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_in_the_batch(make_index):
+    index = make_index(ttl_days=10)
+    claim(index, {"named": FAR})
+    make_index.clock.advance(days=5)
+    claim(index, {"left": BASE})
+
+    decisions = claim(index, {"copy": FAR ^ 1, "named": BASE ^ 0b11, "left": BASE ^ 0xFFFF0000})
+
+    assert decisions == [("named", 1), ("left", 2), True]
+
+
 def test_a_document_that_expired_and_is_in_the_way_of_its_own_batch_keeps_its_new_decision(make_index):
     index = make_index(ttl_days=10)
     claim(index, {"expired": BASE})

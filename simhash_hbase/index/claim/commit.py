@@ -137,14 +137,14 @@ def bury(run: Run, cells: Iterable[tuple[DocumentState, bytes]]) -> None:
     drop_members(run.store, buried)
 
 
-def _follow(run: Run, buried: Sequence[Change]) -> None:
-    """Take over what a burial wrote into the cell of a held claim of this batch.
+def _follow(run: Run, changes: Sequence[Change]) -> None:
+    """Take over what a burial or a refresh wrote into the cells of undecided claims of this batch.
 
     A claim that missed it would start over, and be decided after later documents of the input.
     """
-    held = {claim.id: claim for claim in run.claims if claim.is_held}
-    for change in buried:
-        if claim := held.get(change.new.id):
+    claims = {(claim.id, claim.value): claim for claim in run.claims if claim.answer is None}
+    for change in changes:
+        if claim := claims.get((change.new.id, change.old_value)):
             claim.state, claim.value = change.new, encode(change.new)
 
 
@@ -152,9 +152,11 @@ def refresh(run: Run, originals: Iterable[str | None]) -> set[str]:
     """Write down that originals were named; return those that have to be looked at again."""
     named = sorted({name for name in originals if name is not None})
     try:
-        return refresh_within(run.store, run.profile, named, now=run.clock()) if named else set()
+        made, refused = refresh_within(run.store, run.profile, named, now=run.clock()) if named else ((), ())
     except UNANSWERED:
         return set(named)
+    _follow(run, made)
+    return {change.new.id for change in refused}
 
 
 def _burial(at: int, state: DocumentState, value: bytes) -> Change:

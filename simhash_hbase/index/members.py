@@ -109,7 +109,10 @@ class Members:
 
     def _read(self, simhashes: NDArray[np.uint64]) -> Page:
         rows = self._store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=self._limit + 1)
-        page = Page.of(simhashes, columns_of(rows), self._bands)
+        members = columns_of(rows)
+        page = Page.of(simhashes, members, self._bands)
+        if max(members.counts, default=0) <= self._limit:
+            return page
         kept = np.minimum(page.stop, page.first + self._limit)
         for at in np.flatnonzero(kept < page.stop).tolist():
             self.wide[int(simhashes[at])] = page.qualifier(int(kept[at]) - 1)
@@ -132,11 +135,10 @@ class Members:
 
     def order_of_ids(self, page: Page, at: NDArray[np.intp]) -> NDArray[np.intp]:
         """Give members numbers that are in the order of their ids."""
-        places, which = np.unique(at, return_inverse=True)
-        ids = [self._id(page, place) for place in places.tolist()]
-        order = np.empty(len(ids), np.intp)
-        order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-        return order[which]
+        places = at.tolist()
+        ids = {place: self._id(page, place) for place in sorted(set(places))}
+        order = {place: number for number, place in enumerate(sorted(ids, key=ids.__getitem__))}
+        return np.array([order[place] for place in places], np.intp)
 
     def _id(self, page: Page, at: int) -> str:
         try:

@@ -29,7 +29,6 @@ MORE_MEMBERS = 10_000
 FARTHEST = 255
 # Where documents of the nearest members do not count, so many times as many are looked at next.
 MORE_TRANCHE = 4
-_NO_PLACES = np.empty(0, np.intp)
 
 
 class Hit(NamedTuple):
@@ -166,6 +165,9 @@ class _Nearest:
 
 def _slices(near: Near, page: Page) -> Iterator[Near]:
     """Cut pairs into those of some queries, which have a bounded number of members together, or of a single query."""
+    if near.queries[0] == near.queries[-1]:
+        yield near
+        return
     where = page.where(near.simhashes)
     ends = np.cumsum(page.stop[where] - page.first[where])
     starts = np.flatnonzero(near.queries[1:] != near.queries[:-1]) + 1  # Of all queries but the first.
@@ -191,9 +193,10 @@ def _nearest(
     Document cells are read for the members that come first, and for further ones only where some of those do not count.
     """
     pairs, at, similarities = _accepted(near, page, entries, rule)
-    opposite = np.where(np.isnan(similarities), 1.0, -similarities)
-    order = np.lexsort((members.order_of_ids(page, at), opposite, near.distances[pairs], near.queries[pairs]))
-    pairs, at, similarities = pairs[order], at[order], similarities[order]
+    if len(pairs) > 1:
+        opposite = np.where(np.isnan(similarities), 1.0, -similarities)
+        order = np.lexsort((members.order_of_ids(page, at), opposite, near.distances[pairs], near.queries[pairs]))
+        pairs, at, similarities = pairs[order], at[order], similarities[order]
     queries = near.queries[pairs]
     edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
     ranges = [(start, stop) for start, stop in pairwise(edges) if start < stop]
@@ -244,10 +247,13 @@ def _accepted(
     """List which pairs' which members the rule accepts, and how similar they are."""
     own = Sketches.of_entries(entries)
     where = page.where(near.simhashes)
-    found = [(_NO_PLACES, _NO_PLACES, np.empty(0))]
+    found = []
     for pairs, at in expand(page.first[where], page.stop[where], at_once=SKETCHES_AT_ONCE):
-        asked, held = own.at(near.queries[pairs]), page.sketches.at(at)
+        # The sketch of a single query goes with all members as it is.
+        asked, held = own if len(entries) == 1 else own.at(near.queries[pairs]), page.sketches.at(at)
         accepted, similarities = judge(rule, near.distances[pairs], asked, held, by_blocks=near.by_blocks[pairs])
         found.append((pairs[accepted], at[accepted], similarities[accepted]))
+    if len(found) == 1:
+        return found[0]
     pairs, at, similarities = (np.concatenate(column) for column in zip(*found, strict=True))
     return pairs, at, similarities

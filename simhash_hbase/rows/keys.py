@@ -37,6 +37,11 @@ FLAGS = U64((1 << FLAG_BITS) - 1)  # Mask of the flag in a prefix.
 NO_PREFIX = U64((1 << PREFIX_BITS) - 1)
 """In the place of a prefix: no block row and no sketch row has its flag, and it is behind all of theirs."""
 
+_MEMBERS = bytes([FLAG_MEMBERS])
+_PREFIX_FIELDS = [("segment", ">u4"), ("flag", "u1")]
+_PACKED_PREFIX = np.dtype(_PREFIX_FIELDS)
+_PACKED_ROW = np.dtype([*_PREFIX_FIELDS, ("simhash", ">u8")])
+
 
 class BlockRows(NamedTuple):
     """Rows of family ``b``: two arrays of one length, sorted by prefix, then simhash, without repeats."""
@@ -152,26 +157,24 @@ def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
 
 def pack_rows(rows: BlockRows) -> bytes:
     """Pack block rows one behind the other, 13 bytes each."""
-    out = np.empty((len(rows.prefixes), BLOCK_ROW_BYTES), dtype=np.uint8)
-    out[:, :PREFIX_BYTES] = _big_endian(rows.prefixes)[:, SIMHASH_BYTES - PREFIX_BYTES :]
-    out[:, PREFIX_BYTES:] = _big_endian(rows.simhashes)
-    return out.tobytes()
+    keys = _with_prefixes(rows.prefixes, _PACKED_ROW)
+    keys["simhash"] = rows.simhashes
+    return keys.tobytes()
 
 
 def unpack_rows(packed: bytes | bytearray | memoryview) -> BlockRows:
     """Read what `pack_rows` wrote."""
     if not len(packed):
         return BlockRows.empty()
-    keys = np.frombuffer(packed, dtype=np.uint8).reshape(-1, BLOCK_ROW_BYTES)
-    return BlockRows(_widened(keys[:, :PREFIX_BYTES]), _integers(np.ascontiguousarray(keys[:, PREFIX_BYTES:])))
+    keys = np.frombuffer(packed, _PACKED_ROW)
+    return BlockRows(_prefixes_of(keys), keys["simhash"].astype(U64))
 
 
 def pack_prefixes(prefixes: NDArray[np.uint64]) -> list[bytes]:
     """Pack prefixes, 5 bytes each."""
     if len(prefixes) <= FEW:
         return list(map(pack_prefix, prefixes.tolist()))
-    packed = _big_endian(prefixes)[:, SIMHASH_BYTES - PREFIX_BYTES :].tobytes()
-    return _cut(packed, PREFIX_BYTES)
+    return _cut(_with_prefixes(prefixes, _PACKED_PREFIX).tobytes(), PREFIX_BYTES)
 
 
 def pack_prefix(prefix: int) -> bytes:
@@ -181,7 +184,7 @@ def pack_prefix(prefix: int) -> bytes:
 
 def unpack_prefixes(packed: bytes) -> NDArray[np.uint64]:
     """Read prefixes that stand one behind the other."""
-    return _widened(np.frombuffer(packed, dtype=np.uint8).reshape(-1, PREFIX_BYTES))
+    return _prefixes_of(np.frombuffer(packed, _PACKED_PREFIX))
 
 
 def row_prefix(row: bytes) -> int:
@@ -247,11 +250,13 @@ def copies_row(digest: bytes) -> bytes:
 def member_row(simhash: int) -> bytes:
     """Make the row key under which all documents with this fingerprint are."""
     packed = pack_simhash(simhash)
-    return packed[:SEGMENT_BYTES] + bytes([FLAG_MEMBERS]) + packed
+    return packed[:SEGMENT_BYTES] + _MEMBERS + packed
 
 
 def member_rows(simhashes: NDArray[np.uint64]) -> list[bytes]:
     """Make the members' row keys of several fingerprints, in their order."""
+    if len(simhashes) <= FEW:
+        return list(map(member_row, simhashes.tolist()))
     prefixes = simhashes >> U64(32) << U64(FLAG_BITS) | U64(FLAG_MEMBERS)
     return _cut(pack_rows(BlockRows(prefixes, simhashes)), BLOCK_ROW_BYTES)
 
@@ -276,18 +281,17 @@ def row_digest(row: bytes) -> bytes:
     return row[PREFIX_BYTES:]
 
 
-def _big_endian(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    return values.astype(">u8").view(np.uint8).reshape(-1, SIMHASH_BYTES)
+def _with_prefixes(prefixes: NDArray[np.uint64], form: np.dtype[np.void]) -> NDArray[np.void]:
+    """Make packed keys of which the prefixes alone are filled in."""
+    keys = np.empty(len(prefixes), form)
+    keys["segment"] = prefixes >> U64(FLAG_BITS)
+    keys["flag"] = prefixes & FLAGS
+    return keys
 
 
-def _widened(prefixes: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    wide = np.zeros((len(prefixes), SIMHASH_BYTES), dtype=np.uint8)
-    wide[:, SIMHASH_BYTES - PREFIX_BYTES :] = prefixes
-    return _integers(wide)
-
-
-def _integers(octets: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    return octets.reshape(-1).view(">u8").astype(U64)
+def _prefixes_of(keys: NDArray[np.void]) -> NDArray[np.uint64]:
+    prefixes: NDArray[np.uint64] = keys["segment"].astype(U64) << U64(FLAG_BITS) | keys["flag"]
+    return prefixes
 
 
 def _cut(packed: bytes, width: int) -> list[bytes]:

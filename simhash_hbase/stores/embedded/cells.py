@@ -62,15 +62,16 @@ def _rows(
         seek, key_here, value_here, to_next = cursor.set_range, cursor.key, cursor.value, cursor.next
         unpack = _HEAD.unpack_from
         for row, first in wanted:
-            before = len(keys)
+            count, size = 0, len(row)
             is_there = seek(first)
             while is_there and (key := key_here()).startswith(row):
                 stored = value_here()
-                if unpack(stored)[1] == len(row):
+                if unpack(stored)[1] == size:
                     keys.append(key)
                     found.append(stored)
-                is_there = len(keys) - before < limit and to_next()
-            counts.append(len(keys) - before)
+                    count += 1
+                is_there = count < limit and to_next()
+            counts.append(count)
     return StoredRows(counts, keys, found)
 
 

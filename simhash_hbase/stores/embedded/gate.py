@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition
+from threading import Condition, Lock
 
 
 class Gate:
@@ -12,20 +12,21 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self._changed = Condition()
+        self._lock = Lock()
+        self._changed = Condition(self._lock)
         self._readers = 0
         self._closed = False
 
     def __enter__(self) -> None:
         """Begin to read; waits while the map is being moved."""
-        with self._changed:
+        with self._lock:
             while self._closed:
                 self._changed.wait()
             self._readers += 1
 
     def __exit__(self, *_: object) -> None:
         """End reading."""
-        with self._changed:
+        with self._lock:
             self._readers -= 1
             if self._closed:
                 self._changed.notify_all()

@@ -39,7 +39,7 @@ class Groups:
         prefixes, cells = unsigned(batch["prefix"]), integers(batch["cell"])
         reach = Reach.of(profile, profile.rule)
         self._by_blocks = (prefixes & FLAGS) <= reach.tables
-        self._reach = np.where(self._by_blocks, reach.blocks, reach.bands or 0)
+        self._reach = np.where(self._by_blocks, reach.blocks, max(reach.bands or (0,)))
         new = np.ones(len(prefixes), np.bool_)
         new[1:] = (prefixes[1:] != prefixes[:-1]) | (cells[1:] != cells[:-1])
         self.group = np.cumsum(new) - 1

@@ -121,7 +121,7 @@ class Batch:
         """Judge a document beside others of this batch; return those accepted, with distances and similarities."""
         simhashes = self.entries.simhashes
         apart = distances(simhashes[others], simhashes[at])
-        near = apart <= max(self._reach.blocks, self._reach.bands or 0)
+        near = apart <= max((self._reach.blocks, *(self._reach.bands or ())))
         others, apart = others[near], apart[near]
         # Only what a scan would find counts: so a batch decides as the index would.
         blocks = slice(self._reach.tables)
@@ -150,7 +150,7 @@ def _crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach:
         # A flood of copies was found by its fingerprint: here it counts as one document.
         rows = np.column_stack([simhashes, prefixes[:, reach.tables :]])
         apart, where = np.unique(rows, axis=0, return_inverse=True)
-        found |= find_crowded(apart[:, 0], apart[:, 1:], reach=reach.bands)[where.reshape(-1)]
+        found |= find_crowded(apart[:, 0], apart[:, 1:], reach=reach.bands[-1])[where.reshape(-1)]
     return found
 
 

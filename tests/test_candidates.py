@@ -1,14 +1,17 @@
 """Candidates are the stored fingerprints that share a table with a query and are near: no other, none twice."""
 
+from operator import eq
+
 import numpy as np
 import pytest
-from bruteforce import ALL_BITS, clustered, crowd
+from bruteforce import ALL_BITS, clustered, crowd, matches
 from hypothesis import given
 from hypothesis import strategies as st
 from noting import NotingStore
 
 from simhash_hbase.index import candidates
 from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded
+from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import NO_PREFIX, band_prefixes, band_rows, block_rows
 from simhash_hbase.stores.memory import MemoryStore
@@ -33,7 +36,7 @@ def found_by(store, scheme, values, *, reach, limit):
 
 
 def crowded_by(scheme, values, *, reach):
-    return find_crowded(as_array(values), scheme.prefixes(as_array(values)), reach=reach)
+    return find_crowded(as_array(values), scheme.prefixes(as_array(values)), reach=(reach,))
 
 
 def stored(scheme, values):
@@ -77,6 +80,24 @@ def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
 
     others = {at for at, other in plain(parsed, values, values, reach) if other != values[at]}
     assert np.flatnonzero(found).tolist() == sorted(others)
+
+
+@given(seed=st.integers(0, 1_000), limits=st.lists(st.integers(0, 30), min_size=1, max_size=7).map(sorted).map(tuple))
+def test_what_is_crowded_by_sketch_rows_shares_as_many_as_its_distance_needs(seed, limits):
+    documents = [one for one in crowd(30, seed=seed).values() if one.sketch is not None]
+    simhashes = as_array([one.simhash for one in documents])
+    prefixes = band_prefixes(Scheme.parse("5x2"), np.array([one.segments for one in documents], np.uint32),
+                             np.ones(len(documents), np.bool_))  # fmt: skip
+
+    found = find_crowded(simhashes, prefixes, reach=limits)
+
+    rule = MatchRule(similarity=0, band_distance=limits, radius=0, distance=0)
+    near = [
+        any(other is not one and matches(one, other, rule) and any(map(eq, one.segments, other.segments))
+            for other in documents)
+        for one in documents
+    ]  # fmt: skip
+    assert found.tolist() == near
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 100])
@@ -169,7 +190,7 @@ def test_few_fingerprints_are_not_crowded(values):
 def test_documents_do_not_meet_by_rows_that_they_lack():
     store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
 
-    assert find_crowded(as_array([1, 1]), lacking, reach=3).tolist() == [False, False]
+    assert find_crowded(as_array([1, 1]), lacking, reach=(3,)).tolist() == [False, False]
     assert pairs(find_candidates(store, as_array([1, 1]), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
     [(_, [asked])] = store.take()
     assert asked.tolist() == [3, 4]

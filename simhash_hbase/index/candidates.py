@@ -153,8 +153,10 @@ def find_candidates(
     return Candidates(simhashes, prefixes, scan.rows, truncated, reach)
 
 
-def find_crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: int) -> NDArray[np.bool_]:
-    """Join documents with each other, without a store, and tell which of them share a prefix with one near."""
+def find_crowded(
+    simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: BandDistance
+) -> NDArray[np.bool_]:
+    """Join documents with each other, without a store; tell which of them share as many prefixes as they need."""
     ascending, owners = sort_prefixes(prefixes)
     there = np.searchsorted(ascending, NO_PREFIX)
     ascending, owners = ascending[:there], owners[:there]
@@ -163,7 +165,10 @@ def find_crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *,
     crowded = np.zeros(len(simhashes), np.bool_)
     for row, at in expand(np.arange(1, len(ascending) + 1), stop):
         a, b = owners[row], owners[at]
-        near = distances(simhashes[a], simhashes[b]) <= reach
+        apart = distances(simhashes[a], simhashes[b])
+        near = apart <= reach[-1]
+        a, b, apart = a[near], b[near], apart[near]
+        near = apart <= joined_within(reach, (prefixes[a] == prefixes[b]).sum(axis=1))
         crowded[a[near]] = crowded[b[near]] = True
     return crowded
 

@@ -96,7 +96,7 @@ class Judge:
         """Compare each original with every other."""
         originals = [self.documents[name] for name in names if (there := stored.get(name)) and there[0] in FOUND_STATES]
         simhashes = np.array([document.simhash for document in originals], dtype=np.uint64)
-        reach = max(self._profile.rule.reach, self._profile.rule.band_reach or 0)
+        reach = max(self._profile.rule.reach, self._profile.rule.farthest)
         for at, one in enumerate(originals):
             distances = np.bitwise_count(simhashes[at + 1 :] ^ simhashes[at])
             for behind in np.flatnonzero(distances <= reach).tolist():

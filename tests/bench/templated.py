@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 
@@ -17,6 +18,7 @@ from bench.sizes import Sizes
 from bench.tables import Table, count, microseconds
 from bench.templates import Templates
 from bench.texts import SETS, are_shared, corpus
+from bench.timing import in_turns
 from simhash_hbase.bulk import Spool, begin, load
 from simhash_hbase.bulk.puts import StoreWriter
 from simhash_hbase.features.analysis import Analysis
@@ -38,7 +40,6 @@ NONE = "none: ten block rows alone"
 BIN = (0.8, 0.9)
 LIMITS = ((24,), (16, 24), (14, 20, 32), Profile.resolve().rule.band_distance)
 IN_A_BATCH = 2_000
-BATCHES = 3
 COLUMNS = ("documents", "sketch rows", "recall J .8-.9", "rows read", "at most", "members read", "truncated", "a query")
 
 Copy = tuple[Entries, list[NDArray[np.uint32]]]
@@ -135,7 +136,7 @@ def measure_limits(sizes: Sizes) -> list[Table]:
             rows=rows,
             notes=[
                 f"Sets, queries and figures as in part `templates`, rows of 4 minima. Batches of {count(IN_A_BATCH)} "
-                "documents out of all copies, processor time."
+                f"documents out of all copies. Limits were timed in turns, the best of {sizes.repeats}, processor time."
             ],
         )
     ]
@@ -146,11 +147,16 @@ def limits_of(name: str, batches: Sequence[Entries], listed: Sequence[Pair], siz
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         index = create_index(f"file:{scratch}/index", analyzer="jieba")
         _fill(index, batches, scratch)
-        for limits in LIMITS:
-            rule = msgspec.structs.replace(index.profile.rule, band_distance=limits)
-            figures = [*_asked(index, batches, rule, sizes), _in_a_batch(index, batches, rule)]
+        rules = [msgspec.structs.replace(index.profile.rule, band_distance=limits) for limits in LIMITS]
+        singly, together = (
+            in_turns([partial(_ask, index, parts, rule) for rule in rules], repeats=sizes.repeats)
+            for parts in (_drawn(batches, sizes.growing_queries), [Entries.joined(_drawn(batches, IN_A_BATCH))])
+        )
+        for limits, rule, each, many in zip(LIMITS, rules, singly, together, strict=True):
+            figures = [*_asked(index, batches, rule, sizes)[:-1], f"{each.best / sizes.growing_queries * 1e3:.2f} ms"]
             recall = _recall(index, batches[0], listed, rule)
-            yield [name, count(sum(map(len, batches))), ", ".join(map(str, limits)), recall, *figures]
+            told = [name, count(sum(map(len, batches))), ", ".join(map(str, limits)), recall]
+            yield [*told, *figures, microseconds(many.best / IN_A_BATCH)]
         index.close()
 
 
@@ -161,16 +167,16 @@ def _fill(index: Index, batches: Sequence[Entries], scratch: str) -> None:
     load(index, spool, StoreWriter(index.store))
 
 
-def _in_a_batch(index: Index, batches: Sequence[Entries], rule: MatchRule) -> str:
+def _drawn(batches: Sequence[Entries], number: int) -> list[Entries]:
+    """Draw documents out of all copies."""
     rng = np.random.default_rng(43)
-    chosen = [(int(rng.integers(len(batches))), int(rng.integers(len(batches[0])))) for _ in range(IN_A_BATCH)]
-    asked = Entries.joined([batches[batch].take([at]) for batch, at in chosen])
-    seconds = []
-    for _ in range(BATCHES):
-        start = process_time()
-        index.query_entries(asked, rule=rule)
-        seconds.append(process_time() - start)
-    return microseconds(min(seconds) / IN_A_BATCH)
+    chosen = [(int(rng.integers(len(batches))), int(rng.integers(len(batches[0])))) for _ in range(number)]
+    return [batches[batch].take([at]) for batch, at in chosen]
+
+
+def _ask(index: Index, parts: Sequence[Entries], rule: MatchRule) -> None:
+    for part in parts:
+        index.query_entries(part, rule=rule)
 
 
 def _recall(index: Index, first: Entries, listed: Sequence[Pair], rule: MatchRule) -> str:

@@ -133,8 +133,9 @@ def matches(one, other, rule):
     by_block = shares_block_row(one.simhash, other.simhash)
     if rule.match == "distance" or alike is None:
         return by_block and distance <= rule.distance
-    by_band = rule.band_distance is not None and any(a == b for a, b in zip(one.segments, other.segments, strict=True))
-    met = (by_block and distance <= rule.radius) or (by_band and distance <= rule.band_distance)
+    shared = sum(a == b for a, b in zip(one.segments, other.segments, strict=True))
+    by_band = rule.band_distance is not None and shared > 0
+    met = (by_block and distance <= rule.radius) or (by_band and distance <= [*rule.band_distance][:shared][-1])
     free = 64 if rule.free_distance is None else rule.free_distance
     return met and alike - max(0, distance - free) / 256 >= rule.similarity
 

@@ -345,7 +345,7 @@ def judged(profile, a, b):
     if profile["match"] == "distance":
         return apart, similar, joined and apart <= profile["distance"]
     by_blocks = joined and apart <= min(2 * profile["distance"] + 1, 64)
-    equal = any(x == y for x, y in zip(a["segments"], b["segments"], strict=True))
-    by_sketch = equal and apart <= profile["band_distance"]
+    shared = sum(x == y for x, y in zip(a["segments"], b["segments"], strict=True))
+    by_sketch = shared > 0 and apart <= profile["band_distance"][:shared][-1]
     wanting = max(0, apart - profile.get("free_distance", 64)) / 256
     return apart, similar, similar - wanting >= profile["similarity"] and (by_blocks or by_sketch)

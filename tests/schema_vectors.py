@@ -34,6 +34,14 @@ DIGEST = bytes(range(8))
 OF = Text(2**64 - 8, bytes(range(248, 256)))
 LISTED = 40  # A text with more features gives only their number.
 
+ONE_ROW = (
+    "露天昃列潜盈菜秋翔腾盈天水雨夜黄余霜重为来成来地闰列阳黄律吕调腾夜列出为盈宿收荒洪夜阳河"
+    "列列冬秋昆荒海黄菜辰菜淡律阙冬黄结淡姜天雨宙冈月咸冬出海芥云芥昃称露盈腾"
+)
+TWO_ROWS = (
+    "果成阙剑重翔玉海岁月果吕巨阳岁闰秋珍暑吕雨潜水洪月荒暑成闰洪阳霜冈丽张冈丽宙果生暑闰李宿"
+    "盈天巨生成生地潜致天往荒珍往淡秋"
+)
 SHUFFLED = (
     "辰秋往文为潜珍问剑问日，，玄育位，乃，宇暑菜日洪字盈龙衣天藏结阳金称珠宙金火霜调，，文秋阳"
     "生宙陶藏字殷始文宙露国月臣闰果张姜往暑秋始戎荒月皇民调荒列伏巨火结，菜辰羽鳞往阳收往，，发"
@@ -68,6 +76,11 @@ TEXTS = {
     "many marks": "z" + 70 * "\u0301\u0323" + "algo text",
     "full-width": "ＡＢＣ１２３ ｔｅｓｔ，（全角）ﾊﾝｶｸ",
     "shuffled": SHUFFLED,
+    # Eighteen bits apart that share one sketch row, and seventeen that share two.
+    "one row": ONE_ROW,
+    "one row, edited": ONE_ROW.replace("列阳黄", "列羽黄").replace("吕调腾", "吕冈腾"),
+    "two rows": TWO_ROWS,
+    "two rows, edited": TWO_ROWS.replace("丽宙果", "丽河果"),
     "shuffled, edited": SHUFFLED.replace("往文为", "往张为").replace("玄育位", "玄往位"),
     "long": " ".join(str(number * number) for number in range(600)),
 }
@@ -87,6 +100,8 @@ PAIRS = [
     ("English", "English, edited"),
     # Alike enough for a flat threshold, but not for one that rises with the distance.
     ("shuffled", "shuffled, edited"),
+    ("one row", "one row, edited"),
+    ("two rows", "two rows, edited"),
     ("long", "Hindi"),
 ]
 WEIGHTED = [

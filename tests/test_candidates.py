@@ -1,14 +1,17 @@
 """Candidates are the stored fingerprints that share a table with a query and are near: no other, none twice."""
 
+from operator import eq
+
 import numpy as np
 import pytest
-from bruteforce import ALL_BITS, clustered, crowd
+from bruteforce import ALL_BITS, clustered, crowd, matches
 from hypothesis import given
 from hypothesis import strategies as st
 from noting import NotingStore
 
 from simhash_hbase.index import candidates
 from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded
+from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import NO_PREFIX, band_prefixes, band_rows, block_rows
 from simhash_hbase.stores.memory import MemoryStore
@@ -33,7 +36,7 @@ def found_by(store, scheme, values, *, reach, limit):
 
 
 def crowded_by(scheme, values, *, reach):
-    return find_crowded(as_array(values), scheme.prefixes(as_array(values)), reach=reach)
+    return find_crowded(as_array(values), scheme.prefixes(as_array(values)), reach=(reach,))
 
 
 def stored(scheme, values):
@@ -79,6 +82,24 @@ def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
     assert np.flatnonzero(found).tolist() == sorted(others)
 
 
+@given(seed=st.integers(0, 1_000), limits=st.lists(st.integers(0, 30), min_size=1, max_size=7).map(sorted).map(tuple))
+def test_what_is_crowded_by_sketch_rows_shares_as_many_as_its_distance_needs(seed, limits):
+    documents = [one for one in crowd(30, seed=seed).values() if one.sketch is not None]
+    simhashes = as_array([one.simhash for one in documents])
+    prefixes = band_prefixes(Scheme.parse("5x2"), np.array([one.segments for one in documents], np.uint32),
+                             np.ones(len(documents), np.bool_))  # fmt: skip
+
+    found = find_crowded(simhashes, prefixes, reach=limits)
+
+    rule = MatchRule(similarity=0, band_distance=limits, radius=0, distance=0)
+    near = [
+        any(other is not one and matches(one, other, rule) and any(map(eq, one.segments, other.segments))
+            for other in documents)
+        for one in documents
+    ]  # fmt: skip
+    assert found.tolist() == near
+
+
 @pytest.mark.parametrize("at_once", [1, 7, 100])
 def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
     scheme, values = Scheme.parse("4x1"), list(dict.fromkeys(clustered(60, seed=3)))
@@ -102,7 +123,7 @@ def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
     seed=st.integers(0, 1_000),
     queries=st.integers(1, 6),
     blocks=st.integers(0, 9),
-    bands=st.none() | st.integers(0, 30),
+    bands=st.none() | st.lists(st.integers(0, 30), min_size=1, max_size=7).map(sorted).map(tuple),
 )
 def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, queries, blocks, bands):
     scheme, documents = Scheme.parse("5x2"), list(crowd(30, seed=seed).values())
@@ -118,15 +139,20 @@ def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, qu
     reach = Reach(len(scheme.tables), blocks, bands)
     found = whole(find_candidates(store, simhashes[:queries], asked, reach=reach, limit=NEVER))
 
-    wanted = {}
+    brought = {}
     for at, own in enumerate(documents[:queries]):
         for other in documents:
-            apart = (own.simhash ^ other.simhash).bit_count()
-            by_block = bool(scheme.agreeing(own.simhash, other.simhash)) and apart <= blocks
-            both = own.sketch is not None and other.sketch is not None
-            shared = both and any(a == b for a, b in zip(own.segments, other.segments, strict=True))
-            if by_block or (bands is not None and shared and apart <= bands):
-                wanted[at, other.simhash] = by_block
+            shared = brought.setdefault((at, other.simhash), set())
+            if own.sketch is not None and other.sketch is not None:
+                shared |= {group for group in range(6) if own.segments[group] == other.segments[group]}
+    wanted = {}
+    for (at, other), shared in brought.items():
+        own = documents[at].simhash
+        apart = (own ^ other).bit_count()
+        by_block = bool(scheme.agreeing(own, other)) and apart <= blocks
+        # Rows do not say of which document of a fingerprint they are: together they are as many as one has at most.
+        if by_block or (bands is not None and shared and apart <= [*bands][: len(shared)][-1]):
+            wanted[at, other] = by_block
     assert list(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True)) == sorted(wanted)
     assert found.by_blocks.tolist() == [wanted[pair] for pair in sorted(wanted)]
 
@@ -142,7 +168,7 @@ def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_m
     store.put_rows(band_rows(prefixes, simhashes), timestamp=1)
     asked = np.hstack([scheme.prefixes(simhashes), prefixes])[:queries]
 
-    found = find_candidates(store, simhashes[:queries], asked, reach=Reach(len(scheme.tables), 3, 20), limit=NEVER)
+    found = find_candidates(store, simhashes[:queries], asked, reach=Reach(len(scheme.tables), 3, (20,)), limit=NEVER)
 
     assert [other for at, other in pairs(found) if at == 0] == [0, near]
 
@@ -164,8 +190,8 @@ def test_few_fingerprints_are_not_crowded(values):
 def test_documents_do_not_meet_by_rows_that_they_lack():
     store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
 
-    assert find_crowded(as_array([1, 1]), lacking, reach=3).tolist() == [False, False]
-    assert pairs(find_candidates(store, as_array([1, 1]), lacking, reach=Reach(1, 3, 3), limit=NEVER)) == []
+    assert find_crowded(as_array([1, 1]), lacking, reach=(3,)).tolist() == [False, False]
+    assert pairs(find_candidates(store, as_array([1, 1]), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
     [(_, [asked])] = store.take()
     assert asked.tolist() == [3, 4]
 

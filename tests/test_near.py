@@ -91,15 +91,15 @@ def test_a_rule_reaches_as_far_as_it_may_accept(rule, reach):
 
 @pytest.mark.parametrize(
     ("rule", "bits"),
-    [(VERIFIED, 7), (MatchRule(band_distance=24), 24), (MatchRule(match="distance", band_distance=24), 3)],
+    [(VERIFIED, 7), (MatchRule(band_distance=(16, 24)), 24), (MatchRule(match="distance", band_distance=(24,)), 3)],
 )
 def test_a_rule_tells_how_far_its_matches_may_be(rule, bits):
     assert rule.farthest == bits
 
 
-@pytest.mark.parametrize(("match", "reach"), [("verified", 40), ("distance", None)])
+@pytest.mark.parametrize(("match", "reach"), [("verified", (40,)), ("distance", None)])
 def test_sketch_rows_are_read_by_rule_verified_alone(match, reach):
-    assert MatchRule(match=match, band_distance=40).band_reach == reach
+    assert MatchRule(match=match, band_distance=(40,)).band_reach == reach
 
 
 def test_the_plain_rule_is_that_of_a_plain_index():
@@ -123,7 +123,7 @@ def test_two_documents_are_judged_as_pairs_are(bits, accepted):
 
 @pytest.mark.parametrize(
     ("distance", "bits", "accepted"),
-    [(10, 58, True), (10, 59, False), (11, 57, True), (11, 58, False), (24, 44, True), (24, 45, False), (25, 0, False)],
+    [(10, 58, True), (10, 59, False), (11, 57, True), (11, 58, False), (16, 52, True), (16, 53, False), (17, 0, False)],
 )
 def test_each_bit_beyond_the_free_ones_asks_for_one_more_of_the_sketch(distance, bits, accepted):
     rule = Profile.resolve().rule
@@ -132,6 +132,22 @@ def test_each_bit_beyond_the_free_ones_asks_for_one_more_of_the_sketch(distance,
 
     for a, b in ((one, other), (other, one)):
         assert accept(rule, distance, a, b, by_blocks=False) == (accepted, 1 - bits / 256)
+
+
+@pytest.mark.parametrize(
+    ("limits", "shared", "farthest"),
+    [((16, 22, 32), 0, -1), ((16, 22, 32), 1, 16), ((16, 22, 32), 2, 22), ((16, 22, 32), 3, 32), ((16, 22, 32), 6, 32),
+     ((24,), 1, 24), ((24,), 6, 24), ((0, 5), 1, 0), ((0, 64), 2, 64)],
+)  # fmt: skip
+def test_the_more_sketch_rows_two_documents_share_the_farther_they_may_be(limits, shared, farthest):
+    rule = MatchRule(band_distance=limits)
+    segments = (1,) * shared + (0,) * (6 - shared)
+    one = entries({"a": 0}, sketches=[0], bands=[(1,) * 6])
+
+    for distance in {0, max(farthest, 0), min(farthest + 1, 64)}:
+        other = entries({"b": (1 << distance) - 1}, sketches=[0], bands=[segments])
+        for a, b in ((one, other), (other, one)):
+            assert accept(rule, distance, a, b, by_blocks=False)[0] == (distance <= farthest)
 
 
 def test_what_a_block_row_joins_is_asked_for_more_too():
@@ -150,7 +166,7 @@ def test_what_a_block_row_joins_is_asked_for_more_too():
         distance=st.integers(0, 9),
         radius=st.integers(0, 12),
         similarity=st.sampled_from([0.5, 0.77, 0.9]),
-        band_distance=st.none() | st.integers(0, 64),
+        band_distance=st.none() | st.lists(st.integers(0, 64), min_size=1, max_size=7).map(sorted).map(tuple),
         free_distance=st.none() | st.integers(0, 64),
     ),
 )

@@ -163,10 +163,10 @@ def test_profiles_that_differ_are_told_with_both_values():
 
 
 def test_the_rule_of_an_index_follows_its_profile():
-    verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=24, free_distance=10)
+    verified = MatchRule(match="verified", similarity=0.77, radius=7, band_distance=(16, 22, 32), free_distance=10)
     assert Profile.resolve().rule == verified
     assert Profile.resolve(bands=0).rule == MatchRule(match="verified", distance=3, similarity=0.77, radius=7)
-    assert Profile.resolve(band_distance=16).rule.band_reach == 16
+    assert Profile.resolve(band_distance=16).rule.band_reach == (16,)
     assert Profile.resolve(match="distance", bands=6).rule.band_reach is None
     assert Profile.resolve(match="distance", distance=1).rule.reach == 1
     assert Profile.resolve(distance=4, scheme="8x4").rule.reach == 9
@@ -250,13 +250,14 @@ def test_a_text_is_short_below_either_bound_where_its_size_is_known(features, ch
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, (6, 4, 24, 10, 3)),
+        ({}, (6, 4, (16, 22, 32), 10, 3)),
         ({"match": "distance"}, (0, None, None, None, 1)),
         ({"sketch": False}, (0, None, None, None, 1)),
         ({"analyzer": "weighted"}, (0, None, None, None, 1)),
         ({"bands": 0}, (0, None, None, None, 1)),
-        ({"match": "distance", "bands": 3}, (3, 4, 24, 10, 3)),
-        ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, 64, 64, 3)),
+        ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 32), 10, 3)),
+        ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, (64,), 64, 3)),
+        ({"band_distance": [8, 8, 64]}, (6, 4, (8, 8, 64), 10, 3)),
     ],
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
@@ -279,6 +280,9 @@ def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
         ({"bands": 250, "band_bins": 1}, "flag"),
         ({"bands": -1}, "bands"),
         ({"band_distance": 65}, "band_distance"),
+        ({"band_distance": (16, 65)}, "band_distance"),
+        ({"band_distance": ()}, "band_distance"),
+        ({"band_distance": (16, 24, 22)}, r"band_distance \(16, 24, 22\): documents that share more sketch rows"),
         ({"free_distance": 65}, "free_distance"),
     ],
 )
@@ -299,8 +303,8 @@ def test_bands_are_given_up_and_taken_up_with_the_format():
     assert profile.without_bands().replace(bands=6) == profile
     assert profile.replace(bands=0) == profile.without_bands()
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
-    assert profile.replace(bands=4, band_distance=0).band_distance == 0
-    assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == 20
+    assert profile.replace(bands=4, band_distance=0).band_distance == (0,)
+    assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == (20,)
     assert b"band" not in profile.without_bands().encode()
     assert profile.replace(free_distance=None).replace(seed=7) == Profile.resolve(seed=7).replace(free_distance=None)
     assert profile.replace(free_distance=None).format == BANDED_FORMAT
@@ -309,5 +313,6 @@ def test_bands_are_given_up_and_taken_up_with_the_format():
 def test_of_bands_and_what_follows_from_them_only_what_was_asked_for_is_named():
     with pytest.raises(ProfileMismatch, match=r"made with bands=0; asked for was bands=6$"):
         Profile.resolve(bands=0).check_same(Profile.resolve())
-    with pytest.raises(ProfileMismatch, match=r"bands=6, band_distance=24; asked for was bands=8, band_distance=20$"):
+    told = r"bands=6, band_distance=\(16, 22, 32\); asked for was bands=8, band_distance=\(20,\)$"
+    with pytest.raises(ProfileMismatch, match=told):
         Profile.resolve().check_same(Profile.resolve(bands=8, band_distance=20))

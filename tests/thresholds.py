@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from evaluate import JUDGED, LEARNED, SEEDS, STRICT, indexed, sample, score
 from labelled import Corpus, Pair, Similarities, folder, read_corpus
+from numpy.typing import NDArray
 
 from simhash_hbase.opening import create_index
 from simhash_hbase.profile import Profile
@@ -17,8 +18,11 @@ from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.entries import Entries
 
 OWN = Profile.resolve().rule
-BANDINGS = (*((distance, None) for distance in (None, 16, 18, 20, 24, 64)), (OWN.band_distance, OWN.free_distance))
-"""Band distance and free distance: the ten rows alone, flat rules, and that of a new index."""
+BANDINGS = (
+    *((limits, None) for limits in (None, (16,), (18,), (20,), (24,), (64,))),
+    *((limits, OWN.free_distance) for limits in ((24,), (16, 24), (14, 20, 32), OWN.band_distance)),
+)
+"""Band distance and free distance: the ten rows alone, flat rules, and those beside that of a new index."""
 LEAST = (0.77, 0.78, 0.8)
 SETS = ("lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta")
 HEAD = (
@@ -26,8 +30,8 @@ HEAD = (
     "|---|---|---|---|---|---|---|---|"
 )
 
-Found = dict[Pair, tuple[int, float | None, bool]]
-"""Of each pair that came back: distance, similarity, and whether a block row joins it."""
+Found = dict[Pair, tuple[int, float | None, bool, int]]
+"""Of each pair that came back: distance, similarity, whether a block row joins it, and how many sketch rows do."""
 
 
 def search(corpus: Corpus, learn_from: Sequence[int], rule: MatchRule) -> Found:
@@ -38,43 +42,41 @@ def search(corpus: Corpus, learn_from: Sequence[int], rule: MatchRule) -> Found:
         create_index(f"file:{scratch}/index", learn_from=texts, **LEARNED) as index,
     ):
         chunks = indexed(index, corpus, range(len(corpus.ids)))
-        simhashes = {name: value for entries in chunks for name, value in _simhashes(entries)}
+        rows = {name: row for entries in chunks for name, *row in _rows(entries)}
         at, found = {name: row for row, name in enumerate(corpus.ids)}, {}
         for entries in chunks:
             for name, answer in zip(entries.ids, index.query_entries(entries, rule=rule), strict=True):
                 for match in answer.matches:
                     pair = min(at[name], at[match.id]), max(at[name], at[match.id])
-                    joined = _share_blocks(index.profile, simhashes[name], simhashes[match.id])
-                    found[pair] = match.distance, match.similarity, joined
+                    (own, segments), (other, others) = rows[name], rows[match.id]
+                    joined = bool(index.profile.blocks.agreeing(own, other))
+                    shared = int((segments == others).sum())
+                    found[pair] = match.distance, match.similarity, joined, shared
     return found
 
 
-def _simhashes(entries: Entries) -> Iterator[tuple[str, int]]:
-    return zip(entries.ids, entries.simhashes.tolist(), strict=True)
-
-
-def _share_blocks(profile: Profile, a: int, b: int) -> bool:
-    return bool(profile.blocks.agreeing(a, b))
+def _rows(entries: Entries) -> Iterator[tuple[str, int, NDArray[np.uint32]]]:
+    return zip(entries.ids, entries.simhashes.tolist(), entries.segments, strict=True)
 
 
 def accepted(found: Found, rule: MatchRule) -> set[Pair]:
     """Keep the pairs that a rule accepts."""
-    reach = -1 if rule.band_distance is None else rule.band_distance
+    reach = (-1, *(rule.band_distance or ()))
     return {
         pair
-        for pair, (distance, alike, by_blocks) in found.items()
+        for pair, (distance, alike, by_blocks, shared) in found.items()
         if (by_blocks and alike is None and distance <= rule.distance)
         or (
             alike is not None
             and alike - rule.more_asked(distance) >= rule.similarity
-            and ((by_blocks and distance <= rule.radius) or distance <= reach)
+            and ((by_blocks and distance <= rule.radius) or distance <= reach[: shared + 1][-1])
         )
     }
 
 
 def rows(corpus: Corpus) -> Iterator[str]:
     """Measure a set, a row of the table for each pair of thresholds."""
-    widest = MatchRule(similarity=min(LEAST), band_distance=64)
+    widest = MatchRule(similarity=min(LEAST), band_distance=(64,))
     found = search(corpus, sample(range(len(corpus.ids)), SEEDS[0]), widest)
     exact = Similarities(corpus.texts)
     similar = dict(zip(found, exact.of_many(found), strict=True))
@@ -85,7 +87,7 @@ def rows(corpus: Corpus) -> Iterator[str]:
             judged = np.array([similar[pair] for pair in kept])
             cells = [*(f"{recall[at] or 0:.3f}" for at in (1, 2)), f"{len(kept):,}"]
             cells += [f"{(judged >= limit).mean():.3f}" for limit in (STRICT, JUDGED)]
-            told = "none" if band_distance is None else str(band_distance)
+            told = "none" if band_distance is None else ", ".join(map(str, band_distance))
             told += "" if free is None else f", more beyond {free}"
             yield f"| {' | '.join([corpus.name, told, f'{least:.2f}', *cells])} |"
 

@@ -208,7 +208,7 @@ class IndexChoice(TableChoice, FingerprintChoice):
     no_sketch: bool = False
     bands: int | None = None
     band_bins: int | None = None
-    band_distance: int | None = None
+    band_distance: tuple[int, ...] | None = None
     free_distance: int | None = None
     short: int | None = None
     short_characters: int | None = None
@@ -217,6 +217,19 @@ class IndexChoice(TableChoice, FingerprintChoice):
     ttl_days: float | None = None
     lease_s: float | None = None
     grace_s: float | None = None
+
+
+class BandDistance(click.ParamType[tuple[int, ...]]):
+    """Bits for documents that one band joins, two bands, and so on."""
+
+    name = "bits"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Read numbers with commas between them."""
+        try:
+            return tuple(int(bits) for bits in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not one number, or several with commas between them", param, ctx)
 
 
 ttl_option = _index("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", show_default="never",
@@ -244,15 +257,15 @@ index_options = collected(
            help="Number of sketch rows of a document; 0 for none."),
     _index("--band-bins", type=click.IntRange(1), metavar="N", show_default="4",
            help="Number of the sketch's minima in each band."),
-    _index("--band-distance", type=click.IntRange(0, 64), metavar="BITS", show_default="24",
-           help="Most bits that differ where a band joins two documents; 64 for any."),
+    _index("--band-distance", type=BandDistance(), metavar="BITS,…", show_default="16,22,32",
+           help="Most bits that differ where one band joins two documents, two bands, and so on; 64 for any."),
     _index("--free-distance", type=click.IntRange(0, 64), metavar="BITS", show_default="10",
            help="Beyond so many bits each one asks for 1/256 more similarity; 64 for none."),
     _index("--short", type=click.IntRange(0), metavar="N", show_default="10; 30 without bands",
            help="A text with fewer features is called short."),
     _index("--short-characters", type=click.IntRange(0), metavar="N", show_default="80; 0 without bands",
            help="A text with fewer characters is called short, too; with --short 0 by these alone."),
-    _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default="10000",
+    _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default="30000",
            help="Most rows one scan reads; a cut answer is marked truncated."),
     _index("--max-members", type=click.IntRange(1), metavar="N", show_default="1000",
            help="Most documents read of a fingerprint, and copies of an original; a cut answer is marked truncated."),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule, distances
+from simhash_hbase.profile.near import BandDistance, MatchRule, distances, joined_within
 from simhash_hbase.rows.keys import FLAGS, NO_PREFIX, BlockRows, distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 
@@ -41,7 +41,7 @@ class Reach(NamedTuple):
 
     tables: int  # Rows with flags up to this are block rows, those above sketch rows.
     blocks: int
-    bands: int | None  # None where sketch rows are not read.
+    bands: BandDistance | None  # By the number of sketch rows that bring it; None where sketch rows are not read.
 
     @classmethod
     def of(cls, profile: Profile, rule: MatchRule) -> "Reach":
@@ -86,11 +86,17 @@ class Candidates:
         else:
             is_block = (rows.prefixes & FLAGS) <= reach.tables
             met = distinct(rows.simhashes[is_block & (apart <= reach.blocks)])
-            near = distinct(np.concatenate([met, rows.simhashes[~is_block & (apart <= reach.bands)]]))
+            near = distinct(np.concatenate([met, self._shared(rows.simhashes[~is_block & (apart <= reach.bands[-1])])]))
             # Both are sorted, and `np.isin` takes longer than everything else here.
             by_blocks = np.zeros(len(near), np.bool_)
             by_blocks[np.searchsorted(near, met)] = True
         yield Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
+
+    def _shared(self, found: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Keep what so many sketch rows bring within their reach. No document of a fingerprint shares more of them."""
+        simhashes, rows = np.unique(found, return_counts=True)
+        assert self._reach.bands is not None
+        return simhashes[distances(simhashes, self._simhashes) <= joined_within(self._reach.bands, rows)]
 
     def _joined_parts(self) -> Iterator[Near]:
         left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
@@ -107,7 +113,7 @@ class Candidates:
         """Join the queries from one position on with the ranges of rows of each of their prefixes."""
         found = [(NO_PAIRS.queries, NO_PAIRS.simhashes, NO_PAIRS.by_blocks)]
         most = np.full(left.shape[1], self._reach.blocks)
-        most[self._reach.tables :] = self._reach.bands or 0
+        most[self._reach.tables :] = max(self._reach.bands or (0,))
         for at, row in expand(left.reshape(-1), right.reshape(-1)):
             queries, columns = np.divmod(at, left.shape[1])
             queries, stored = queries + first, self._rows.simhashes[row]
@@ -116,18 +122,22 @@ class Candidates:
         return self._part(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def _part(self, queries: NDArray[np.intp], stored: NDArray[np.uint64], by_blocks: NDArray[np.bool_]) -> Near:
-        """Sort pairs, and keep each once: several rows may bring the same."""
+        """Sort pairs, and keep each once where as many rows bring it as it needs."""
         few = distinct(stored)
         # Query and fingerprint fit into one integer, and sorting integers is many times faster than sorting pairs. Of
         # equal pairs that of a block row comes first.
         pairs = queries.astype(U64) * U64(len(few) + 1) + np.searchsorted(few, stored).astype(U64)
-        keys = distinct(pairs << U64(1) | (~by_blocks).astype(U64))
+        keys = np.sort(pairs << U64(1) | (~by_blocks).astype(U64))
         first = np.ones(len(keys), np.bool_)
         np.not_equal(keys[1:] >> U64(1), keys[:-1] >> U64(1), out=first[1:])
-        keys = keys[first]
+        starts = np.flatnonzero(first)
+        rows, keys = np.diff(starts, append=len(keys)), keys[starts]
         at, which = np.divmod(keys >> U64(1), U64(len(few) + 1))
         queries, stored = at.astype(np.intp), few[which.astype(np.intp)]
-        return Near(queries, stored, distances(self._simhashes[queries], stored), keys & U64(1) == 0)
+        near = Near(queries, stored, distances(self._simhashes[queries], stored), keys & U64(1) == 0)
+        if self._reach.bands is None:
+            return near
+        return near.where(near.by_blocks | (near.distances <= joined_within(self._reach.bands, rows)))
 
 
 def find_candidates(
@@ -145,8 +155,10 @@ def find_candidates(
     return Candidates(simhashes, prefixes, scan.rows, truncated, reach)
 
 
-def find_crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: int) -> NDArray[np.bool_]:
-    """Join documents with each other, without a store, and tell which of them share a prefix with one near."""
+def find_crowded(
+    simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: BandDistance
+) -> NDArray[np.bool_]:
+    """Join documents with each other, without a store; tell which of them share as many prefixes as they need."""
     ascending, owners = sort_prefixes(prefixes)
     there = np.searchsorted(ascending, NO_PREFIX)
     ascending, owners = ascending[:there], owners[:there]
@@ -155,7 +167,10 @@ def find_crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *,
     crowded = np.zeros(len(simhashes), np.bool_)
     for row, at in expand(np.arange(1, len(ascending) + 1), stop):
         a, b = owners[row], owners[at]
-        near = distances(simhashes[a], simhashes[b]) <= reach
+        apart = distances(simhashes[a], simhashes[b])
+        near = apart <= reach[-1]
+        a, b, apart = a[near], b[near], apart[near]
+        near = apart <= joined_within(reach, (prefixes[a] == prefixes[b]).sum(axis=1))
         crowded[a[near]] = crowded[b[near]] = True
     return crowded
 

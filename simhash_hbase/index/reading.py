@@ -76,7 +76,7 @@ class ReadableIndex(OpenedIndex):
             distance=within,
             similarity=least,
             radius=max(own.radius, within),
-            band_distance=None if own.band_distance is None else max(own.band_distance, within),
+            band_distance=own.band_distance and tuple(max(bits, within) for bits in own.band_distance),
             free_distance=own.free_distance,
         )
 

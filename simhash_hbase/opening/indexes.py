@@ -158,7 +158,8 @@ def _resolved(
         # The index may be of an earlier format; who asks for other bands is told which it has.
         profile = profile.replace(**{name: getattr(held, name) for name in BAND_FIELDS})
     if held is not None:
-        profile = profile.replace(**{name: getattr(held, name) for name in SHORT_DEFAULTS if name not in options})
+        followed = (*SHORT_DEFAULTS, "max_rows_per_prefix")  # Their defaults were others once.
+        profile = profile.replace(**{name: getattr(held, name) for name in followed if name not in options})
     if learn_from is None:
         return profile, None
     from simhash_hbase.features.learning import learn  # noqa: PLC0415

@@ -13,6 +13,9 @@ from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
 SKETCH_SCALE = 32 * SKETCH_WORDS
 _MASK = (1 << SIMHASH_BITS) - 1
+Bits = Annotated[int, msgspec.Meta(ge=0, le=SIMHASH_BITS)]
+BandDistance = Annotated[tuple[Bits, ...], msgspec.Meta(min_length=1)]
+"""Bits that may differ between documents that share one sketch row, two, and so on; the last is for all above."""
 
 
 class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,23 +24,23 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     Notes
     -----
     ``distance``: every document within `distance` bits, and nothing else. ``verified``: of the candidates that share a
-    block row within `radius` bits, or a sketch row within `band_distance`, those whose sketches say `similarity` or
-    more; it promises precision, not completeness. Fingerprint and sketch are two witnesses: each bit beyond
-    `free_distance` asks for 1/256 more similarity. A pair of which one side has no sketch is judged by `distance` under
-    both. Whether two documents match depends on these two alone, and is symmetric.
+    block row within `radius` bits, or sketch rows within the `band_distance` for their number, those whose sketches say
+    `similarity` or more; it promises precision, not completeness. Fingerprint and sketch are two witnesses: each bit
+    beyond `free_distance` asks for 1/256 more similarity. A pair of which one side has no sketch is judged by
+    `distance` under both. Whether two documents match depends on these two alone, and is symmetric.
     """
 
     match: Literal["distance", "verified"] = "verified"
     """Which of the two rules."""
-    distance: Annotated[int, msgspec.Meta(ge=0, le=64)] = 3
+    distance: Bits = 3
     """Bits that may differ."""
     similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.77
     """Least estimated Jaccard similarity of 5-character shingles, under ``verified``."""
-    radius: Annotated[int, msgspec.Meta(ge=0, le=64)] = 7
+    radius: Bits = 7
     """Bits that may differ before the sketch is asked, under ``verified``."""
-    band_distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
-    """The same for documents that a sketch row joins; None: sketch rows are not read."""
-    free_distance: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
+    band_distance: BandDistance | None = None
+    """The same for documents that share one sketch row, two, and so on; None: sketch rows are not read."""
+    free_distance: Bits | None = None
     """Bits that ask for no more than `similarity`; None: none does."""
 
     @property
@@ -46,14 +49,14 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.distance, self.radius) if self.match == "verified" else self.distance
 
     @property
-    def band_reach(self) -> int | None:
-        """Bits within which what a sketch row joins is looked at; None where sketch rows are not read."""
+    def band_reach(self) -> BandDistance | None:
+        """Bits within which what sketch rows join is looked at; None where sketch rows are not read."""
         return self.band_distance if self.match == "verified" else None
 
     @property
     def farthest(self) -> int:
         """Bits that two documents of which each has a sketch may differ by at most."""
-        return max(self.radius, self.band_reach or 0) if self.match == "verified" else self.distance
+        return max((self.radius, *(self.band_reach or ()))) if self.match == "verified" else self.distance
 
     def more_asked(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Say how much more than `similarity` is asked for at distances."""
@@ -137,6 +140,11 @@ class Sketches(NamedTuple):
         return Sketches(self.words[rows], self.present[rows], self.segments[rows])
 
 
+def joined_within(limits: BandDistance, shared: NDArray[np.intp]) -> NDArray[np.int8]:
+    """Return the bits within which documents are joined that share so many sketch rows; -1 where they share none."""
+    return np.array((-1, *limits), np.int8)[np.minimum(shared, len(limits))]
+
+
 def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Estimate the Jaccard similarity of sketched texts: words of sketches, shape (…, 8), with numpy's broadcasting."""
     differing = np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
@@ -153,7 +161,7 @@ def judge(
     if rule.match == "verified":
         met = by_blocks & (distances <= rule.radius)
         if rule.band_distance is not None and min(a.segments.shape[1], b.segments.shape[1]):
-            met |= (a.segments == b.segments).any(axis=1) & (distances <= rule.band_distance)
+            met |= distances <= joined_within(rule.band_distance, (a.segments == b.segments).sum(axis=1))
         within = np.where(both, met & (similarities - rule.more_asked(distances) >= rule.similarity), within)
     return within, np.where(both, similarities, np.nan)
 

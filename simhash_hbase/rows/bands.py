@@ -1,11 +1,11 @@
 """Which bands an index may have: how many groups of a sketch's minima, of how many each."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from simhash_hbase.rows.layout import MAX_TABLES, SKETCH_BYTES
 
 DEFAULT_BANDS = 6
-BAND_DEFAULTS = {"band_bins": 4, "band_distance": 24, "free_distance": 10}
+BAND_DEFAULTS = {"band_bins": 4, "band_distance": (16, 22, 32), "free_distance": 10}
 BAND_FIELDS = ("bands", *BAND_DEFAULTS)
 # Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
@@ -33,12 +33,28 @@ def following_bands(mine: int, other: int) -> Collection[str]:
     return () if bool(mine) == bool(other) else (*BAND_DEFAULTS, *SHORT_DEFAULTS)
 
 
-def band_problem(bands: int, bins: int | None, distance: int | None, free: int | None, tables: int) -> str | None:
+def with_limits(fields: dict[str, object]) -> dict[str, object]:
+    """Take a number as the limit for any number of shared sketch rows: users write it, and indexes before 1.0 hold it.
+
+    Examples
+    --------
+    >>> with_limits({"band_distance": 24})
+    {'band_distance': (24,)}
+    """
+    limits = fields.get("band_distance")
+    return {**fields, "band_distance": (limits,)} if isinstance(limits, int) else fields
+
+
+def band_problem(
+    bands: int, bins: int | None, limits: Sequence[int] | None, free: int | None, tables: int
+) -> str | None:
     """Say what is wrong with the bands of a profile whose scheme has so many tables."""
     if free is not None and not bands:
         return f"free_distance {free}: it goes with bands"
-    if (bins is None, distance is None) != (not bands,) * 2:
+    if (bins is None, limits is None) != (not bands,) * 2:
         return f"bands {bands}: band_bins and band_distance go with bands, and bands with both"
+    if limits is not None and list(limits) != sorted(limits):
+        return f"band_distance {limits}: documents that share more sketch rows may not have to be nearer"
     if bands * (bins or 0) > MINIMA:
         return f"{bands} bands of {bins} minima: a sketch has {MINIMA} minima"
     if tables + bands > MAX_TABLES:

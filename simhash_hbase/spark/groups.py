@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.index.candidates import Reach, expand
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import distances, judge
+from simhash_hbase.profile.near import distances, joined_within, judge
 from simhash_hbase.rows.keys import FLAGS
 from simhash_hbase.spark.columns import integers, sketches_of, unsigned
 
@@ -39,7 +39,7 @@ class Groups:
         prefixes, cells = unsigned(batch["prefix"]), integers(batch["cell"])
         reach = Reach.of(profile, profile.rule)
         self._by_blocks = (prefixes & FLAGS) <= reach.tables
-        self._reach = np.where(self._by_blocks, reach.blocks, reach.bands or 0)
+        self._reach = np.where(self._by_blocks, reach.blocks, max(reach.bands or (0,)))
         new = np.ones(len(prefixes), np.bool_)
         new[1:] = (prefixes[1:] != prefixes[:-1]) | (cells[1:] != cells[:-1])
         self.group = np.cumsum(new) - 1
@@ -59,6 +59,9 @@ class Groups:
         rows, others, apart = rows[near], others[near], apart[near]
         by_blocks = self._by_blocks[rows]
         if not by_blocks.all():
+            shared = (self._sketches.segments[rows] == self._sketches.segments[others]).sum(axis=1)
+            near = by_blocks | (apart <= joined_within(self._rule.band_reach or (-1,), shared))
+            rows, others, apart = rows[near], others[near], apart[near]
             own, other = (self._scheme.prefixes(self._simhashes[at]) for at in (rows, others))
             by_blocks = (own == other).any(axis=1)
         accepted, similarities = judge(

@@ -15,7 +15,7 @@ from bench.rows import measure_rows
 from bench.service import measure_service
 from bench.sizes import Sizes
 from bench.tables import Table
-from bench.templated import measure_templates
+from bench.templated import measure_limits, measure_templates
 from bench.throughput import measure_text
 
 __all__ = ["DEFAULT_PARTS", "PARTS"]
@@ -31,6 +31,7 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "service": measure_service,
     "bands": measure_bands,
     "templates": measure_templates,
+    "limits": measure_limits,
     "claim": measure_claim,
     "hbase": measure_hbase,
     "hbase-bands": measure_hbase_bands,
@@ -38,4 +39,16 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "growth-hbase": measure_growth_in_hbase,
 }
 # `growth` takes hours and 20 GB of disk; the others start an HBase.
-DEFAULT_PARTS = ("fingerprints", "queries", "rows", "lsh", "load", "dedup", "text", "service", "bands", "templates")
+DEFAULT_PARTS = (
+    "fingerprints",
+    "queries",
+    "rows",
+    "lsh",
+    "load",
+    "dedup",
+    "text",
+    "service",
+    "bands",
+    "templates",
+    "limits",
+)

@@ -3,9 +3,11 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 
+import msgspec
 import numpy as np
 from labelled import Pair, Similarities, folder, read_corpus
 from numpy.typing import NDArray
@@ -13,24 +15,31 @@ from numpy.typing import NDArray
 from bench.bandings import BANDINGS, BANDS, Bandings
 from bench.made import fill_spool
 from bench.sizes import Sizes
-from bench.tables import Table, count
+from bench.tables import Table, count, microseconds
 from bench.templates import Templates
 from bench.texts import SETS, are_shared, corpus
+from bench.timing import in_turns
 from simhash_hbase.bulk import Spool, begin, load
 from simhash_hbase.bulk.puts import StoreWriter
+from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.learning import LEARN_FROM, learn_idf
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.reading import Searched
 from simhash_hbase.opening import create_index
+from simhash_hbase.opening.indexes import resolve_profile
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.entries import Entries
 
-__all__ = ["Copy", "Grown", "measure_templates", "rows_of"]
+__all__ = ["Copy", "Grown", "measure_limits", "measure_templates", "rows_of"]
 
 LEARNED_COPIES = 10
 NONE = "none: ten block rows alone"
 BIN = (0.8, 0.9)
+LIMITS = ((24,), (16, 24), (14, 20, 32), Profile.resolve().rule.band_distance)
+IN_A_BATCH = 2_000
 COLUMNS = ("documents", "sketch rows", "recall J .8-.9", "rows read", "at most", "members read", "truncated", "a query")
 
 Copy = tuple[Entries, list[NDArray[np.uint32]]]
@@ -42,15 +51,20 @@ class Grown:
 
     def __init__(self, texts: Sequence[str], copies: int) -> None:
         self._templates, self._number = Templates(texts), len(texts)
-        rows = np.random.default_rng(23).permutation(len(texts))
-        shares = np.array_split(rows[:LEARN_FROM], min(copies, LEARNED_COPIES))
-        sample = [text for at, share in enumerate(shares) for text in self._templates.copy(at, share.tolist())]
+        sample = _sample(self._templates, len(texts), copies)
         self._bandings = Bandings(sample, Fingerprinter(LearnedAnalyzer(idf=learn_idf(sample))))
 
     def copy(self, number: int) -> Copy:
         """Analyse one copy."""
         ids = [f"{number}/{at}" for at in range(self._number)]
         return self._bandings.analyse(ids, self._templates.copy(number))
+
+
+def _sample(templates: Templates, documents: int, copies: int) -> list[str]:
+    """Take pages of up to ten copies, by which the idf is learned."""
+    rows = np.random.default_rng(23).permutation(documents)
+    shares = np.array_split(rows[:LEARN_FROM], min(copies, LEARNED_COPIES))
+    return [text for at, share in enumerate(shares) for text in templates.copy(at, share.tolist())]
 
 
 def measure_templates(sizes: Sizes) -> list[Table]:
@@ -94,22 +108,84 @@ def rows_of(name: str, copies: Sequence[Copy], listed: Sequence[Pair], sizes: Si
         batches = [replace(entries, bands=segments[at - 1]) if at else entries for entries, segments in copies]
         with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
             index = create_index(f"file:{scratch}/index", analyzer="jieba", bands=BANDS if at else 0)
-            spool = Spool(Path(scratch) / "spool", index.store.url, index.profile)
-            fill_spool(spool, batches)
-            begin(index, spool)
-            load(index, spool, StoreWriter(index.store))
-            documents = sum(map(len, batches))
-            yield [name, count(documents), way, _recall(index, batches[0], listed), *_asked(index, batches, sizes)]
+            _fill(index, batches, scratch)
+            documents, rule = sum(map(len, batches)), index.profile.rule
+            figures = _asked(index, batches, rule, sizes)
+            yield [name, count(documents), way, _recall(index, batches[0], listed, rule), *figures]
             index.close()
 
 
-def _recall(index: Index, first: Entries, listed: Sequence[Pair]) -> str:
-    answers = index.query_entries(first.take([a for a, _ in listed])) if listed else []
+def measure_limits(sizes: Sizes) -> list[Table]:
+    """Ask indexes of the same sets by several limits for what shares one sketch row, two, and more."""
+    rows = []
+    for name in sizes.growing_sets:
+        texts = list(corpus(name))[: sizes.growing_documents]
+        times = sizes.growing_times if name == sizes.growing_sets[0] else (1,)
+        templates = Templates(texts)
+        analysis = Analysis(*resolve_profile(_sample(templates, len(texts), max(times))))
+        copies = [
+            analysis.texts([f"{number}/{at}" for at in range(len(texts))], templates.copy(number)).entries
+            for number in range(max(times))
+        ]
+        for factor in times:
+            rows += limits_of(name, copies[:factor], _listed(name, texts), sizes)
+    return [
+        Table(
+            title="Limits for what shares one sketch row, two, and more",
+            columns=["set", "documents", "limits", *COLUMNS[2:], "in a batch"],
+            rows=rows,
+            notes=[
+                f"Sets, queries and figures as in part `templates`, rows of 4 minima. Batches of {count(IN_A_BATCH)} "
+                f"documents out of all copies. Limits were timed in turns, the best of {sizes.repeats}, processor time."
+            ],
+        )
+    ]
+
+
+def limits_of(name: str, batches: Sequence[Entries], listed: Sequence[Pair], sizes: Sizes) -> Iterator[list[str]]:
+    """Measure all limits on one index of so many copies."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+        index = create_index(f"file:{scratch}/index", analyzer="jieba")
+        _fill(index, batches, scratch)
+        rules = [msgspec.structs.replace(index.profile.rule, band_distance=limits) for limits in LIMITS]
+        singly, together = (
+            in_turns([partial(_ask, index, parts, rule) for rule in rules], repeats=sizes.repeats)
+            for parts in (_drawn(batches, sizes.growing_queries), [Entries.joined(_drawn(batches, IN_A_BATCH))])
+        )
+        for limits, rule, each, many in zip(LIMITS, rules, singly, together, strict=True):
+            figures = [*_asked(index, batches, rule, sizes)[:-1], f"{each.best / sizes.growing_queries * 1e3:.2f} ms"]
+            recall = _recall(index, batches[0], listed, rule)
+            told = [name, count(sum(map(len, batches))), ", ".join(map(str, limits)), recall]
+            yield [*told, *figures, microseconds(many.best / IN_A_BATCH)]
+        index.close()
+
+
+def _fill(index: Index, batches: Sequence[Entries], scratch: str) -> None:
+    spool = Spool(Path(scratch) / "spool", index.store.url, index.profile)
+    fill_spool(spool, batches)
+    begin(index, spool)
+    load(index, spool, StoreWriter(index.store))
+
+
+def _drawn(batches: Sequence[Entries], number: int) -> list[Entries]:
+    """Draw documents out of all copies."""
+    rng = np.random.default_rng(43)
+    chosen = [(int(rng.integers(len(batches))), int(rng.integers(len(batches[0])))) for _ in range(number)]
+    return [batches[batch].take([at]) for batch, at in chosen]
+
+
+def _ask(index: Index, parts: Sequence[Entries], rule: MatchRule) -> None:
+    for part in parts:
+        index.query_entries(part, rule=rule)
+
+
+def _recall(index: Index, first: Entries, listed: Sequence[Pair], rule: MatchRule) -> str:
+    answers = index.query_entries(first.take([a for a, _ in listed]), rule=rule) if listed else []
     found = [first.ids[b] in {m.id for m in answer.matches} for (_, b), answer in zip(listed, answers, strict=True)]
     return f"{np.mean(found):.3f}" if found else "—"
 
 
-def _asked(index: Index, batches: Sequence[Entries], sizes: Sizes) -> list[str]:
+def _asked(index: Index, batches: Sequence[Entries], rule: MatchRule, sizes: Sizes) -> list[str]:
     """Ask some documents of all copies, one at a time."""
     rng, seen, seconds = np.random.default_rng(41), list[Searched](), []
     index.on_search = seen.append
@@ -117,7 +193,7 @@ def _asked(index: Index, batches: Sequence[Entries], sizes: Sizes) -> list[str]:
         batch = batches[int(rng.integers(len(batches)))]
         query = batch.take([int(rng.integers(len(batch)))])
         start = process_time()
-        index.query_entries(query)
+        index.query_entries(query, rule=rule)
         seconds.append(process_time() - start)
         if number < 0:
             seen.clear()

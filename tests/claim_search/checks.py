@@ -96,7 +96,7 @@ class Judge:
         """Compare each original with every other."""
         originals = [self.documents[name] for name in names if (there := stored.get(name)) and there[0] in FOUND_STATES]
         simhashes = np.array([document.simhash for document in originals], dtype=np.uint64)
-        reach = max(self._profile.rule.reach, self._profile.rule.band_reach or 0)
+        reach = max(self._profile.rule.reach, self._profile.rule.farthest)
         for at, one in enumerate(originals):
             distances = np.bitwise_count(simhashes[at + 1 :] ^ simhashes[at])
             for behind in np.flatnonzero(distances <= reach).tolist():
@@ -127,8 +127,8 @@ class Judge:
         if rule.match == "distance" or alike is None:
             return distance <= rule.distance
         by_block = len(_blocks(one.simhash) & _blocks(other.simhash)) >= TABLE_BLOCKS and distance <= rule.radius
-        by_band = any(a == b for a, b in zip(one.segments, other.segments, strict=True))
-        by_band = by_band and rule.band_distance is not None and distance <= rule.band_distance
+        shared = sum(a == b for a, b in zip(one.segments, other.segments, strict=True))
+        by_band = bool(shared and rule.band_distance) and distance <= [*rule.band_distance][:shared][-1]
         free = 64 if rule.free_distance is None else rule.free_distance
         return (by_block or by_band) and alike - max(0, distance - free) / 256 >= rule.similarity
 

@@ -3,7 +3,12 @@
 import re
 
 import pytest
+from bruteforce import entries
 from corpus import text
+
+from simhash_hbase.cli.screen.comparison import comparison
+from simhash_hbase.compare.explain import Side, compare
+from simhash_hbase.profile import Profile
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -138,3 +143,28 @@ def test_a_name_that_is_too_long_is_cut_not_broken(cli, tmp_path, monkeypatch):
 
     assert heads[0].endswith("…")
     assert len(heads[0]) <= 80
+
+
+@pytest.mark.parametrize(
+    ("bits", "shared", "told"),
+    [
+        (16, 1, ""),
+        (17, 1, "more than 16 bits differ, for which 2 bands have to join them"),
+        (23, 1, "more than 16 bits differ, for which 3 bands have to join them"),
+        (33, 1, "more than 16 bits differ"),
+        (23, 2, "more than 22 bits differ, for which 3 bands have to join them"),
+        (33, 6, "more than 32 bits differ"),
+    ],
+)
+def test_a_pair_that_too_few_bands_join_is_told_how_many_it_takes(bits, shared, told):
+    profile = Profile.resolve(analyzer="shingle", free_distance=64)
+    segments = (1,) * shared + (2,) * (6 - shared)
+    a = Side.of_entries("a", entries({"a": 0}, sketches=[0], bands=[(1,) * 6]))
+    b = Side.of_entries("b", entries({"b": (1 << 64) - (1 << 64 - bits)}, sketches=[0], bands=[segments]))
+
+    drawn = map(str, comparison(a, b, compare(a, b, profile), profile, 80))
+
+    [verdict] = [line for line in drawn if line.startswith("A query for")]
+    assert verdict == (
+        f"A query for one does not find the other: {told}." if told else "A query for one finds the other."
+    )

@@ -352,3 +352,20 @@ def test_stats_are_one_page_that_loads_nothing(cli, filled):
     }
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize(("given", "limits"), [("16,22,32", [16, 22, 32]), ("24", [24])])
+def test_the_band_distance_is_one_number_or_several_with_commas(cli, tmp_path, given, limits):
+    address = f"file:{tmp_path}/index"
+
+    assert cli("create", address, "--analyzer", "shingle", "--band-distance", given).record["band_distance"] == limits
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("16,x", "several with commas between them"), ("24,16", "may not have to be nearer")]
+)
+def test_a_band_distance_that_cannot_be_is_refused(cli, tmp_path, given, told):
+    done = cli("create", f"file:{tmp_path}/index", "--analyzer", "shingle", "--band-distance", given)
+
+    assert done.code == 2
+    assert told in done.err

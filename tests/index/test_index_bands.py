@@ -110,6 +110,34 @@ def test_sketch_rows_reach_as_far_as_the_band_distance(make_in_memory, bits, fou
     assert (answered(answer) == [("stored", bits)]) == found
 
 
+@pytest.mark.parametrize(
+    ("shared", "bits", "found"),
+    [(1, 16, True), (1, 17, False), (2, 22, True), (2, 23, False), (3, 32, True), (3, 33, False), (6, 33, False)],
+)
+def test_the_more_sketch_rows_are_shared_the_farther_a_fingerprint_may_be(make_banded, shared, bits, found):
+    index = make_banded(free_distance=64)
+    apart, segments = flip(BASE, range(64)[-bits:]), SEGMENTS[:shared] + OTHERS[shared:]
+    index.add_entries(of(stored=Written(apart, SKETCH, segments)))
+    asked = of(asked=Written(BASE, SKETCH, SEGMENTS), again=Written(BASE, SKETCH, SEGMENTS))
+
+    singly = [answer for at in range(2) for answer in index.query_entries(asked.take([at]))]
+
+    for answer in (*index.query_entries(asked), *singly):
+        assert (answered(answer) == [("stored", bits)]) == found
+    assert [d.is_original for d in index.claim_entries(of(claimed=Written(BASE, SKETCH, SEGMENTS)))] == [not found]
+
+
+def test_rows_of_several_documents_with_one_fingerprint_do_not_add_up(make_banded):
+    index, apart = make_banded(free_distance=64), flip(BASE, range(64)[-20:])
+    index.add_entries(
+        of(one=Written(apart, SKETCH, (1, *OTHERS[1:])), other=Written(apart, SKETCH, (*OTHERS[:5], SEGMENTS[5])))
+    )
+    asked = of(asked=Written(BASE, SKETCH, SEGMENTS), again=Written(BASE, SKETCH, SEGMENTS))
+
+    for answer in (*index.query_entries(asked), *index.query_entries(asked.take([0]))):
+        assert answer.matches == []
+
+
 def test_a_band_distance_of_64_takes_every_fingerprint(make_in_memory):
     index = make_in_memory(band_distance=64, free_distance=64)
     index.add_entries(of(stored=Written(~BASE & (1 << 64) - 1, SKETCH, SEGMENTS)))
@@ -122,7 +150,7 @@ def test_a_band_distance_of_64_takes_every_fingerprint(make_in_memory):
 
 @pytest.mark.parametrize(
     ("bits", "differing", "found"),
-    [(10, 58, True), (10, 59, False), (11, 58, False), (24, 44, True), (24, 45, False), (25, 0, False)],
+    [(10, 58, True), (10, 59, False), (11, 58, False), (16, 52, True), (16, 53, False), (17, 0, False)],
 )
 def test_the_farther_a_fingerprint_the_more_alike_its_sketch(make_banded, bits, differing, found):
     index = make_banded()
@@ -166,10 +194,10 @@ def test_a_wide_query_takes_sketch_rows_as_far_as_block_rows(make_in_memory):
     index = make_in_memory()
 
     assert index.rule(distance=20, similarity=0.8) == MatchRule(
-        match="verified", distance=20, similarity=0.8, radius=20, band_distance=24, free_distance=10
+        match="verified", distance=20, similarity=0.8, radius=20, band_distance=(20, 22, 32), free_distance=10
     )
-    assert index.rule(distance=30).band_distance == 30
-    assert index.rule(similarity=0.8).band_distance == 24
+    assert index.rule(distance=30).band_distance == (30, 30, 32)
+    assert index.rule(similarity=0.8).band_distance == (16, 22, 32)
     assert make_in_memory(bands=0).rule(similarity=0.8).band_distance is None
 
 

@@ -9,6 +9,7 @@ from simhash_hbase.index.search import find_nearest
 SETTINGS = {
     "blocks and bands": {"match": "verified", "bands": 6},
     "bands of any distance": {"match": "verified", "bands": 6, "band_distance": 64},
+    "bands, the more the farther": {"match": "verified", "bands": 6, "band_distance": (4, 9, 14, 30)},
     "blocks": {"match": "verified", "bands": 0},
     "distance": {"match": "distance", "bands": 0},
 }

@@ -149,9 +149,12 @@ def _reasons(record: _Compared, rule: MatchRule) -> Iterator[str]:
     if not record["tables"] and not banded:
         yield "no table joins them" + (", no band either" if reads_bands else "")
     # Of two kinds of rows the one that reaches farther says what is too far.
-    reaches = [rule.radius if by_sketch else rule.distance, rule.band_distance or 0 if banded else 0]
-    if distance > max(reaches):
-        yield f"more than {max(reaches)} bits differ"
+    limits = rule.band_distance if banded and rule.band_distance else ()
+    reach = max((rule.radius if by_sketch else rule.distance, *limits[: len(record.get("bands", ()))]))
+    if distance > reach:
+        wanted = next((f", for which {bands} bands have to join them" for bands, bits in enumerate(limits, 1)
+                       if distance <= bits), "")  # fmt: skip
+        yield f"more than {reach} bits differ{wanted}"
     more = float(rule.more_asked(distance))
     if by_sketch and similarity is not None and similarity - more < rule.similarity:
         yield f"the similarity is below {rule.similarity + more:.4g}"

@@ -13,7 +13,7 @@ from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.search import Hit
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule, Sketches, distances, judge, known_similarity
+from simhash_hbase.profile.near import MatchRule, Sketches, distances, joined_within, judge, known_similarity
 from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.rows.entries import Entries
 
@@ -121,10 +121,15 @@ class Batch:
         """Judge a document beside others of this batch; return those accepted, with distances and similarities."""
         simhashes = self.entries.simhashes
         apart = distances(simhashes[others], simhashes[at])
-        near = apart <= max(self._reach.blocks, self._reach.bands or 0)
+        blocks, bands = slice(self._reach.tables), slice(self._reach.tables, None)
+        near = apart <= self._reach.blocks
+        if self._reach.bands is not None:
+            # Two that have no sketch seem to share all sketch rows: the rule knows better.
+            far = np.flatnonzero(~near & (apart <= self._reach.bands[-1]))
+            shared = (self._prefixes[others[far], bands] == self._prefixes[at, bands]).sum(axis=1)
+            near[far] = apart[far] <= joined_within(self._reach.bands, shared)
         others, apart = others[near], apart[near]
         # Only what a scan would find counts: so a batch decides as the index would.
-        blocks = slice(self._reach.tables)
         by_blocks = (self._prefixes[others, blocks] == self._prefixes[at, blocks]).any(axis=1)
         own = self._sketches.at(np.array([at]))
         accepted, similarities = judge(self._rule, apart, own, self._sketches.at(others), by_blocks=by_blocks)
@@ -144,7 +149,7 @@ def _better(held: Option | None, other: Option) -> Option:
 def _crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: Reach) -> NDArray[np.bool_]:
     """Tell which documents of a batch have others of it within reach."""
     distinct, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
-    crowded = find_crowded(distinct, prefixes[first, : reach.tables], reach=reach.blocks) | (counts > 1)
+    crowded = find_crowded(distinct, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
     found = np.asarray(crowded[where], np.bool_)
     if reach.bands is not None:
         # A flood of copies was found by its fingerprint: here it counts as one document.

@@ -7,9 +7,16 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
 from simhash_hbase.features.idf import IdfTable, jieba_idf
-from simhash_hbase.kernel.texts import Batch, CountedWords, Weights, Wording, has_word_character, tokens
-from simhash_hbase.words.normal import normalize
-from simhash_hbase.words.unicode import bounded_word
+from simhash_hbase.kernel.texts import (
+    Batch,
+    CountedWords,
+    Weights,
+    Wording,
+    bounded_word,
+    has_word_character,
+    normalize,
+    tokens,
+)
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),

@@ -68,15 +68,10 @@ def sketch(
     segments : buffer of uint32, length bands x n
         Filled: a hash of the bins of each band.
     """
-    text: cython.Py_ssize_t
     minima: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
     dense: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
     filled: cython.ushort[::1] = memoryview(bytearray(2 * 512)).cast("H")
-    word: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    band: cython.Py_ssize_t
     width: cython.Py_ssize_t = groups.shape[0] // bands if bands else 0
-    value: cython.ulonglong
     with cython.nogil:
         for text in range(ends.shape[0] - 1):
             _find_minima(normal, ends[text], ends[text + 1], minima)
@@ -99,13 +94,6 @@ def _find_minima(
     normal: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, minima: cython.ulonglong[::1]
 ) -> cython.void:
     """Find the smallest hash of each bin; a text below five characters has one shingle, itself."""
-    place: cython.Py_ssize_t
-    value: cython.ulonglong
-    a: cython.ulonglong
-    b: cython.ulonglong
-    c: cython.ulonglong
-    d: cython.ulonglong
-    e: cython.ulonglong
     for place in range(512):
         minima[place] = _EMPTY
     if stop <= start:
@@ -135,11 +123,6 @@ def _densify(
 ) -> cython.void:
     """Copy the minima, each empty bin with that of the first filled one in its order; without any, all are empty."""
     many: cython.Py_ssize_t = 0
-    bin: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    choice: cython.Py_ssize_t
-    least: cython.ulonglong
-    key: cython.ulonglong
     for bin in range(512):
         dense[bin] = minima[bin]
         if minima[bin] != _EMPTY:

@@ -1,35 +1,34 @@
 """A batch of texts in, arrays out: words counted and weighed, fingerprints, sketches, bands and digests.
 
 The global interpreter lock is free while the kernel works, so that threads analyse beside each other. What takes more
-than a table is Python's: words of other scripts, normal forms that depend on neighbours, words of more than 1,024
-characters.
+than a table is Python's: forms that depend on neighbours, words of more than 1,024 characters.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Self
-from unicodedata import unidata_version
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.digests import blake2b
+from simhash_hbase.digests import blake2b, digest_of
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, segment, shingles, votes
 from simhash_hbase.kernel.cache import tables
 from simhash_hbase.kernel.characters import bin_arrays, character_arrays
 from simhash_hbase.kernel.dictionary import dictionary_arrays, dictionary_digest, model_array, model_digest
-from simhash_hbase.words.installed import digest_of
-from simhash_hbase.words.normal import point_pieces
-from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stretches
+from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
 
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
 
-VERSION = 3  # Of tables in the cache: changes whenever the same files of jieba would make others.
+VERSION = 8  # Of tables in the cache: changes whenever the same files of jieba would make others.
+MAX_WORD = 1 << 10  # Most characters of a word; a longer one is replaced by its beginning and a digest of the whole.
+_KEPT = 48
 SKETCH_WORDS = 8
 _DIGEST_BYTES = 16
 
@@ -197,24 +196,18 @@ class Batch:
         self.points, self.offsets = _points(texts)
         if len(self.points) >= 1 << 31:
             raise InvalidArgument("a text of 2,147,483,648 characters or more: wanted a shorter one")
-        self.kinds = np.zeros(len(texts), np.uint8)
+        self.kinds = np.zeros(len(texts), np.uint16)
         kinds = kernel_tables()["kinds"]
         listed = forms.kinds_of(self.points.data, self.offsets.data, kinds.data, self.kinds.data)
         self._most = len(self.points) + 1 + (forms.MOST_LISTED - 1) * listed
 
     def count(self, wording: Wording, *, seed: int) -> CountedWords:
         """Cut the texts into words, and count these."""
-        points, offsets = self.points, self.offsets
+        form = partial(canonical, folded=wording.folded)
         if wording.folded:
-            points, offsets = self._forms("folded", forms.FOREIGN, lambda text: _points([_plain(text, wording)])[0])
-        elif (self.kinds & forms.UNUSUAL).any():
-            unusual = (self.kinds & forms.UNUSUAL).tolist()
-            points, offsets = _points(
-                [
-                    _plain(text, wording) if is_unusual else text
-                    for text, is_unusual in zip(self.texts, unusual, strict=True)
-                ]
-            )
+            points, offsets = self._forms("folded", form)
+        else:
+            points, offsets = self._completed(self.points, self.offsets, forms.COMPOSED, form)
         starts, stops, before = _cut(points, offsets, segment.WORDS if wording.folded else segment.KEYWORDS)
         return _counted(points, starts, stops, before, seed=seed, dropped=wording.dropped)
 
@@ -247,22 +240,33 @@ class Batch:
 
     def _normal(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Normalise the texts: code points, and where each text ends, after a 0."""
-        return self._forms("normal", forms.SLOW, lambda text: np.concatenate(list(point_pieces(text))))
+        return self._forms("normal", normalize)
 
-    def _forms(
-        self, name: str, left: int, form: Callable[[str], NDArray[np.uint32]]
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Write the forms of the texts by a table, or by a function where a character is of the kind `left`."""
+    def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Write the forms of the texts by a table, or by a function where that does not say all."""
         table, listed = kernel_tables()[name], kernel_tables()[f"{name}_lists"]
         written, ends = np.empty(self._most, np.uint32), np.zeros(len(self.texts) + 1, np.int64)
         forms.rewrite(
-            self.points.data, self.offsets.data, self.kinds.data, left, table.data, listed.data, written.data, ends.data
+            self.points.data,
+            self.offsets.data,
+            self.kinds.data,
+            forms.SLOW,
+            table.data,
+            listed.data,
+            written.data,
+            ends.data,
         )
-        if not (self.kinds & left).any():
-            return written[: ends[-1]], ends
+        return self._completed(written[: ends[-1]], ends, forms.SLOW, form)
+
+    def _completed(
+        self, points: NDArray[np.uint32], ends: NDArray[np.int64], kind: int, form: Callable[[str], str]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Put the forms of those texts in place that have a character of a kind."""
+        if not (self.kinds & kind).any():
+            return points, ends
         parts = [
-            form(text) if is_left else written[start:stop]
-            for text, is_left, start, stop in zip(self.texts, self.kinds & left, ends[:-1], ends[1:], strict=True)
+            _points([form(text)])[0] if is_left else points[start:stop]
+            for text, is_left, start, stop in zip(self.texts, self.kinds & kind, ends[:-1], ends[1:], strict=True)
         ]
         return np.concatenate(parts), np.array([0, *accumulate(map(len, parts))], np.int64)
 
@@ -287,14 +291,7 @@ def tokens(text: str, *, folded: bool = False) -> list[str]:
     >>> tokens("L'été：用TF-IDF")
     ["L'été", '：', '用', 'TF', '-', 'IDF']
     """
-    stretched = _stretches(text, folded=folded)
-    befores = [before for before, _ in stretched]
-    points, offsets = _points(befores)
-    starts, stops, counts = _cut(points, offsets, segment.ALL_TOKENS)
-    whole = "".join(befores)
-    found = [whole[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
-    pieces = (found[start:stop] for start, stop in zip(counts[:-1].tolist(), counts[1:].tolist(), strict=True))
-    return [token for piece, (_, words) in zip(pieces, stretched, strict=True) for token in (*piece, *words)]
+    return _tokens(canonical(text, folded=folded), segment.TOKENS)
 
 
 has_word_character = re.compile(r"\w").search
@@ -308,8 +305,59 @@ def cut(text: str) -> list[str]:
     >>> cut("用TF-IDF找T恤，版本12.1.2")
     ['用', 'TF', '-', 'IDF', '找', 'T恤', '，', '版本', '12.1', '.', '2']
     """
-    starts, stops, _ = _cut(*_points([text]), segment.ALL_TOKENS)
+    return _tokens(text, segment.JIEBA_TOKENS)
+
+
+def _tokens(text: str, mode: int) -> list[str]:
+    points, offsets = _points([text])
+    starts, stops, _ = _cut(points, offsets, mode)
+    text = _text(points)  # Apostrophes may be others now.
     return [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+
+def canonical(text: str, *, folded: bool) -> str:
+    r"""Bring a text into the form that is cut into words.
+
+    Examples
+    --------
+    >>> canonical("ＴＨＥ Ver\xadmögen", folded=True)
+    'the vermögen'
+    """
+    form = normal_form("NFKC" if folded else "NFC", _with_kind(text, forms.FORMAT, 0)).replace(JOINER, "")
+    return form.lower() if folded else form
+
+
+def normalize(text: str) -> str:
+    """Normalise a text: NFKC, lower case, letters, numbers and marks alone (see schema/README.md).
+
+    Examples
+    --------
+    >>> normalize("Ｐython is “sexy”！")
+    'pythonissexy'
+    """
+    forms_of_pieces = (unicodedata.normalize("NFKC", bounded_marks(piece)).lower() for piece in pieces(text))
+    return _with_kind("".join(forms_of_pieces), forms.KEPT, forms.KEPT)
+
+
+def _with_kind(text: str, kind: int, expected: int) -> str:
+    points, _ = _points([text])
+    return _text(points[kernel_tables()["kinds"][points] & kind == expected])
+
+
+def bounded_word(word: str) -> str:
+    """Return a word; one longer than `MAX_WORD` is replaced by its beginning and a digest, as each of a pair is."""
+    if len(word) <= MAX_WORD:
+        return word
+    extends = kernel_tables()["kinds"][_points([word])[0][1:]] & forms.EXTENDS
+    ends = [*(np.flatnonzero(extends == 0) + 1).tolist(), len(word)]
+    word = "".join(_bounded(word[start:stop]) for start, stop in pairwise([0, *ends]))
+    return _bounded(word)
+
+
+def _bounded(word: str) -> str:
+    if len(word) <= MAX_WORD:
+        return word
+    return f"{word[:_KEPT]}…{blake2b(word.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
 def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
@@ -326,7 +374,7 @@ def kernel_tables() -> dict[str, NDArray[Any]]:
 
     They are kept in the user's cache, so that all processes share them.
     """
-    digests = (dictionary_digest(), model_digest(), unidata_version, str(VERSION))
+    digests = (dictionary_digest(), model_digest(), unicodedata.unidata_version, str(VERSION))
     return tables(f"kernel-{digest_of(' '.join(digests).encode())}", _make_tables)
 
 
@@ -343,19 +391,6 @@ def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
 
 def _text(points: NDArray[np.uint32]) -> str:
     return points.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
-
-
-def _stretches(text: str, *, folded: bool) -> list[tuple[str, list[str]]]:
-    """Divide a text into parts for jieba and the words of other scripts after each."""
-    return list(stretches(canonical(text, folded=folded)))
-
-
-def _plain(text: str, wording: Wording) -> str:
-    """Write a text as the kernel cuts it: first what jieba knows, then the words of other scripts."""
-    found = _stretches(text, folded=wording.folded)
-    words = [word for _, some in found for word in some]
-    plain = " ".join(before for before, _ in found)
-    return segment.READY_WORDS.join([plain, *words])
 
 
 def _cut(

@@ -67,11 +67,6 @@ def _murmur3(
     key1: cython.ulonglong = 0
     key2: cython.ulonglong = 0
     length: cython.ulonglong = 0
-    point: cython.ulonglong
-    octets: cython.ulonglong  # Of one character, the first one lowest.
-    size: cython.int
-    at: cython.int
-    place: cython.Py_ssize_t
     for place in range(start, stop):
         point = points[place]
         if point < 0x80:
@@ -187,7 +182,6 @@ class Features:
         seed : int
             Of the hash.
         """
-        text: cython.Py_ssize_t
         keys: cython.ulonglong[::1]
         values: cython.double[::1]
         keys, values = dropped
@@ -211,12 +205,7 @@ class Features:
         first: cython.Py_ssize_t = self.offsets[text]
         last: cython.Py_ssize_t = first
         kept: cython.Py_ssize_t = first
-        word: cython.Py_ssize_t
-        start: cython.Py_ssize_t
         size: cython.ulonglong = 2
-        at: cython.ulonglong
-        value: cython.ulonglong
-        number: cython.int
         while size < cython.cast(cython.ulonglong, 2 * (before[text + 1] - before[text])):
             size *= 2
         for at in range(size):
@@ -275,12 +264,6 @@ class Features:
             Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, `TOO_HEAVY`
             where 64 bits do not hold the sums.
         """
-        text: cython.Py_ssize_t
-        at: cython.Py_ssize_t
-        bit: cython.int
-        value: cython.ulonglong
-        margin: cython.longlong
-        is_decided: cython.bint
         self.weights, self.heap = scratch
         sums: cython.longlong[::1] = memoryview(bytearray(8 * 256)).cast("q")
         with cython.nogil:
@@ -292,7 +275,7 @@ class Features:
                 features[text] = self._vote(text, top, sums)
                 value = 0
                 if features[text] > 0:
-                    is_decided = False
+                    is_decided: cython.bint = False
                     for bit in range(64):
                         margin = _margin(sums, bit)
                         is_decided = is_decided or margin != 0
@@ -309,12 +292,6 @@ class Features:
         first: cython.Py_ssize_t = self.offsets[text]
         used: cython.Py_ssize_t = self.offsets[text + 1] - first
         is_cut: cython.bint = 0 < top < used
-        at: cython.Py_ssize_t
-        number: cython.Py_ssize_t
-        four: cython.int
-        value: cython.ulonglong
-        units: cython.double
-        whole: cython.longlong
         total: cython.double = 0.0
         voted: cython.int = 0
         for four in range(256):
@@ -343,8 +320,6 @@ class Features:
     @cython.nogil
     def _is_lighter(self, first: cython.Py_ssize_t, a: cython.int, b: cython.int) -> cython.bint:
         """Return whether feature a counts for less than feature b: it weighs less, or as much and its word is later."""
-        place_a: cython.Py_ssize_t
-        place_b: cython.Py_ssize_t
         if self.weights[a] != self.weights[b]:
             return self.weights[a] < self.weights[b]
         place_a = self.starts[self.firsts[first + a]]
@@ -360,10 +335,6 @@ class Features:
     @cython.nogil
     def _keep_heaviest(self, first: cython.Py_ssize_t, used: cython.Py_ssize_t, top: cython.Py_ssize_t) -> cython.void:
         """Put the numbers of the heaviest features into the heap, which has the lightest of them first."""
-        at: cython.Py_ssize_t
-        parent: cython.Py_ssize_t
-        child: cython.Py_ssize_t
-        number: cython.int
         for number in range(top):
             at = number
             while at > 0:
@@ -393,7 +364,6 @@ class Features:
 @cython.nogil
 def _margin(sums: cython.longlong[::1], bit: cython.int) -> cython.longlong:
     """Return the votes for a bit less those against it."""
-    four: cython.int
     base: cython.int = 16 * (bit >> 2)
     margin: cython.longlong = 0
     for four in range(16):
@@ -431,8 +401,6 @@ def insert_weights(
 ) -> None:
     """Put weights above 0 into tables of zeros, whose length is a power of two and twice that of the weights."""
     mask: cython.ulonglong = keys.shape[0] - 1
-    at: cython.ulonglong
-    number: cython.Py_ssize_t
     for number in range(hashes.shape[0]):
         at = hashes[number] & mask
         while values[at] != 0.0 and keys[at] != hashes[number]:
@@ -445,7 +413,6 @@ def hash_words(
     points: cython.uint[::1], ends: cython.longlong[::1], seed: cython.ulonglong, hashes: cython.ulonglong[::1]
 ) -> None:
     """Hash words: word i has the code points from ``ends[i - 1]`` to ``ends[i]``."""
-    word: cython.Py_ssize_t
     start: cython.longlong = 0
     with cython.nogil:
         for word in range(ends.shape[0]):

@@ -38,4 +38,4 @@ def test_who_changes_a_table_changes_the_version_too():
         digests["characters of Unicode 14"] = digest(characters)
 
     # Where they differ, give `VERSION` its next number, and write down both.
-    assert (VERSION, {**DIGESTS, **digests}) == (3, DIGESTS)
+    assert (VERSION, {**DIGESTS, **digests}) == (8, DIGESTS)

@@ -159,22 +159,14 @@ class Cutter:
 
     Parameters
     ----------
-    trie : buffer of uint64, length 2 * (`SLOTS` + 65,536)
-        The slots as `read_dictionary` fills them, then those of the first characters of words, by character. In place
-        of a frequency is the logarithm of the word's share of all words.
-    weights : buffer of float64
-        The same memory.
-    pairs : buffer of uint8, length 16,384
-        Whether a word begins with two characters of ASCII, at 128 times the first one and the second one.
-    model : buffer of float64
-        Logarithms of jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps,
-        and 20,950 of the characters for each state.
-    kinds : buffer of uint16
-        For each code point its kinds (see `forms`).
-    unknown : float
-        Logarithm of the share of a word that occurs once.
-    sums : buffer of float64, length 64
-        Scratch.
+    tables : dict of buffers
+        ``trie`` (uint64, length 2 * (`SLOTS` + 65,536)): the slots as `read_dictionary` fills them, then those of the
+        first characters of words, by character. In place of a frequency is the logarithm of the word's share of all
+        words. ``weights`` (float64): the same memory. ``pairs`` (uint8, length 16,384): whether a word begins with two
+        characters of ASCII, at 128 times the first one and the second one. ``model`` (float64): logarithms of jieba's
+        hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, and 20,950 of the
+        characters for each state. ``kinds`` (uint16): for each code point its kinds (see `forms`). ``unknown``
+        (float64, one value): logarithm of the share of a word that occurs once.
     """
 
     trie: cython.ulonglong[::1]
@@ -193,23 +185,14 @@ class Cutter:
     stops: cython.uint[::1]
     tokens: cython.Py_ssize_t
 
-    def __init__(
-        self,
-        trie: cython.ulonglong[::1],
-        weights: cython.double[::1],
-        model: cython.double[::1],
-        pairs: cython.uchar[::1],
-        kinds: cython.ushort[::1],
-        unknown: float,
-        sums: cython.double[::1],
-    ) -> None:
-        self.trie = trie
-        self.weights = weights
-        self.model = model
-        self.pairs = pairs
-        self.kinds = kinds
-        self.unknown = unknown
-        self.sums = sums
+    def __init__(self, tables: dict[str, memoryview]) -> None:
+        self.trie = tables["trie"]
+        self.weights = tables["weights"]
+        self.model = tables["model"]
+        self.pairs = tables["pairs"]
+        self.kinds = tables["kinds"]
+        self.unknown = tables["unknown"][0]
+        self.sums = memoryview(bytearray(8 * 64)).cast("d")
 
     def cut(
         self,
@@ -238,11 +221,8 @@ class Cutter:
         self.points = points
         self.mode = mode
         self.lengths, self.ways = scratch
+        before: cython.longlong[::1]
         self.starts, self.stops, before = tokens
-        self._cut_all(offsets, before)
-
-    @cython.cfunc
-    def _cut_all(self, offsets: cython.longlong[::1], before: cython.longlong[::1]) -> cython.void:
         with cython.nogil:
             self.tokens = 0
             before[0] = 0

@@ -70,54 +70,36 @@ class Weights:
         return float(votes.weight_of(self.keys.data, self.values.data, self.other, int(key[0])))
 
 
-_Places = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
-"""Code points, starts and stops of the words of texts, and the number of the word where each counted one is first."""
+_NO_PLACES = (np.zeros(0, np.uint32),) * 4
 
 
-class CountedWords:
-    """The distinct words of texts, and how often each occurs in its text.
+class CountedWords(NamedTuple):
+    """The distinct words of texts, and how often each occurs in its text."""
 
-    Attributes
-    ----------
-    hashes : ndarray of uint64
-    counts : ndarray of int32
-    offsets : ndarray of int64, shape (n + 1,)
-        Text i has the words from ``offsets[i]`` to ``offsets[i + 1]``.
-    """
-
-    def __init__(
-        self,
-        hashes: NDArray[np.uint64],
-        counts: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        places: _Places | None = None,
-    ) -> None:
-        self.hashes = hashes
-        self.counts = counts
-        self.offsets = offsets
-        none = np.zeros(0, np.uint32)
-        self._places = places or (none, none, none, none)
+    hashes: NDArray[np.uint64]
+    counts: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    """Text i has the words from ``offsets[i]`` to ``offsets[i + 1]``."""
+    places: tuple[NDArray[np.uint32], ...] = _NO_PLACES
+    """Code points, starts and stops of all words, and the number of the word where each of these is first."""
 
     def word(self, number: int) -> str:
         """Return a word by its number."""
-        points, starts, stops, firsts = self._places
+        points, starts, stops, firsts = self.places
         place = firsts[number]
         return _text(points[starts[place] : stops[place]])
 
     def without_places(self) -> "CountedWords":
         """Let go of the texts, of which only `word`, `distinct`, and `vote` with `top` need something."""
-        return CountedWords(self.hashes, self.counts, self.offsets)
+        return self._replace(places=_NO_PLACES)
 
     def distinct(self) -> "DistinctWords":
         """Return the words of all texts, each once."""
         hashes, numbers, documents = np.unique(self.hashes, return_index=True, return_counts=True)
-        points, starts, stops, firsts = self._places
+        points, starts, stops, firsts = self.places
         places = firsts[numbers]
-        begin, lengths = starts[places].astype(np.int64), (stops - starts)[places].astype(np.int64)
-        ends = np.cumsum(lengths)
-        return DistinctWords(
-            hashes, documents, points[np.arange(lengths.sum()) + np.repeat(begin - ends + lengths, lengths)], ends
-        )
+        lengths = (stops - starts)[places].astype(np.int64)
+        return DistinctWords(hashes, documents, *_gathered(points, starts[places].astype(np.int64), lengths))
 
     def vote(self, weights: Weights, *, top: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Decide the fingerprint of each text, and count the features that voted.
@@ -128,12 +110,12 @@ class CountedWords:
         features : ndarray of int32, shape (n,)
             0 where no bit is decided, so that there is no fingerprint; -1 where the weights are too large.
         """
-        if top and len(self._places[-1]) < len(self.hashes):
+        if top and len(self.places[-1]) < len(self.hashes):
             raise ValueError("the texts were let go of, whose words decide between equal weights")
         texts = len(self.offsets) - 1
         simhashes, features = np.zeros(texts, np.uint64), np.zeros(texts, np.intc)
         most = int(np.diff(self.offsets).max(initial=0))
-        _features(self.hashes, self.counts, self.offsets, self._places).vote(
+        self.features().vote(
             weights.keys.data,
             weights.values.data,
             weights.other,
@@ -143,6 +125,11 @@ class CountedWords:
             features.data,
         )
         return simhashes, features
+
+    def features(self) -> votes.Features:
+        """Return what counts and weighs them."""
+        arrays = self.hashes, self.counts, self.offsets
+        return votes.Features(tuple(array.data for array in self.places), tuple(array.data for array in arrays))
 
 
 class DistinctWords(NamedTuple):
@@ -166,13 +153,17 @@ class DistinctWords(NamedTuple):
         documents = np.zeros(len(hashes), np.int64)
         np.add.at(documents, groups, np.concatenate([part.documents for part in parts]))
         lengths = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
-        begins = (np.cumsum(lengths) - lengths)[numbers]
-        lengths = lengths[numbers]
-        ends = np.cumsum(lengths)
         points = np.concatenate([part.points for part in parts])
-        return cls(
-            hashes, documents, points[np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)], ends
-        )
+        begins = np.cumsum(lengths) - lengths
+        return cls(hashes, documents, *_gathered(points, begins[numbers], lengths[numbers]))
+
+
+def _gathered(
+    points: NDArray[np.uint32], begins: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Put words one behind the other: their code points, and where each ends."""
+    ends = np.cumsum(lengths)
+    return points[np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)], ends
 
 
 class Sketched(NamedTuple):
@@ -397,15 +388,8 @@ def _cut(
     points: NDArray[np.uint32], offsets: NDArray[np.int64], mode: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]:
     arrays = kernel_tables()
-    cutter = segment.Cutter(
-        arrays["trie"].data,
-        arrays["trie"].view(np.float64).data,
-        arrays["model"].data,
-        arrays["pairs"].data,
-        arrays["kinds"].data,
-        float(arrays["unknown"][0]),
-        np.zeros(64).data,
-    )
+    tables = {name: arrays[name].data for name in ("trie", "pairs", "model", "kinds", "unknown")}
+    cutter = segment.Cutter({**tables, "weights": arrays["trie"].view(np.float64).data})
     longest = int(np.diff(offsets).max(initial=0))
     scratch = np.empty(longest, np.uint8).data, np.empty(longest, np.uint8).data
     starts, stops = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
@@ -430,25 +414,22 @@ def _counted(
         )
         starts[long], stops[long] = len(points) + ends[:-1], len(points) + ends[1:]
         points = np.concatenate([points, bounded])
-    hashes, counts = np.empty(len(starts), np.uint64), np.empty(len(starts), np.intc)
-    firsts, offsets = np.empty(len(starts), np.uint32), np.empty(len(before), np.int64)
+    size, texts = len(starts), len(before)
+    words = CountedWords(
+        np.empty(size, np.uint64),
+        np.empty(size, np.intc),
+        np.empty(texts, np.int64),
+        (points, starts, stops, np.empty(size, np.uint32)),
+    )
     most = int(np.diff(before).max(initial=0))
     table = np.empty(max(2, 1 << (2 * most).bit_length()), np.intc)
-    places = points, starts, stops, firsts
     left_out = Weights.of_words(dict.fromkeys(dropped, 1.0), other=0.0, seed=seed)
-    features = _features(hashes, counts, offsets, places)
-    features.count(
+    words.features().count(
         before.data, table.data, (left_out.keys.data, left_out.values.data), max(map(len, dropped), default=0), seed
     )
-    used = int(offsets[-1])
-    return CountedWords(hashes[:used], counts[:used], offsets, (points, starts, stops, firsts[:used]))
-
-
-def _features(
-    hashes: NDArray[np.uint64], counts: NDArray[np.int32], offsets: NDArray[np.int64], places: _Places
-) -> votes.Features:
-    points, starts, stops, firsts = places
-    return votes.Features(points.data, starts.data, stops.data, hashes.data, counts.data, firsts.data, offsets.data)
+    used = int(words.offsets[-1])
+    places = (points, starts, stops, words.places[-1][:used])
+    return CountedWords(words.hashes[:used], words.counts[:used], words.offsets, places)
 
 
 def _digests(normal: NDArray[np.uint32], ends: NDArray[np.int64]) -> list[bytes]:

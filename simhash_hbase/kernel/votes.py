@@ -116,18 +116,12 @@ class Features:
 
     Parameters
     ----------
-    points : buffer of uint32
-        Code points of the words.
-    starts, stops : buffers of uint32
-        Where the words of all texts are.
-    hashes : buffer of uint64
-        As long as there are words; filled by `count`, like the next three.
-    counts : buffer of int32
-        How often a word occurs in its text.
-    firsts : buffer of uint32
-        The number of the word where it occurs first.
-    offsets : buffer of int64, length n + 1
-        Text i has the features from ``offsets[i]`` to ``offsets[i + 1]``.
+    places : buffers of uint32
+        Code points of the words; where the words of all texts start and stop; filled by `count`, as long as there are
+        words: for each distinct one the number of the word where it occurs first.
+    words : buffers of uint64, int32 and int64
+        Filled by `count`: hashes of distinct words; how often each occurs in its text; and, of length n + 1, offsets:
+        text i has the features from ``offsets[i]`` to ``offsets[i + 1]``.
     """
 
     points: cython.uint[::1]
@@ -141,23 +135,9 @@ class Features:
     weights: cython.double[::1]
     heap: cython.int[::1]
 
-    def __init__(
-        self,
-        points: cython.uint[::1],
-        starts: cython.uint[::1],
-        stops: cython.uint[::1],
-        hashes: cython.ulonglong[::1],
-        counts: cython.int[::1],
-        firsts: cython.uint[::1],
-        offsets: cython.longlong[::1],
-    ) -> None:
-        self.points = points
-        self.starts = starts
-        self.stops = stops
-        self.hashes = hashes
-        self.counts = counts
-        self.firsts = firsts
-        self.offsets = offsets
+    def __init__(self, places: tuple[memoryview, ...], words: tuple[memoryview, ...]) -> None:
+        self.points, self.starts, self.stops, self.firsts = places
+        self.hashes, self.counts, self.offsets = words
 
     def count(
         self,
@@ -185,58 +165,46 @@ class Features:
         keys: cython.ulonglong[::1]
         values: cython.double[::1]
         keys, values = dropped
+        size: cython.ulonglong
+        first: cython.Py_ssize_t
+        kept: cython.Py_ssize_t = 0
         with cython.nogil:
             self.offsets[0] = 0
             for text in range(before.shape[0] - 1):
-                self._count_text(text, before, table, keys, values, longest, seed)
-
-    @cython.cfunc
-    @cython.nogil
-    def _count_text(
-        self,
-        text: cython.Py_ssize_t,
-        before: cython.longlong[::1],
-        table: cython.int[::1],
-        keys: cython.ulonglong[::1],
-        values: cython.double[::1],
-        longest: cython.Py_ssize_t,
-        seed: cython.ulonglong,
-    ) -> cython.void:
-        first: cython.Py_ssize_t = self.offsets[text]
-        last: cython.Py_ssize_t = first
-        kept: cython.Py_ssize_t = first
-        size: cython.ulonglong = 2
-        while size < cython.cast(cython.ulonglong, 2 * (before[text + 1] - before[text])):
-            size *= 2
-        for at in range(size):
-            table[at] = -1
-        for word in range(before[text], before[text + 1]):
-            value = _murmur3(self.points, self.starts[word], self.stops[word], seed, False)
-            at = value & (size - 1)
-            number = table[at]
-            while number >= 0 and self.hashes[first + number] != value:
-                at = (at + 1) & (size - 1)
-                number = table[at]
-            if number < 0:
-                table[at] = last - first
-                self.hashes[last] = value
-                self.counts[last] = 0
-                self.firsts[last] = word
-                start = self.starts[word]
-                if self.stops[word] - start <= longest and self.points[start] < 128:
-                    value = _murmur3(self.points, start, self.stops[word], seed, True)
-                    if _weight(keys, values, 0.0, value) != 0.0:
-                        self.counts[last] = _DROPPED
-                number = last - first
-                last += 1
-            self.counts[first + number] += 1
-        for word in range(first, last):
-            if self.counts[word] > 0:
-                self.hashes[kept] = self.hashes[word]
-                self.counts[kept] = self.counts[word]
-                self.firsts[kept] = self.firsts[word]
-                kept += 1
-        self.offsets[text + 1] = kept
+                first = kept
+                last = first
+                size = 2
+                while size < cython.cast(cython.ulonglong, 2 * (before[text + 1] - before[text])):
+                    size *= 2
+                for at in range(size):
+                    table[at] = -1
+                for word in range(before[text], before[text + 1]):
+                    value = _murmur3(self.points, self.starts[word], self.stops[word], seed, False)
+                    at = value & (size - 1)
+                    number = table[at]
+                    while number >= 0 and self.hashes[first + number] != value:
+                        at = (at + 1) & (size - 1)
+                        number = table[at]
+                    if number < 0:
+                        table[at] = last - first
+                        self.hashes[last] = value
+                        self.counts[last] = 0
+                        self.firsts[last] = word
+                        start = self.starts[word]
+                        if self.stops[word] - start <= longest and self.points[start] < 128:
+                            value = _murmur3(self.points, start, self.stops[word], seed, True)
+                            if _weight(keys, values, 0.0, value) != 0.0:
+                                self.counts[last] = _DROPPED
+                        number = last - first
+                        last += 1
+                    self.counts[first + number] += 1
+                for word in range(first, last):
+                    if self.counts[word] > 0:
+                        self.hashes[kept] = self.hashes[word]
+                        self.counts[kept] = self.counts[word]
+                        self.firsts[kept] = self.firsts[word]
+                        kept += 1
+                self.offsets[text + 1] = kept
 
     def vote(
         self,

@@ -199,7 +199,6 @@ class Cutter:
         points: cython.uint[::1],
         offsets: cython.longlong[::1],
         mode: cython.int,
-        scratch: tuple[memoryview, memoryview],
         tokens: tuple[memoryview, memoryview, memoryview],
     ) -> None:
         """Cut texts into tokens.
@@ -212,16 +211,18 @@ class Cutter:
             Text i has the points from ``offsets[i]`` to ``offsets[i + 1]``.
         mode : int
             Which tokens: `JIEBA_TOKENS`, `TOKENS`, `WORDS` or `KEYWORDS`.
-        scratch : two buffers of uint8
-            Of the length of the longest text.
         tokens : three buffers
             Filled: start and stop of each token (uint32, as long as `points`), and for each text the number of tokens
             before it (int64, length n + 1).
         """
         self.points = points
         self.mode = mode
-        self.lengths, self.ways = scratch
         before: cython.longlong[::1]
+        longest: cython.Py_ssize_t = 1
+        for text in range(offsets.shape[0] - 1):
+            longest = max(longest, offsets[text + 1] - offsets[text])
+        self.lengths = memoryview(bytearray(longest))
+        self.ways = memoryview(bytearray(longest))
         self.starts, self.stops, before = tokens
         with cython.nogil:
             self.tokens = 0

@@ -114,15 +114,8 @@ class CountedWords(NamedTuple):
             raise ValueError("the texts were let go of, whose words decide between equal weights")
         texts = len(self.offsets) - 1
         simhashes, features = np.zeros(texts, np.uint64), np.zeros(texts, np.intc)
-        most = int(np.diff(self.offsets).max(initial=0))
         self.features().vote(
-            weights.keys.data,
-            weights.values.data,
-            weights.other,
-            top or 0,
-            (np.zeros(most).data, np.zeros(most, np.intc).data),
-            simhashes.data,
-            features.data,
+            weights.keys.data, weights.values.data, weights.other, top or 0, simhashes.data, features.data
         )
         return simhashes, features
 
@@ -390,11 +383,9 @@ def _cut(
     arrays = kernel_tables()
     tables = {name: arrays[name].data for name in ("trie", "pairs", "model", "kinds", "unknown")}
     cutter = segment.Cutter({**tables, "weights": arrays["trie"].view(np.float64).data})
-    longest = int(np.diff(offsets).max(initial=0))
-    scratch = np.empty(longest, np.uint8).data, np.empty(longest, np.uint8).data
     starts, stops = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
     before = np.zeros(len(offsets), np.int64)
-    cutter.cut(points.data, offsets.data, mode, scratch, (starts.data, stops.data, before.data))
+    cutter.cut(points.data, offsets.data, mode, (starts.data, stops.data, before.data))
     return starts[: before[-1]], stops[: before[-1]], before
 
 
@@ -421,11 +412,9 @@ def _counted(
         np.empty(texts, np.int64),
         (points, starts, stops, np.empty(size, np.uint32)),
     )
-    most = int(np.diff(before).max(initial=0))
-    table = np.empty(max(2, 1 << (2 * most).bit_length()), np.intc)
     left_out = Weights.of_words(dict.fromkeys(dropped, 1.0), other=0.0, seed=seed)
     words.features().count(
-        before.data, table.data, (left_out.keys.data, left_out.values.data), max(map(len, dropped), default=0), seed
+        before.data, (left_out.keys.data, left_out.values.data), max(map(len, dropped), default=0), seed
     )
     used = int(words.offsets[-1])
     places = (points, starts, stops, words.places[-1][:used])

@@ -142,7 +142,6 @@ class Features:
     def count(
         self,
         before: cython.longlong[::1],
-        table: cython.int[::1],
         dropped: tuple[memoryview, memoryview],
         longest: cython.Py_ssize_t,
         seed: cython.ulonglong,
@@ -153,8 +152,6 @@ class Features:
         ----------
         before : buffer of int64, length n + 1
             For each text the number of words before it.
-        table : buffer of int32
-            Scratch: a power of two, at least twice as long as a text has words.
         dropped : buffers of uint64 and float64
             Words in lower case that do not count, as `insert_weights` fills them; each begins with an ASCII letter.
         longest : int
@@ -165,9 +162,14 @@ class Features:
         keys: cython.ulonglong[::1]
         values: cython.double[::1]
         keys, values = dropped
-        size: cython.ulonglong
         first: cython.Py_ssize_t
         kept: cython.Py_ssize_t = 0
+        size: cython.ulonglong = 2
+        for text in range(before.shape[0] - 1):
+            while size < cython.cast(cython.ulonglong, 2 * (before[text + 1] - before[text])):
+                size *= 2
+        # For a hash the number of its word; of a text with few words only the beginning is used.
+        table: cython.int[::1] = memoryview(bytearray(4 * size)).cast("i")
         with cython.nogil:
             self.offsets[0] = 0
             for text in range(before.shape[0] - 1):
@@ -212,7 +214,6 @@ class Features:
         values: cython.double[::1],
         other: cython.double,
         top: cython.Py_ssize_t,
-        scratch: tuple[memoryview, memoryview],
         simhashes: cython.ulonglong[::1],
         features: cython.int[::1],
     ) -> None:
@@ -226,13 +227,15 @@ class Features:
             The weight of every other word.
         top : int
             Features to keep, the heaviest, of those that weigh the same the first by the word; 0 keeps all.
-        scratch : buffers of float64 and int32
-            As long as a text has features.
         simhashes, features : buffers of uint64 and int32
             Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, `TOO_HEAVY`
             where 64 bits do not hold the sums.
         """
-        self.weights, self.heap = scratch
+        most: cython.Py_ssize_t = 1
+        for text in range(self.offsets.shape[0] - 1):
+            most = max(most, self.offsets[text + 1] - self.offsets[text])
+        self.weights = memoryview(bytearray(8 * most)).cast("d")
+        self.heap = memoryview(bytearray(4 * most)).cast("i")
         sums: cython.longlong[::1] = memoryview(bytearray(8 * 256)).cast("q")
         with cython.nogil:
             for text in range(self.offsets.shape[0] - 1):

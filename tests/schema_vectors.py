@@ -14,10 +14,9 @@ from sketching import shingle_hashes, slow_minima
 
 from simhash_hbase.features.analysis import Analysis, make_analyzer
 from simhash_hbase.features.analyzers import STOP_WORDS, WeightedAnalyzer, word_tokens
-from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
+from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint, integer_weights
 from simhash_hbase.features.hashes import hash_features
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.features.weights import count_features, integer_weights
 from simhash_hbase.index.copycells import copy_cells
 from simhash_hbase.index.lookup import entry_band_prefixes
 from simhash_hbase.index.membercells import member_cells

@@ -12,8 +12,7 @@ from contextlib import suppress
 import msgspec
 
 from simhash_hbase.digests import digest_of
-from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.weights import SCALE
+from simhash_hbase.features.fingerprints import SCALE, Fingerprinter
 from simhash_hbase.kernel.texts import Batch
 
 _EXTRACTORS = ("trafilatura", "lxml")

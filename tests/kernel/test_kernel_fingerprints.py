@@ -24,9 +24,8 @@ from simhash_hbase.features.analyzers import (
     ShingleAnalyzer,
     word_tokens,
 )
-from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
+from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.features.weights import count_features
 from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.forms import COMPOSED, MAPPED, SLOW
 from simhash_hbase.kernel.texts import Batch, Weights, canonical, kernel_tables, normalize, word_hashes

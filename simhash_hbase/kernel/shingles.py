@@ -94,26 +94,23 @@ def _find_minima(
     normal: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, minima: cython.ulonglong[::1]
 ) -> cython.void:
     """Find the smallest hash of each bin; a text below five characters has one shingle, itself."""
+    a: cython.ulonglong = 0
+    b: cython.ulonglong = 0
+    c: cython.ulonglong = 0
+    d: cython.ulonglong = 0
+    e: cython.ulonglong = 0
     for place in range(512):
         minima[place] = _EMPTY
-    if stop <= start:
-        return
-    # Numbers above Unicode's last keep a short text apart from every longer one.
-    a = normal[start]
-    b = normal[start + 1] if start + 1 < stop else 0x110000
-    c = normal[start + 2] if start + 2 < stop else 0x110000
-    d = normal[start + 3] if start + 3 < stop else 0x110000
-    e = normal[start + 4] if start + 4 < stop else 0x110000
-    value = _shingle_hash(a, b, c, d, e)
-    minima[value >> 55] = value
-    for place in range(start + 5, stop):
+    for place in range(start, stop if stop >= start + 5 or stop == start else start + 5):
         a = b
         b = c
         c = d
         d = e
-        e = normal[place]
-        value = _shingle_hash(a, b, c, d, e)
-        minima[value >> 55] = min(minima[value >> 55], value)
+        # A number above Unicode's last keeps a short text apart from every longer one.
+        e = normal[place] if place < stop else 0x110000
+        if place >= start + 4:
+            value = _shingle_hash(a, b, c, d, e)
+            minima[value >> 55] = min(minima[value >> 55], value)
 
 
 @cython.cfunc

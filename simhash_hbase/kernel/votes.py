@@ -248,7 +248,11 @@ class Features:
                 if features[text] > 0:
                     is_decided: cython.bint = False
                     for bit in range(64):
-                        margin = _margin(sums, bit)
+                        # The votes for a bit less those against it.
+                        margin: cython.longlong = 0
+                        for four in range(16):
+                            part = sums[16 * (bit >> 2) + four]
+                            margin += part if (four >> (bit & 3)) & 1 else -part
                         is_decided = is_decided or margin != 0
                         if margin > 0:
                             value |= cython.cast(cython.ulonglong, 1) << bit
@@ -307,42 +311,29 @@ class Features:
     def _keep_heaviest(self, first: cython.Py_ssize_t, used: cython.Py_ssize_t, top: cython.Py_ssize_t) -> cython.void:
         """Put the numbers of the heaviest features into the heap, which has the lightest of them first."""
         for number in range(top):
-            at = number
-            while at > 0:
-                parent = (at - 1) >> 1
-                if not self._is_lighter(first, number, self.heap[parent]):
-                    break
-                self.heap[at] = self.heap[parent]
-                at = parent
-            self.heap[at] = number
+            self.heap[number] = number
+        for place in range(top // 2 - 1, -1, -1):
+            self._sink(first, place, self.heap[place], top)
         for number in range(top, used):
-            if not self._is_lighter(first, self.heap[0], number):
-                continue
-            at = 0
-            child = 1
-            while child < top:
-                if child + 1 < top and self._is_lighter(first, self.heap[child + 1], self.heap[child]):
-                    child += 1
-                if not self._is_lighter(first, self.heap[child], number):
-                    break
-                self.heap[at] = self.heap[child]
-                at = child
-                child = 2 * at + 1
-            self.heap[at] = number
+            if self._is_lighter(first, self.heap[0], number):
+                self._sink(first, 0, number, top)
 
-
-@cython.cfunc
-@cython.nogil
-def _margin(sums: cython.longlong[::1], bit: cython.int) -> cython.longlong:
-    """Return the votes for a bit less those against it."""
-    base: cython.int = 16 * (bit >> 2)
-    margin: cython.longlong = 0
-    for four in range(16):
-        if (four >> (bit & 3)) & 1:
-            margin += sums[base + four]
-        else:
-            margin -= sums[base + four]
-    return margin
+    @cython.cfunc
+    @cython.nogil
+    def _sink(
+        self, first: cython.Py_ssize_t, at: cython.Py_ssize_t, number: cython.int, top: cython.Py_ssize_t
+    ) -> cython.void:
+        """Put a number into a place of the heap or below it."""
+        child = 2 * at + 1
+        while child < top:
+            if child + 1 < top and self._is_lighter(first, self.heap[child + 1], self.heap[child]):
+                child += 1
+            if not self._is_lighter(first, self.heap[child], number):
+                break
+            self.heap[at] = self.heap[child]
+            at = child
+            child = 2 * at + 1
+        self.heap[at] = number
 
 
 @cython.cfunc

@@ -50,13 +50,12 @@ _NODE_MASK = cython.declare(cython.ulonglong, 0xFFFFF)
 _IS_WORD = cython.declare(cython.ulonglong, 2)
 _GOES_ON = cython.declare(cython.ulonglong, 1)
 _MOST_NODES = cython.declare(cython.ulonglong, 3 << 18)  # jieba's dictionary has 498,114.
-_LONGEST_WORD = cython.declare(cython.Py_ssize_t, 60)
+_LONGEST_WORD = cython.declare(cython.Py_ssize_t, 60)  # Characters; that of jieba has 16.
 _SLOT_MASK = cython.declare(cython.ulonglong, (1 << 21) - 2)
 _ROOTS = cython.declare(cython.ulonglong, 1 << 21)  # Where the slots of first characters begin.
 _WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
 
 ENTRY_SHIFT = 22  # Bits of an entry of the trie below its key.
-LONGEST_WORD = 60  # Characters of the longest word of a dictionary that `Cutter` can hold; jieba's has 16.
 SLOTS = 1 << 20  # Of a trie.
 
 
@@ -91,7 +90,7 @@ def read_dictionary(points: cython.uint[::1], trie: cython.ulonglong[::1]) -> cy
     Raises
     ------
     ValueError
-        The dictionary is larger than a trie holds, or has a word of more than `LONGEST_WORD` characters.
+        The dictionary is larger than a trie holds, or has a word of more than 60 characters.
     """
     used: cython.ulonglong = 1
     total: cython.longlong = 0

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from simhash_hbase.kernel import uncompiled as cython
 
-TOO_HEAVY = -1  # In place of the number of features: the weights add up to more than 64 bits hold.
-
 _DROPPED = cython.declare(cython.int, -(1 << 31))  # No text has so many words that this counts up to 0.
 _SCALE = cython.declare(cython.double, 65536.0)
 _MOST = cython.declare(cython.double, 1e9 * 65536.0)
@@ -228,8 +226,8 @@ class Features:
         top : int
             Features to keep, the heaviest, of those that weigh the same the first by the word; 0 keeps all.
         simhashes, features : buffers of uint64 and int32
-            Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, `TOO_HEAVY`
-            where 64 bits do not hold the sums.
+            Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, -1 where
+            64 bits do not hold the sums.
         """
         most: cython.Py_ssize_t = 1
         for text in range(self.offsets.shape[0] - 1):

@@ -34,6 +34,7 @@ MID_NUMBER = 16384
 HEBREW = 32768
 
 _LIST = cython.declare(cython.uint, 1 << 31)
+_SLOW = cython.declare(cython.int, 2)
 
 
 def kinds_of(
@@ -56,7 +57,6 @@ def rewrite(
     points: cython.uint[::1],
     offsets: cython.longlong[::1],
     found: cython.ushort[::1],
-    left: cython.ushort,
     table: cython.uint[::1],
     listed: cython.uint[::1],
     written: cython.uint[::1],
@@ -69,9 +69,7 @@ def rewrite(
     points, offsets : buffers of uint32 and int64
         Code points of texts; text i has those from ``offsets[i]`` to ``offsets[i + 1]``.
     found : buffer of uint16
-        Kinds of the characters of each text.
-    left : int
-        A kind: of texts that have it nothing is written.
+        Kinds of the characters of each text; of those with `SLOW` nothing is written.
     table, listed : buffers of uint32
         The forms.
     written, ends : buffers of uint32 and int64
@@ -81,7 +79,7 @@ def rewrite(
     with cython.nogil:
         ends[0] = 0
         for text in range(offsets.shape[0] - 1):
-            if not found[text] & left:
+            if not found[text] & _SLOW:
                 for place in range(offsets[text], offsets[text + 1]):
                     point = table[points[place]]
                     if point & _LIST:

@@ -194,11 +194,7 @@ class Cutter:
         self.sums = memoryview(bytearray(8 * 64)).cast("d")
 
     def cut(
-        self,
-        points: cython.uint[::1],
-        offsets: cython.longlong[::1],
-        mode: cython.int,
-        tokens: tuple[memoryview, memoryview, memoryview],
+        self, points: cython.uint[::1], offsets: cython.longlong[::1], mode: cython.int, tokens: tuple[memoryview, ...]
     ) -> None:
         """Cut texts into tokens.
 

@@ -47,9 +47,10 @@ def sketch(
     ends: cython.longlong[::1],
     orders: cython.ushort[::1],
     groups: cython.ushort[::1],
-    bands: cython.Py_ssize_t,
     sketches: cython.ulonglong[::1],
     segments: cython.uint[::1],
+    *,
+    bands: cython.Py_ssize_t,
 ) -> None:
     """Sketch texts.
 
@@ -61,12 +62,12 @@ def sketch(
         For each bin the order in which it chooses another one.
     groups : buffer of uint16
         Bins of the bands, those of a band one behind the other.
-    bands : int
-        Bands, each of as many bins.
     sketches : buffer of uint64, length 8 n
         Filled: the lowest bit of each bin's hash, the first bin's most significant.
     segments : buffer of uint32, length bands x n
         Filled: a hash of the bins of each band.
+    bands : int
+        Bands, each of as many bins.
     """
     minima: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
     dense: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")

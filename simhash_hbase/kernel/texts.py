@@ -61,7 +61,7 @@ class Weights:
         size = 1 << max(4, (2 * len(words)).bit_length())
         keys, values = np.zeros(size, np.uint64), np.zeros(size)
         weights = np.fromiter(words.values(), np.float64, len(words))
-        votes.insert_weights(keys.data, values.data, word_hashes(list(words), seed).data, weights.data)
+        votes.insert_weights(*_buffers(keys, values, word_hashes(list(words), seed), weights))
         return cls(keys, values, other, seed)
 
     def weight(self, word: str) -> float:
@@ -114,15 +114,13 @@ class CountedWords(NamedTuple):
             raise ValueError("the texts were let go of, whose words decide between equal weights")
         texts = len(self.offsets) - 1
         simhashes, features = np.zeros(texts, np.uint64), np.zeros(texts, np.intc)
-        self.features().vote(
-            weights.keys.data, weights.values.data, weights.other, top or 0, simhashes.data, features.data
-        )
+        buffers = _buffers(weights.keys, weights.values, simhashes, features)
+        self.features().vote(*buffers, other=weights.other, top=top or 0)
         return simhashes, features
 
     def features(self) -> votes.Features:
         """Return what counts and weighs them."""
-        arrays = self.hashes, self.counts, self.offsets
-        return votes.Features(tuple(array.data for array in self.places), tuple(array.data for array in arrays))
+        return votes.Features(_buffers(*self.places), _buffers(self.hashes, self.counts, self.offsets))
 
 
 class DistinctWords(NamedTuple):
@@ -181,8 +179,7 @@ class Batch:
         if len(self.points) >= 1 << 31:
             raise InvalidArgument("a text of 2,147,483,648 characters or more: wanted a shorter one")
         self.kinds = np.zeros(len(texts), np.uint16)
-        kinds = kernel_tables()["kinds"]
-        listed = forms.kinds_of(self.points.data, self.offsets.data, kinds.data, self.kinds.data)
+        listed = forms.kinds_of(*_buffers(self.points, self.offsets, kernel_tables()["kinds"], self.kinds))
         self._most = len(self.points) + 1 + (forms.MOST_LISTED - 1) * listed
 
     def count(self, wording: Wording, *, seed: int) -> CountedWords:
@@ -211,15 +208,8 @@ class Batch:
         arrays = kernel_tables()
         sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)
         segments = np.zeros((len(self.texts), bands), np.uint32)
-        shingles.sketch(
-            normal.data,
-            ends.data,
-            arrays["orders"].data,
-            arrays["groups"][: bands * bins].data,
-            bands,
-            sketches.ravel().data,
-            segments.ravel().data,
-        )
+        chosen = arrays["orders"], arrays["groups"][: bands * bins]
+        shingles.sketch(*_buffers(normal, ends, *chosen, sketches.ravel(), segments.ravel()), bands=bands)
         return Sketched(sketches, _digests(normal, ends), np.diff(ends), segments)
 
     def _normal(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -230,16 +220,7 @@ class Batch:
         """Write the forms of the texts by a table, or by a function where that does not say all."""
         table, listed = kernel_tables()[name], kernel_tables()[f"{name}_lists"]
         written, ends = np.empty(self._most, np.uint32), np.zeros(len(self.texts) + 1, np.int64)
-        forms.rewrite(
-            self.points.data,
-            self.offsets.data,
-            self.kinds.data,
-            forms.SLOW,
-            table.data,
-            listed.data,
-            written.data,
-            ends.data,
-        )
+        forms.rewrite(*_buffers(self.points, self.offsets, self.kinds, table, listed, written, ends))
         return self._completed(written[: ends[-1]], ends, forms.SLOW, form)
 
     def _completed(
@@ -373,6 +354,11 @@ def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
     return points, np.array([0, *accumulate(map(len, texts))], np.int64)
 
 
+def _buffers(*arrays: NDArray[Any]) -> tuple[memoryview, ...]:
+    """Return arrays as the kernel takes them."""
+    return tuple(array.data for array in arrays)
+
+
 def _text(points: NDArray[np.uint32]) -> str:
     return points.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
 
@@ -385,7 +371,7 @@ def _cut(
     cutter = segment.Cutter({**tables, "weights": arrays["trie"].view(np.float64).data})
     starts, stops = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
     before = np.zeros(len(offsets), np.int64)
-    cutter.cut(points.data, offsets.data, mode, (starts.data, stops.data, before.data))
+    cutter.cut(points.data, offsets.data, mode, _buffers(starts, stops, before))
     return starts[: before[-1]], stops[: before[-1]], before
 
 
@@ -413,9 +399,8 @@ def _counted(
         (points, starts, stops, np.empty(size, np.uint32)),
     )
     left_out = Weights.of_words(dict.fromkeys(dropped, 1.0), other=0.0, seed=seed)
-    words.features().count(
-        before.data, (left_out.keys.data, left_out.values.data), max(map(len, dropped), default=0), seed
-    )
+    longest = max(map(len, dropped), default=0)
+    words.features().count(before.data, _buffers(left_out.keys, left_out.values), longest, seed)
     used = int(words.offsets[-1])
     places = (points, starts, stops, words.places[-1][:used])
     return CountedWords(words.hashes[:used], words.counts[:used], words.offsets, places)

@@ -140,7 +140,7 @@ class Features:
     def count(
         self,
         before: cython.longlong[::1],
-        dropped: tuple[memoryview, memoryview],
+        dropped: tuple[memoryview, ...],
         longest: cython.Py_ssize_t,
         seed: cython.ulonglong,
     ) -> None:
@@ -210,10 +210,11 @@ class Features:
         self,
         keys: cython.ulonglong[::1],
         values: cython.double[::1],
-        other: cython.double,
-        top: cython.Py_ssize_t,
         simhashes: cython.ulonglong[::1],
         features: cython.int[::1],
+        *,
+        other: cython.double,
+        top: cython.Py_ssize_t,
     ) -> None:
         """Decide the bits of each text's fingerprint.
 
@@ -221,13 +222,13 @@ class Features:
         ----------
         keys, values : buffers of uint64 and float64
             Weights by hash, as `insert_weights` fills them.
+        simhashes, features : buffers of uint64 and int32
+            Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, -1 where
+            64 bits do not hold the sums.
         other : float
             The weight of every other word.
         top : int
             Features to keep, the heaviest, of those that weigh the same the first by the word; 0 keeps all.
-        simhashes, features : buffers of uint64 and int32
-            Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, -1 where
-            64 bits do not hold the sums.
         """
         most: cython.Py_ssize_t = 1
         for text in range(self.offsets.shape[0] - 1):

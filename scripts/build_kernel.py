@@ -26,7 +26,7 @@ HEADERS = Path(sysconfig.get_paths()["include"])
 PURE = bool(os.environ.get("SIMHASH_HBASE_PURE"))
 CHECKED = bool(os.environ.get("SIMHASH_HBASE_CHECKED"))
 DIRECTIVES = {
-    "boundscheck": CHECKED, "initializedcheck": CHECKED, "wraparound": False, "cdivision": True,
+    "boundscheck": CHECKED, "initializedcheck": CHECKED, "wraparound": False, "cdivision": True, "infer_types": True,
     "show_performance_hints": False, "legacy_implicit_noexcept": True,
 }  # fmt: skip
 # No fused multiplication and addition, which some processors have: sums are those of the interpreted kernel to the bit.

@@ -47,10 +47,9 @@ if TYPE_CHECKING:
         ShingleAnalyzer,
         WeightedAnalyzer,
     )
-    from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
+    from simhash_hbase.features.fingerprints import Fingerprinter, cosine, fingerprint
     from simhash_hbase.features.hashes import WeakHashWarning
     from simhash_hbase.features.idf import IdfTable
-    from simhash_hbase.features.weights import cosine
     from simhash_hbase.index.answers import Answer, Decision, Match, Stored
     from simhash_hbase.index.copies import Copies, Copy
     from simhash_hbase.index.decide.dedup import Deduplicator
@@ -116,10 +115,9 @@ __all__ = [
 
 _HOMES = {
     "features.analyzers": ("Analyzer", "JiebaAnalyzer", "LearnedAnalyzer", "ShingleAnalyzer", "WeightedAnalyzer"),
-    "features.fingerprints": ("Fingerprinter", "fingerprint"),
+    "features.fingerprints": ("Fingerprinter", "cosine", "fingerprint"),
     "features.hashes": ("WeakHashWarning",),
     "features.idf": ("IdfTable",),
-    "features.weights": ("cosine",),
     "index.answers": ("Answer", "Decision", "Match", "Stored"),
     "index.copies": ("Copies", "Copy"),
     "index.decide.dedup": ("Deduplicator",),

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.words.normal import point_pieces
+from simhash_hbase.kernel.texts import normalize
 
 SHINGLE = 5
 CACHED_DOCUMENTS = 3_000
@@ -62,7 +62,7 @@ class Similarities:
 
 def shingles(text: str) -> NDArray[np.uint64]:
     """Hash the distinct shingles of a text; a shorter text is its own one shingle."""
-    points = np.concatenate(list(point_pieces(text)))
+    points = np.frombuffer(normalize(text).encode("utf-32-le"), "<u4")
     if len(points) < SHINGLE:
         points = np.concatenate([points, np.full(SHINGLE - len(points), FILLER, np.uint32)])
     windows = np.lib.stride_tricks.sliding_window_view(points.astype(np.uint64), SHINGLE)

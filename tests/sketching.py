@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from simhash_hbase.kernel.texts import Batch
-from simhash_hbase.words.normal import normalize
+from simhash_hbase.kernel.texts import Batch, normalize
 
 BINS = 512
 GOLDEN = 0x9E3779B97F4A7C15

@@ -10,7 +10,7 @@ from simhash_hbase.errors import InvalidArgument, InvalidInput, StoreBusy
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.loadmark import begin_load, read_open_load
 from simhash_hbase.inputs import Document, Place, Reject
-from simhash_hbase.pipeline.chunks import Chunk
+from simhash_hbase.pipeline.analyse import Chunk
 from simhash_hbase.rows.clock import rfc3339
 
 SHARED = np.random.default_rng(4).integers(0, 2**64, 400, dtype=np.uint64).tolist()

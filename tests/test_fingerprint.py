@@ -20,9 +20,16 @@ from simhash_hbase.features.analyzers import (
     WeightedAnalyzer,
     word_tokens,
 )
-from simhash_hbase.features.fingerprints import Fingerprinter, bit_sums, fingerprint
+from simhash_hbase.features.fingerprints import (
+    MAX_TOTAL,
+    SCALE,
+    Fingerprinter,
+    bit_sums,
+    cosine,
+    count_features,
+    fingerprint,
+)
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.features.weights import MAX_TOTAL, SCALE, cosine, count_features
 from simhash_hbase.kernel.texts import Weights
 
 LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"

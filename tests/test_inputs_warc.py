@@ -12,7 +12,7 @@ from crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, shown, url
 
 from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, scan, total_bytes
 from simhash_hbase.inputs.page.extract import PAGE_BYTES
-from simhash_hbase.pipeline.chunks import BYTES_A_CHARACTER, Chunk
+from simhash_hbase.pipeline.analyse import BYTES_A_CHARACTER, Chunk
 
 RUSSIAN = "Сегодня хорошая погода, и мы пошли гулять в парк."
 

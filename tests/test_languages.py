@@ -9,9 +9,8 @@ from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analyzers import LearnedAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.learning import learn_idf
-from simhash_hbase.kernel.texts import Batch
+from simhash_hbase.kernel.texts import Batch, normalize
 from simhash_hbase.opening import create_index
-from simhash_hbase.words.normal import normalize
 
 LANGUAGES = read_passages()
 LEAST_RECALL = 0.95

@@ -8,19 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simhash_hbase.words import marks
-from simhash_hbase.words import normal as text
-from simhash_hbase.words.marks import MAX_MARKS, bounded_marks, joining, normal_form, pieces
-from simhash_hbase.words.normal import normalize
+from simhash_hbase.kernel import normal as marks
+from simhash_hbase.kernel.normal import MAX_MARKS, bounded_marks, joining, normal_form, pieces
+from simhash_hbase.kernel.texts import normalize
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 SOME_MARKS = "\u0301\u0315\u0327\u05b0\u3099\uff9e\u0f73\U0001d165"
 
 
+def is_kept(character):
+    return character.isalnum() or (unicodedata.category(character)[0] == "M" and not "\ufe00" <= character <= "\ufe0f")
+
+
 def longest_run(string):
     longest = run = 0
     for character in string:
-        run = run + 1 if character in marks.marks() else 0
+        run = run + 1 if marks.is_mark(character) else 0
         longest = max(longest, run)
     return longest
 
@@ -46,7 +49,7 @@ def test_the_marks_are_all_characters_that_become_marks_alone():
         if all(map(unicodedata.combining, unicodedata.normalize("NFKD", character)))
     }
 
-    assert marks.marks() == found
+    assert set(filter(marks.is_mark, map(chr, range(sys.maxunicode + 1)))) == found
 
 
 @pytest.mark.parametrize("mark", SOME_MARKS)
@@ -54,7 +57,7 @@ def test_the_marks_are_all_characters_that_become_marks_alone():
 def test_a_run_of_at_most_thirty_marks_stays_as_it_is(mark, count):
     string = "中e" + mark * count + "x"
 
-    assert bounded_marks(string) is string
+    assert bounded_marks(string) == string
     assert [normal_form(form, string) for form in FORMS] == [unicodedata.normalize(form, string) for form in FORMS]
 
 
@@ -121,7 +124,7 @@ def test_pieces_normalise_as_the_whole_does(pattern, shift, monkeypatch):
     assert len(list(pieces(string))) > 1
     assert "".join(pieces(string)) == string
     assert all(normal_form(form, string) == unicodedata.normalize(form, string) for form in FORMS)
-    assert normalize(string) == "".join(filter(text.is_kept, lowered))
+    assert normalize(string) == "".join(filter(is_kept, lowered))
 
 
 @pytest.mark.parametrize("string", ["\u1161" * 30_000, "\u0301" * 30_000, "Σ" * 30_000])
@@ -154,14 +157,9 @@ def test_a_letter_and_its_marks_at_the_end_stay_together(end):
     assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
 
 
-def test_what_joins_is_found_without_a_look_at_every_character():
+def test_what_joins_is_what_any_decomposition_says():
     decompositions = (unicodedata.decomposition(chr(number)).split() for number in range(sys.maxunicode + 1))
     pairs = [parts for parts in decompositions if len(parts) == 2 and not parts[0].startswith("<")]
+    marked = filter(marks.is_mark, map(chr, range(sys.maxunicode + 1)))
 
-    assert {chr(int(second, 16)) for _, second in pairs} | marks._HANGUL_VOWELS_AND_FINALS == marks._seconds()
-
-
-def test_every_character_that_joins_is_known_by_itself():
-    every = set(map(chr, range(sys.maxunicode + 1)))
-
-    assert {character for character in every if marks.joins(character)} == marks.joining()
+    assert {chr(int(second, 16)) for _, second in pairs} | marks._HANGUL_VOWELS_AND_FINALS | set(marked) == joining()

@@ -10,8 +10,7 @@ from simhash_hbase import Profile
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject
 from simhash_hbase.inputs.page.extract import extracted
-from simhash_hbase.pipeline.analyse import analyse
-from simhash_hbase.pipeline.chunks import analyse_chunk
+from simhash_hbase.pipeline.analyse import analyse, analyse_chunk
 
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
 OPTIONS = InputOptions()
@@ -20,7 +19,7 @@ BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]
 
 @pytest.fixture(autouse=True)
 def _short_chunks(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
 
 
 def page(number, *, raw=None):
@@ -142,7 +141,7 @@ def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monk
     chunks = list(analyse(records(800), ANALYSIS, workers=2))
 
     monkeypatch.undo()
-    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
     assert list(told(chunks)) == list(told(analyse(records(800), ANALYSIS)))
 
 
@@ -175,7 +174,7 @@ def test_where_results_are_wanted_soon_the_first_chunks_are_short():
 
 
 def test_short_first_chunks_are_short_in_characters(monkeypatch):
-    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_CHARACTERS", 256 * 400)
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_CHARACTERS", 256 * 400)
 
     sizes = [chunk.records for chunk in analyse(map(document, range(1, 9)), ANALYSIS, soon=True)]
 

@@ -1,6 +1,7 @@
 """An index is used only where texts become what they became when it was made."""
 
 import pickle
+from importlib.metadata import version
 
 import msgspec
 import numpy as np
@@ -175,3 +176,10 @@ def test_an_analysis_is_probed_once(monkeypatch):
             analysis.texts(["a"], ["some text about nothing at all"])
 
     assert len(probed) == 2
+
+
+def test_versions_are_those_of_what_is_installed(monkeypatch):
+    monkeypatch.setattr(probe, "_EXTRACTORS", ("lxml", "nothing-of-this-name"))
+
+    assert probe.extractor_versions() == {"lxml": version("lxml")}
+    assert probe.installed_versions(jieba=True)["jieba"] == version("jieba")

@@ -1,19 +1,17 @@
 """Words of the scripts that jieba does not know."""
 
 import re
-import sys
 import unicodedata
 
 import pytest
+from classes import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable, jieba_idf
-from simhash_hbase.kernel.texts import Batch, cut, tokens
-from simhash_hbase.words.classes import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
-from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stretches, unusual_ones
+from simhash_hbase.kernel.texts import MAX_WORD, Batch, bounded_word, canonical, cut, tokens
 
 WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd")
 TABLE = IdfTable.learn([["the", "закон", "法"], ["the", "закон"], ["the"]])
@@ -155,29 +153,6 @@ def test_fingerprints_are_made_of_the_features(analyzer, text):
 
 @given(mixtures | st.text(max_size=30))
 @settings(max_examples=500, deadline=None, derandomize=True)
-def test_a_text_without_unusual_characters_needs_no_canonical_form(text):
-    plain = "".join(character for character in text if not unusual_ones(character))
-
-    whole = canonical(plain, folded=True)
-    assert set(word_tokens(plain)) == {token for token in cut(whole) if re.search(r"\w", token)}
-    assert not [words for _, words in stretches(canonical(plain, folded=False)) if words]
-    assert {t for t in tokens(plain, folded=True) if re.search(r"\w", t)} == set(word_tokens(plain))
-
-
-def test_no_usual_character_is_or_becomes_part_of_a_word():
-    ours = re.compile(f"[{LETTERS}{DIGITS}{MARKS}{HIRAGANA}{KATAKANA}{UNSPACED}]|(?![\u4e00-\u9fd5a-zA-Z0-9_])\\w")
-    in_blocks = re.compile(r"[a-zA-Z0-9+#&._%-]|[\u4e00-\u9fd5]")
-    usual = [chr(n) for n in range(sys.maxunicode + 1) if not unusual_ones(chr(n))]
-
-    for character in usual:
-        for form in ("NFC", "NFKC"):
-            become = unicodedata.normalize(form, character)
-            assert not ours.search(become)
-            assert become == character or not in_blocks.search(become)
-
-
-@given(mixtures | st.text(max_size=30))
-@settings(max_examples=500, deadline=None, derandomize=True)
 def test_copies_in_another_width_and_case_have_the_same_learned_features(text):
     wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
     analyzer = LearnedAnalyzer(idf=TABLE)
@@ -202,26 +177,20 @@ def test_the_forms_of_a_text_are_cut_alike(text):
 
 
 @given(mixtures | st.text(max_size=30))
-@settings(max_examples=500, deadline=None, derandomize=True)
-def test_a_text_with_few_unusual_characters_is_cut_as_one_with_many(text):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("simhash_hbase.words.unicode._COMMON", sys.maxsize)
-        many = list(stretches(text))
-        patch.setattr("simhash_hbase.words.unicode._COMMON", 0)
-        few = list(stretches(text))
-
-    assert few == many
-
-
-@given(mixtures | st.text(max_size=30))
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_stretches_lose_no_letter(text):
+def test_words_lose_no_letter(text):
     whole = canonical(text, folded=True)
-    rest = "".join(before for before, _ in stretches(whole))
-    words = "".join(word for _, words in stretches(whole) for word in words)
 
-    assert {c for c in whole if c.isalnum()} <= set(rest + words)
-    assert not re.search(f"[{LETTERS}{DIGITS}{HIRAGANA}{KATAKANA}]", rest)
+    assert {c for c in whole if c.isalnum()} <= set("".join(word_tokens(text)))
+    assert tokens(text, folded=True) == tokens(whole)
+
+
+def test_a_character_with_too_many_marks_is_bounded_before_it_is_paired():
+    longest = "\u0e01" + "\u0e34" * 1025
+    bounded = bounded_word(longest)
+
+    assert len(bounded) < 80
+    assert word_tokens(f"\u0e01{longest}\u0e02") == ["\u0e01" + bounded, bounded + "\u0e02"]
 
 
 def test_a_word_beyond_the_bound_is_its_beginning_and_a_digest():

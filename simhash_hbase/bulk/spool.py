@@ -16,8 +16,7 @@ from simhash_hbase.bulk.seen import DIGEST, SeenIds
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, repeated_id
-from simhash_hbase.pipeline.analyse import analyse
-from simhash_hbase.pipeline.chunks import Chunk
+from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import id_digest

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import EmptyDocument, no_words
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.fingerprints import hash_signs
-from simhash_hbase.features.weights import cosine
+from simhash_hbase.features.fingerprints import cosine, hash_signs
 from simhash_hbase.kernel.texts import cut
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import accept, hamming

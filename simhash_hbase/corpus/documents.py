@@ -13,8 +13,7 @@ from simhash_hbase.corpus.refusals import Refusals
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Progress, Reject, scan, total_bytes
 from simhash_hbase.inputs.sources import listed
-from simhash_hbase.pipeline.analyse import analyse
-from simhash_hbase.pipeline.chunks import Chunk
+from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.pipeline.workers import processors
 
 

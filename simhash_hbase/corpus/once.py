@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from simhash_hbase.inputs import Document, Reject, repeated_id
-from simhash_hbase.pipeline.chunks import Chunk
+from simhash_hbase.pipeline.analyse import Chunk
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import id_digest
 

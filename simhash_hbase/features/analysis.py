@@ -18,11 +18,10 @@ from simhash_hbase.errors import (
     other_fingerprints,
 )
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
+from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.features.learning import CountedSample
 from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
-from simhash_hbase.features.weights import count_features
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import batches
 from simhash_hbase.profile import Profile

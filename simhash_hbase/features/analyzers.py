@@ -7,9 +7,16 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
 from simhash_hbase.features.idf import IdfTable, jieba_idf
-from simhash_hbase.kernel.texts import Batch, CountedWords, Weights, Wording, has_word_character, tokens
-from simhash_hbase.words.normal import normalize
-from simhash_hbase.words.unicode import bounded_word
+from simhash_hbase.kernel.texts import (
+    Batch,
+    CountedWords,
+    Weights,
+    Wording,
+    bounded_word,
+    has_word_character,
+    normalize,
+    tokens,
+)
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -44,8 +51,23 @@ class CountingAnalyzer(Analyzer, Protocol):
         """Return the weights of features."""
 
 
+class _WordAnalyzer:
+    """What analyzers of words have in common."""
+
+    wording: ClassVar[Wording]
+    top: int | None
+
+    def __post_init__(self) -> None:
+        if self.top is not None and self.top < 1:
+            raise InvalidProfile(f"top {self.top}: wanted at least 1")
+
+    def count(self, batch: Batch, *, seed: int) -> CountedWords:
+        """Count the words of texts."""
+        return batch.count(self.wording, seed=seed)
+
+
 @dataclass(frozen=True, kw_only=True)
-class JiebaAnalyzer:
+class JiebaAnalyzer(_WordAnalyzer):
     """The classical recipe: jieba's words, weighted by TF-IDF with jieba's own table.
 
     As ``jieba.analyse.extract_tags`` does, words of one character and stop words are dropped and
@@ -63,11 +85,10 @@ class JiebaAnalyzer:
     ['喜欢', '看电视']
     """
 
+    wording: ClassVar[Wording] = CLASSICAL_WORDING
+
     top: int | None = 200
     """Features to keep, the heaviest; None for all."""
-
-    def __post_init__(self) -> None:
-        _check_top(self.top)
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List the words of a text and their weights, the heaviest first, ties by the word."""
@@ -75,17 +96,13 @@ class JiebaAnalyzer:
         words = (word for word in tokens(text) if len(word.strip()) > 1 and word.lower() not in STOP_WORDS)
         return _heaviest(map(bounded_word, words), jieba_idf().weight, self.top)
 
-    def count(self, batch: Batch, *, seed: int) -> CountedWords:
-        """Count the words of texts."""
-        return batch.count(CLASSICAL_WORDING, seed=seed)
-
     def weights(self, *, seed: int) -> Weights:
         """Return jieba's table."""
         return jieba_idf(seed)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedAnalyzer:
+class LearnedAnalyzer(_WordAnalyzer):
     """Every word, lower-cased, weighted by TF-IDF with a table learned from the user's documents.
 
     Copies that differ only in case, in width or in another compatible form of characters have the same features: the
@@ -103,21 +120,16 @@ class LearnedAnalyzer:
     [('爱', 1.0986122886681098), ('我', 0.6931471805599453)]
     """
 
+    wording: ClassVar[Wording] = LEARNED_WORDING
+
     top: int | None = None
     """Features to keep, the heaviest; None for all."""
     idf: IdfTable = field(repr=False)
     """Weights of words."""
 
-    def __post_init__(self) -> None:
-        _check_top(self.top)
-
     def features(self, text: str) -> list[tuple[str, float]]:
         """List the words of a text and their weights, the heaviest first, ties by the word."""
         return _heaviest(word_tokens(text), self.idf.weight, self.top)
-
-    def count(self, batch: Batch, *, seed: int) -> CountedWords:
-        """Count the words of texts."""
-        return batch.count(LEARNED_WORDING, seed=seed)
 
     def weights(self, *, seed: int) -> Weights:
         """Return the learned table."""
@@ -200,9 +212,3 @@ def _heaviest(words: Iterable[str], weight: Callable[[str], float], top: int | N
     weighed = [(word, count * weight(word)) for word, count in Counter(words).items()]
     weighed.sort(key=lambda pair: (-pair[1], pair[0]))
     return weighed[:top]
-
-
-def _check_top(top: int | None) -> None:
-    """Refuse to keep no feature."""
-    if top is not None and top < 1:
-        raise InvalidProfile(f"top {top}: wanted at least 1")

@@ -8,6 +8,7 @@ gives 0. Where no bit is decided, there is no fingerprint: the weights are 0, ro
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from math import isfinite, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,72 @@ from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile,
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.hashes import check_hash, hash_features
 from simhash_hbase.features.learning import CountedSample, text_key
-from simhash_hbase.features.weights import MAX_TOTAL, Feature, count_features, integer_weights
 from simhash_hbase.kernel.texts import Batch, Weights, batches
+
+SCALE = 65536  # Integer units of a weight of 1.
+MAX_WEIGHT = 1e9  # No feature weighs more: a larger weight is a mistake.
+MAX_TOTAL = 1 << 62  # All weights of a document together stay below it, in integer units.
+
+Feature = str | int | tuple[str | int, float]  # A feature, which weighs 1, or a pair of feature and weight.
 
 NO_WEIGHT = (
     "the weights of the features are 0, cancel each other or are below 1/131,072, so the document has no fingerprint"
 )
+
+
+def integer_weights(features: Iterable[Feature]) -> tuple[list[str | int], list[int]]:
+    """Split features from their weights, and these in units of 1/65,536."""
+    names: list[str | int] = []
+    weights: list[int] = []
+    for feature in features:
+        name, weight = feature if isinstance(feature, tuple) else (feature, 1)
+        if not isfinite(weight) or abs(weight) > MAX_WEIGHT:
+            raise InvalidArgument(f"weight {weight}: wanted a finite number of at most {MAX_WEIGHT:.0e}")
+        names.append(name)
+        weights.append(round(weight * SCALE))
+    return names, weights
+
+
+def count_features(features: Iterable[Feature]) -> int:
+    """Count the distinct features whose weights, added up, are not 0.
+
+    Examples
+    --------
+    >>> count_features([("x", 3), ("x", -3), ("y", 1), ("y", 2), ("z", 1e-6)])
+    1
+    """
+    return sum(weight != 0 for weight in _summed(features).values())
+
+
+def cosine(a: Iterable[Feature], b: Iterable[Feature]) -> float:
+    """Compute the cosine of two documents' weights.
+
+    Parameters
+    ----------
+    a, b : iterable of str, int or (feature, weight)
+        Plain features weigh 1; repeated ones add up.
+
+    Returns
+    -------
+    float
+        1 for equal directions, 0 where nothing is shared or a side weighs nothing.
+
+    Examples
+    --------
+    >>> round(cosine("我 喜欢 看 电视".split(), "我 喜欢 看 电影".split()), 3)
+    0.75
+    """
+    first, second = _summed(a), _summed(b)
+    dot = sum(weight * second.get(name, 0) for name, weight in first.items())
+    norms = sum(w * w for w in first.values()) * sum(w * w for w in second.values())
+    return dot / sqrt(norms) if norms else 0.0
+
+
+def _summed(features: Iterable[Feature]) -> dict[str | int, int]:
+    sums: dict[str | int, int] = {}
+    for name, weight in zip(*integer_weights(features), strict=True):
+        sums[name] = sums.get(name, 0) + weight
+    return sums
 
 
 def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
@@ -29,7 +90,7 @@ def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 
 
     Examples
     --------
-    >>> from simhash_hbase.features.weights import SCALE
+    >>> from simhash_hbase.features.fingerprints import SCALE
     >>> (bit_sums([(0b01, 2), (0b11, 1)], hash="none")[-2:] // SCALE).tolist()
     [-1, 3]
     """

@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel.cache import tables
+from simhash_hbase.kernel.dictionary import jieba_file
 from simhash_hbase.kernel.texts import VERSION, Weights
-from simhash_hbase.words.installed import digest_of, jieba_file
 
 SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
 

@@ -7,16 +7,14 @@ analysed: a few milliseconds.
 
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 
-from simhash_hbase.digests import blake2b
-from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.weights import SCALE
+from simhash_hbase.digests import digest_of
+from simhash_hbase.features.fingerprints import SCALE, Fingerprinter
 from simhash_hbase.kernel.texts import Batch
-from simhash_hbase.words.installed import version_of
 
-_DIGEST_BYTES = 16
 _EXTRACTORS = ("trafilatura", "lxml")
 
 _TEXTS = (
@@ -46,7 +44,13 @@ def extractor_versions() -> dict[str, str]:
 
 
 def _versions_of(names: Iterable[str]) -> dict[str, str]:
-    return {name: version for name in names if (version := version_of(name)) is not None}
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    versions = {}
+    for name in names:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def probe_digest(fingerprinter: Fingerprinter) -> str:
@@ -59,4 +63,4 @@ def probe_digest(fingerprinter: Fingerprinter) -> str:
         for text in _TEXTS
     ]
     found = (features, simhashes.tolist(), counts.tolist(), sketched.sketches.tolist(), sketched.digests)
-    return blake2b(msgspec.msgpack.encode(found), digest_size=_DIGEST_BYTES).hexdigest()
+    return digest_of(msgspec.msgpack.encode(found))

@@ -25,14 +25,6 @@ _LENGTH_BYTES = 8  # Of the number that tells the length of the header.
 _ALIGNMENT = 64
 
 
-class _Place(msgspec.Struct, array_like=True):
-    """Where in the file an array is."""
-
-    type: str
-    shape: tuple[int, ...]
-    start: int
-
-
 def tables(name: str, make: Callable[[], Tables]) -> Tables:
     """Return named arrays from the user's cache, and make them where they are not in it.
 
@@ -72,9 +64,9 @@ def _file(name: str) -> Path | None:
 
 def _packed(arrays: Tables) -> bytes:
     """Return the content of a file: digest, length of the header, header, arrays."""
-    places, end = {}, 0
+    places, end = {}, 0  # Of each array its type, its shape, and where it is.
     for name, array in arrays.items():
-        places[name] = _Place(array.dtype.str, array.shape, end)
+        places[name] = (array.dtype.str, array.shape, end)
         end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
     header = msgspec.msgpack.encode(places)
     length = len(header).to_bytes(_LENGTH_BYTES, "little")
@@ -103,9 +95,9 @@ def _mapped(file: Path) -> Tables | None:
     if len(view) < start or mmh3.mmh3_x64_128_digest(view[_DIGEST_BYTES:]) != view[:_DIGEST_BYTES]:
         return None
     stop = start + int.from_bytes(view[_DIGEST_BYTES:start], "little")
-    places = msgspec.msgpack.decode(view[start:stop], type=dict[str, _Place])
+    places = msgspec.msgpack.decode(view[start:stop], type=dict[str, tuple[str, tuple[int, ...], int]])
     first = -(-stop // _ALIGNMENT) * _ALIGNMENT
-    return {name: np.ndarray(place.shape, place.type, content, first + place.start) for name, place in places.items()}
+    return {name: np.ndarray(shape, kind, content, first + at) for name, (kind, shape, at) in places.items()}
 
 
 def _write(file: Path, content: bytes) -> None:

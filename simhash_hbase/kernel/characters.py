@@ -3,87 +3,93 @@
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.kernel.forms import FOREIGN, LIST, LISTED, MAPPED, MOST_LISTED, SLOW, UNUSUAL, WORD
+from simhash_hbase.kernel import forms
+from simhash_hbase.kernel.forms import COMPOSED, KEPT, LIST, LISTED, MAPPED, MOST_LISTED, SLOW, WORD
+from simhash_hbase.kernel.normal import joining
 from simhash_hbase.kernel.shingles import BINS
-from simhash_hbase.words.marks import joining
-from simhash_hbase.words.normal import is_kept, normal_character
-from simhash_hbase.words.unicode import folded_character, foreign_characters, format_characters, unusual_characters
 
 _BLOCK = 32
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_KINDS = {  # Of the classes in characters.txt.
+    "LETTERS": forms.PART,
+    "DIGITS": forms.PART | forms.DIGIT,
+    "MARKS": forms.PART | forms.MARK,
+    "UNSPACED": forms.UNSPACED,
+    "UNSPACED_MARKS": forms.EXTENDS,
+    "HIRAGANA": forms.HIRAGANA,
+    "KATAKANA": forms.KATAKANA,
+    "VOICED": forms.HIRAGANA | forms.KATAKANA | forms.EXTENDS,
+    "FORMATS": forms.FORMAT | COMPOSED,
+    "MID_LETTER": forms.MID_LETTER,
+    "MID_NUMBER": forms.MID_NUMBER,
+    "HEBREW": forms.HEBREW,
+}
 
 
 def character_arrays() -> dict[str, NDArray[Any]]:
-    """Return ``kinds`` (uint8) of all code points, and of the first 131,072 the forms (uint32, see `forms`).
+    """Return ``kinds`` (uint16) of all code points, and of the first 131,072 the forms (uint32, see `forms`).
 
     ``normal`` and ``normal_lists`` make normal forms, ``folded`` and ``folded_lists`` what is cut into words.
     """
     everything = np.arange(sys.maxunicode + 1, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
-    kinds = np.zeros(len(everything), np.uint8)
-    kinds[_numbers(re.sub(r"\W+", "", everything))] |= WORD
-    kinds[MAPPED:] |= UNUSUAL | FOREIGN | SLOW
-    first, plain = everything[:MAPPED], _plain_characters(everything[:MAPPED])
-    foreign, formats = _numbers(foreign_characters(first)), _numbers(format_characters(first))
-    kinds[foreign] |= UNUSUAL
-    kinds[formats] |= UNUSUAL
-    kinds[_numbers("".join(filter(_changes, unusual_characters(first))))] |= UNUSUAL
+    kinds = _kinds(everything)
     same = np.arange(MAPPED, dtype=np.uint32)
-    normal = np.where(plain & np.fromiter(map(is_kept, first), np.bool_, MAPPED), same, np.uint32(0))
-    folded = np.where(plain, same, np.uint32(0))
-    folded[formats] = 0
-    kinds[foreign[plain[foreign]]] |= FOREIGN
-    others = np.flatnonzero(~plain).tolist()
-    return {
-        "kinds": kinds,
-        "normal": normal,
-        "normal_lists": _add_forms(normal, normal_character, others, kinds, SLOW),
-        "folded": folded,
-        "folded_lists": _add_forms(folded, folded_character, others, kinds, FOREIGN),
+    tables = {
+        "normal": np.where(kinds[:MAPPED] & KEPT, same, np.uint32(0)),
+        "folded": np.where(kinds[:MAPPED] & forms.FORMAT, np.uint32(0), same),
     }
+    lists: dict[str, list[int]] = {name: [] for name in tables}
+    for number in _changing(everything[:MAPPED]):
+        composed = unicodedata.normalize("NFKC", everything[number])
+        points = list(map(ord, composed.lower()))
+        if not joining().isdisjoint(composed) or "Σ" in composed or len(points) > MOST_LISTED:
+            kinds[number] |= SLOW
+            continue
+        kept = [point for point in points if kinds[point] & KEPT]
+        for name, form in (("normal", kept), ("folded", points if tables["folded"][number] or not number else [])):
+            tables[name][number] = 0
+            if len(form) == 1 and number:
+                tables[name][number] = form[0]
+            elif form:
+                tables[name][number] = LIST | len(lists[name])
+                lists[name] += [len(form), *form]
+                kinds[number] |= LISTED
+    return {"kinds": kinds, **tables, **{f"{name}_lists": np.array(some, np.uint32) for name, some in lists.items()}}
 
 
-def _changes(character: str) -> bool:
-    """Return whether Unicode's form NFC may change a character, or join it with one before it."""
-    return character in joining() or not unicodedata.is_normalized("NFC", character)
+def _kinds(everything: str) -> NDArray[np.uint16]:
+    kinds = np.zeros(len(everything), np.uint16)
+    # The last plane with assigned characters has formats and marks alone.
+    marks = (c for c in everything[:MAPPED] + everything[0xE0000:0xF0000] if unicodedata.category(c)[0] == "M")
+    kinds[_numbers("".join(marks))] = KEPT
+    kinds[0xFE00:0xFE10] = 0  # Variation selectors.
+    kinds[_numbers(re.sub(r"\W+", "", everything))] = WORD | KEPT
+    kinds[ord("_")] = WORD
+    kinds[ord("0") : ord("9") + 1] |= forms.DIGIT
+    for block in Path(__file__).with_suffix(".txt").read_text("ascii").split("\n\n")[1:]:
+        name, _, ranges = block.partition("\n")
+        for first, _, last in (some.partition("-") for some in ranges.split()):
+            kinds[int(first, 16) : int(last or first, 16) + 1] |= _KINDS[name]
+    composed = (c for c in everything[:MAPPED] if c in joining() or not unicodedata.is_normalized("NFC", c))
+    kinds[_numbers("".join(composed))] |= COMPOSED
+    kinds[MAPPED:] |= COMPOSED | SLOW
+    return kinds
 
 
-def _plain_characters(characters: str) -> NDArray[np.bool_]:
-    """Find the blocks of characters that have no other form, and join no character before them."""
-    plain = np.zeros(len(characters), np.bool_)
+def _changing(characters: str) -> list[int]:
+    """Find the characters in blocks of which one has another form, or joins a character before it."""
+    found = [0]  # In a table 0 says that nothing is left: the null character goes into the list.
     for start in range(0, len(characters), _BLOCK):
         block = characters[start : start + _BLOCK]
-        is_plain = unicodedata.is_normalized("NFKC", block) and block == block.lower() and joining().isdisjoint(block)
-        plain[start : start + _BLOCK] = is_plain
-    plain[0] = False  # In a table 0 says that nothing is left: the null character goes into the list.
-    return plain
-
-
-def _add_forms(
-    table: NDArray[np.uint32],
-    form_of: Callable[[str], str | None],
-    numbers: Sequence[int],
-    kinds: NDArray[np.uint8],
-    missing: int,
-) -> NDArray[np.uint32]:
-    """Write the forms of characters into a table and a list; those that have none by themselves get a kind."""
-    listed: list[int] = []
-    for number in numbers:
-        form = form_of(chr(number))
-        if form is None or len(form) > MOST_LISTED:
-            kinds[number] |= missing
-        elif len(form) == 1 and number:
-            table[number] = ord(form)
-        elif form:
-            table[number] = LIST | len(listed)
-            listed += [len(form), *map(ord, form)]
-            kinds[number] |= LISTED
-    return np.array(listed, np.uint32)
+        if not unicodedata.is_normalized("NFKC", block) or block != block.lower() or not joining().isdisjoint(block):
+            found += range(max(1, start), start + len(block))
+    return found
 
 
 def _numbers(characters: str) -> NDArray[np.uint32]:

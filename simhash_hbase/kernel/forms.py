@@ -16,22 +16,31 @@ MOST_LISTED = 4  # Characters that one becomes, at most.
 
 # Kinds of characters:
 WORD = 1  # A word character (``\\w``).
-UNUSUAL = 2  # It belongs to a word that jieba does not know (see `simhash_hbase.words.unicode`), or NFC may change it.
-FOREIGN = 4  # It does, or its folded form depends on its neighbours.
-SLOW = 8  # Its normal form depends on its neighbours, or is not in the table.
-LISTED = 16  # It becomes several characters.
+SLOW = 2  # Its forms depend on its neighbours, or are not in the tables.
+LISTED = 4  # It becomes several characters.
+COMPOSED = 8  # Unicode's form NFC may change it or join it with one before it, or it is a format.
+FORMAT = 16  # It controls how text is shown, and is no part of a word.
+KEPT = 32  # It is part of a normal form: a letter, a number or a mark.
+# Those of words that jieba does not know (see characters.txt and `Cutter`):
+PART = 64  # A letter, a digit or a mark of a script that puts blanks between words.
+DIGIT = 128  # ASCII's digits are of this kind, too.
+MARK = 256
+HIRAGANA = 512
+KATAKANA = 1024
+UNSPACED = 2048
+EXTENDS = 4096  # It stays with the character before it, of one of the last three kinds.
+MID_LETTER = 8192
+MID_NUMBER = 16384
+HEBREW = 32768
 
 _LIST = cython.declare(cython.uint, 1 << 31)
+_SLOW = cython.declare(cython.int, 2)
 
 
 def kinds_of(
-    points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.uchar[::1], found: cython.uchar[::1]
+    points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.ushort[::1], found: cython.ushort[::1]
 ) -> cython.longlong:
     """Put the kinds of the characters of each text into `found`, and return the number of listed characters."""
-    text: cython.Py_ssize_t
-    place: cython.Py_ssize_t
-    kind: cython.uchar
-    both: cython.uchar
     listed: cython.longlong = 0
     with cython.nogil:
         for text in range(offsets.shape[0] - 1):
@@ -39,7 +48,7 @@ def kinds_of(
             for place in range(offsets[text], offsets[text + 1]):
                 kind = kinds[points[place]]
                 both |= kind
-                listed += kind >> 4
+                listed += kind >> 2 & 1
             found[text] = both
     return listed
 
@@ -47,8 +56,7 @@ def kinds_of(
 def rewrite(
     points: cython.uint[::1],
     offsets: cython.longlong[::1],
-    found: cython.uchar[::1],
-    left: cython.uchar,
+    found: cython.ushort[::1],
     table: cython.uint[::1],
     listed: cython.uint[::1],
     written: cython.uint[::1],
@@ -60,24 +68,18 @@ def rewrite(
     ----------
     points, offsets : buffers of uint32 and int64
         Code points of texts; text i has those from ``offsets[i]`` to ``offsets[i + 1]``.
-    found : buffer of uint8
-        Kinds of the characters of each text.
-    left : int
-        A kind: of texts that have it nothing is written.
+    found : buffer of uint16
+        Kinds of the characters of each text; of those with `SLOW` nothing is written.
     table, listed : buffers of uint32
         The forms.
     written, ends : buffers of uint32 and int64
         Filled: the forms of all texts, and where each ends, after a 0.
     """
-    text: cython.Py_ssize_t
-    place: cython.Py_ssize_t
-    at: cython.Py_ssize_t
     size: cython.Py_ssize_t = 0
-    point: cython.uint
     with cython.nogil:
         ends[0] = 0
         for text in range(offsets.shape[0] - 1):
-            if not found[text] & left:
+            if not found[text] & _SLOW:
                 for place in range(offsets[text], offsets[text + 1]):
                     point = table[points[place]]
                     if point & _LIST:

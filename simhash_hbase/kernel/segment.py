@@ -1,9 +1,14 @@
-"""jieba's cut: the dictionary's best path, its hidden Markov model, its rules for ASCII (jieba 0.42.1, MIT licence).
+"""Words: jieba's cut (jieba 0.42.1, MIT licence), and those of other scripts by Unicode's rules (UAX #29).
 
-A text is cut as ``jieba.lcut`` cuts it. Blocks of Han and ASCII are cut along the path of the greatest probability
-through the dictionary; runs of single characters that are no word go through the hidden Markov model. Sums of
-logarithms are added in jieba's order, and of two equal ones the later wins as in jieba, so that the tokens are the same
-to the last bit of a float. Time and memory grow with the length of a text and no faster.
+A word of another script is a run of letters, digits and marks as UAX #29 cuts them, with apostrophes, colons and full
+stops between letters, that holds at least one character outside ASCII: so the ASCII letters of ``président`` belong to
+it, and pure ASCII is jieba's. Scripts that put no blanks between words (kana, Thai, Lao, Burmese, Khmer and their
+neighbours) become pairs of characters that overlap, each a letter with its marks.
+
+The rest of a text is cut as ``jieba.lcut`` cuts it. Blocks of Han and ASCII are cut along the path of the greatest
+probability through the dictionary; runs of single characters that are no word go through the hidden Markov model. Sums
+of logarithms are added in jieba's order, and of two equal ones the later wins as in jieba, so that the tokens are the
+same to the last bit of a float. Time and memory grow with the length of a text and no faster.
 
 The file is Python and is compiled by Cython where that is possible; the tokens are the same.
 """
@@ -12,24 +17,31 @@ from __future__ import annotations
 
 from simhash_hbase.kernel import uncompiled as cython
 
-ALL_TOKENS = 0  # Every token of ``jieba.lcut``, blanks and punctuation among them.
-WORDS = 1  # Tokens that hold a word character (``\w``).
-KEYWORDS = 2  # Tokens of two characters or more: what ``jieba.analyse`` looks at.
-
-READY_WORDS = "\u034f"
-"""In a text: the rest consists of words that are cut already, with this character before each (see `texts`).
-
-Among `ALL_TOKENS` it is a character like others."""
+JIEBA_TOKENS = 0  # Every token of ``jieba.lcut``, blanks and punctuation among them.
+TOKENS = 1  # The same, with the words of other scripts.
+WORDS = 2  # Of these, tokens that hold a word character (``\w``).
+KEYWORDS = 3  # Tokens of two characters or more: what ``jieba.analyse`` looks at.
 
 HAN_FIRST = 0x4E00
 HAN_LAST = 0x9FD5
 
-_READY = cython.declare(cython.uint, 0x34F)
 _FIRST_HAN = cython.declare(cython.uint, 0x4E00)
 _LAST_HAN = cython.declare(cython.uint, 0x9FD5)
 _EMITTED = cython.declare(cython.Py_ssize_t, 0x9FD5 - 0x4E00 + 1)
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)  # Interpreted, no product wraps.
+# Kinds of characters, as `forms` has them.
+_PART = cython.declare(cython.int, 64)
+_DIGIT = cython.declare(cython.int, 128)
+_MARK = cython.declare(cython.int, 256)
+_HIRAGANA = cython.declare(cython.int, 512)
+_KATAKANA = cython.declare(cython.int, 1024)
+_UNSPACED = cython.declare(cython.int, 2048)
+_EXTENDS = cython.declare(cython.int, 4096)
+_MID_LETTER = cython.declare(cython.int, 8192)
+_MID_NUMBER = cython.declare(cython.int, 16384)
+_HEBREW = cython.declare(cython.int, 32768)
+_FOREIGN = cython.declare(cython.int, 64 | 512 | 1024 | 2048)
 # A slot of the trie has an entry and the weight of the word, side by side in one cache line. An entry is the node (20
 # bits) and character (21 bits) that lead to it, the node it leads to (20 bits), whether that is a word, and whether
 # words go on from it.
@@ -38,13 +50,12 @@ _NODE_MASK = cython.declare(cython.ulonglong, 0xFFFFF)
 _IS_WORD = cython.declare(cython.ulonglong, 2)
 _GOES_ON = cython.declare(cython.ulonglong, 1)
 _MOST_NODES = cython.declare(cython.ulonglong, 3 << 18)  # jieba's dictionary has 498,114.
-_LONGEST_WORD = cython.declare(cython.Py_ssize_t, 60)
+_LONGEST_WORD = cython.declare(cython.Py_ssize_t, 60)  # Characters; that of jieba has 16.
 _SLOT_MASK = cython.declare(cython.ulonglong, (1 << 21) - 2)
 _ROOTS = cython.declare(cython.ulonglong, 1 << 21)  # Where the slots of first characters begin.
 _WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
 
 ENTRY_SHIFT = 22  # Bits of an entry of the trie below its key.
-LONGEST_WORD = 60  # Characters of the longest word of a dictionary that `Cutter` can hold; jieba's has 16.
 SLOTS = 1 << 20  # Of a trie.
 
 
@@ -79,16 +90,13 @@ def read_dictionary(points: cython.uint[::1], trie: cython.ulonglong[::1]) -> cy
     Raises
     ------
     ValueError
-        The dictionary is larger than a trie holds, or has a word of more than `LONGEST_WORD` characters.
+        The dictionary is larger than a trie holds, or has a word of more than 60 characters.
     """
     used: cython.ulonglong = 1
     total: cython.longlong = 0
     place: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t = points.shape[0]
-    start: cython.Py_ssize_t
     at: cython.ulonglong = 0
-    node: cython.ulonglong
-    frequency: cython.longlong
     while place < end:
         start = place
         node = 0
@@ -150,29 +158,21 @@ class Cutter:
 
     Parameters
     ----------
-    trie : buffer of uint64, length 2 * (`SLOTS` + 65,536)
-        The slots as `read_dictionary` fills them, then those of the first characters of words, by character. In place
-        of a frequency is the logarithm of the word's share of all words.
-    weights : buffer of float64
-        The same memory.
-    pairs : buffer of uint8, length 16,384
-        Whether a word begins with two characters of ASCII, at 128 times the first one and the second one.
-    model : buffer of float64
-        Logarithms of jieba's hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps,
-        and 20,950 of the characters for each state.
-    kinds : buffer of uint8
-        For each code point its kinds, of which bit 0 says whether it is a word character.
-    unknown : float
-        Logarithm of the share of a word that occurs once.
-    sums : buffer of float64, length 64
-        Scratch.
+    tables : dict of buffers
+        ``trie`` (uint64, length 2 * (`SLOTS` + 65,536)): the slots as `read_dictionary` fills them, then those of the
+        first characters of words, by character. In place of a frequency is the logarithm of the word's share of all
+        words. ``weights`` (float64): the same memory. ``pairs`` (uint8, length 16,384): whether a word begins with two
+        characters of ASCII, at 128 times the first one and the second one. ``model`` (float64): logarithms of jieba's
+        hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, and 20,950 of the
+        characters for each state. ``kinds`` (uint16): for each code point its kinds (see `forms`). ``unknown``
+        (float64, one value): logarithm of the share of a word that occurs once.
     """
 
     trie: cython.ulonglong[::1]
     weights: cython.double[::1]
     model: cython.double[::1]
     pairs: cython.uchar[::1]
-    kinds: cython.uchar[::1]
+    kinds: cython.ushort[::1]
     unknown: cython.double
     mode: cython.int
     # Scratch: the sums behind a place, the length of the word that the best path has there, the model's ways back.
@@ -184,57 +184,41 @@ class Cutter:
     stops: cython.uint[::1]
     tokens: cython.Py_ssize_t
 
-    def __init__(
-        self,
-        trie: cython.ulonglong[::1],
-        weights: cython.double[::1],
-        model: cython.double[::1],
-        pairs: cython.uchar[::1],
-        kinds: cython.uchar[::1],
-        unknown: float,
-        sums: cython.double[::1],
-    ) -> None:
-        self.trie = trie
-        self.weights = weights
-        self.model = model
-        self.pairs = pairs
-        self.kinds = kinds
-        self.unknown = unknown
-        self.sums = sums
+    def __init__(self, tables: dict[str, memoryview]) -> None:
+        self.trie = tables["trie"]
+        self.weights = tables["weights"]
+        self.model = tables["model"]
+        self.pairs = tables["pairs"]
+        self.kinds = tables["kinds"]
+        self.unknown = tables["unknown"][0]
+        self.sums = memoryview(bytearray(8 * 64)).cast("d")
 
     def cut(
-        self,
-        points: cython.uint[::1],
-        offsets: cython.longlong[::1],
-        mode: cython.int,
-        scratch: tuple[memoryview, memoryview],
-        tokens: tuple[memoryview, memoryview, memoryview],
+        self, points: cython.uint[::1], offsets: cython.longlong[::1], mode: cython.int, tokens: tuple[memoryview, ...]
     ) -> None:
         """Cut texts into tokens.
 
         Parameters
         ----------
         points : buffer of uint32
-            Code points of all texts.
+            Code points of all texts; typographic apostrophes in words of other scripts become those of ASCII.
         offsets : buffer of int64, length n + 1
             Text i has the points from ``offsets[i]`` to ``offsets[i + 1]``.
         mode : int
-            Which tokens: `ALL_TOKENS`, `WORDS` or `KEYWORDS`.
-        scratch : two buffers of uint8
-            Of the length of the longest text.
+            Which tokens: `JIEBA_TOKENS`, `TOKENS`, `WORDS` or `KEYWORDS`.
         tokens : three buffers
             Filled: start and stop of each token (uint32, as long as `points`), and for each text the number of tokens
             before it (int64, length n + 1).
         """
         self.points = points
         self.mode = mode
-        self.lengths, self.ways = scratch
+        before: cython.longlong[::1]
+        longest: cython.Py_ssize_t = 1
+        for text in range(offsets.shape[0] - 1):
+            longest = max(longest, offsets[text + 1] - offsets[text])
+        self.lengths = memoryview(bytearray(longest))
+        self.ways = memoryview(bytearray(longest))
         self.starts, self.stops, before = tokens
-        self._cut_all(offsets, before)
-
-    @cython.cfunc
-    def _cut_all(self, offsets: cython.longlong[::1], before: cython.longlong[::1]) -> cython.void:
-        text: cython.Py_ssize_t
         with cython.nogil:
             self.tokens = 0
             before[0] = 0
@@ -246,14 +230,13 @@ class Cutter:
     @cython.nogil
     def _emit(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Take a token if it counts."""
-        place: cython.Py_ssize_t
-        if self.mode == 1:
+        if self.mode == 2:
             place = start
             while place < stop and not self.kinds[self.points[place]] & 1:
                 place += 1
             if place == stop:
                 return
-        elif self.mode == 2 and stop - start < 2:
+        elif self.mode == 3 and stop - start < 2:
             return
         self.starts[self.tokens] = start
         self.stops[self.tokens] = stop
@@ -262,14 +245,94 @@ class Cutter:
     @cython.cfunc
     @cython.nogil
     def _cut_text(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Cut a text into blocks and the single characters between them."""
+        """Find the words of other scripts in a text, and leave what is between them to jieba."""
+        kinds: cython.int = 0
+        if self.mode != 0:
+            for place in range(start, end):
+                kinds |= self.kinds[self.points[place]]
+        place = start if kinds & _FOREIGN else end
+        while place < end:
+            kind = self.kinds[self.points[place]]
+            stop = place + 1
+            if self._is_in_word(place) and not kind & _MARK:
+                kinds = kind
+                while stop < end and (self._is_in_word(stop) or self._is_in_middle(stop, end)):
+                    kinds |= self.kinds[self.points[stop]]
+                    stop += 1
+                if kinds & _PART:
+                    self._cut_known(start, place)
+                    start = stop
+                    self._emit_word(place, stop)
+            elif kind & (_HIRAGANA | _KATAKANA | _UNSPACED) and (kind & _UNSPACED or not kind & _EXTENDS):
+                # The mark of a long vowel is of both kana, and goes with what comes before it.
+                kind &= _HIRAGANA if kind & _HIRAGANA else _KATAKANA | _UNSPACED
+                while stop < end and self.kinds[self.points[stop]] & kind:
+                    stop += 1
+                self._cut_known(start, place)
+                start = stop
+                self._emit_pairs(place, stop)
+            place = stop
+        self._cut_known(start, end)
+
+    @cython.cfunc
+    @cython.nogil
+    def _is_in_word(self, place: cython.Py_ssize_t) -> cython.bint:
+        """Return whether a character is one of ASCII or of another script that words consist of."""
+        point: cython.uint = self.points[place]
+        return (self.kinds[point] & _PART) != 0 or _is_alphanumeric(point) or point == 95
+
+    @cython.cfunc
+    @cython.nogil
+    def _is_in_middle(self, place: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+        """Return whether a word goes on behind punctuation, as UAX #29 has it."""
+        point: cython.uint = self.points[place]
+        kind: cython.int = self.kinds[point]
+        if (
+            not (kind & (_MID_LETTER | _MID_NUMBER) or point == 34)
+            or place + 1 == end
+            or not self._is_in_word(place + 1)
+        ):
+            return False
+        before = self.kinds[self.points[place - 1]]
+        after = self.kinds[self.points[place + 1]]
+        if kind & _MID_LETTER and not (before & _DIGIT or after & (_DIGIT | _MARK)):
+            if self.points[place - 1] != 95 and self.points[place + 1] != 95:
+                return True
+        if kind & _MID_NUMBER and before & (_DIGIT | _MARK) and after & _DIGIT:
+            return True
+        return point == 34 and before & (_HEBREW | _MARK) != 0 and after & _HEBREW != 0
+
+    @cython.cfunc
+    @cython.nogil
+    def _emit_word(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
+        """Take a word of another script, with the apostrophe of ASCII."""
+        for place in range(start, stop):
+            if 0x2018 <= self.points[place] <= 0x2019:
+                self.points[place] = 39
+        self._emit(start, stop)
+
+    @cython.cfunc
+    @cython.nogil
+    def _emit_pairs(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
+        """Take each character of a run, with its marks, together with the next one; a single one by itself."""
+        first: cython.Py_ssize_t = start
+        second: cython.Py_ssize_t = start
+        for place in range(start + 1, stop + 1):
+            if place == stop or not self.kinds[self.points[place]] & _EXTENDS:
+                if second > start or place == stop:
+                    self._emit(first, place)
+                first = second
+                second = place
+
+    @cython.cfunc
+    @cython.nogil
+    def _cut_known(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
+        """Cut what jieba knows into blocks and the single characters between them."""
         place: cython.Py_ssize_t = start
-        stop: cython.Py_ssize_t
-        has_words: cython.bint  # Whether the dictionary may know some.
         while place < end:
             stop = place + 1
             if _is_in_block(self.points[place]):
-                has_words = self.points[place] >= 128
+                has_words: cython.bint = self.points[place] >= 128
                 while stop < end and _is_in_block(self.points[stop]):
                     if not has_words:
                         has_words = (
@@ -283,13 +346,9 @@ class Cutter:
                 else:
                     # The best path leaves all of it single: English takes a third of the time.
                     self._cut_ascii(place, stop)
-            elif self.points[place] == _READY and self.mode != 0:
-                while stop < end and self.points[stop] != _READY:
-                    stop += 1
-                self._emit(place + 1, stop)
             elif self.points[place] == 13 and stop < end and self.points[stop] == 10:
                 stop += 1
-                if self.mode == 0:
+                if self.mode <= 1:
                     self._emit(place, stop)
             else:
                 self._emit(place, stop)
@@ -299,18 +358,10 @@ class Cutter:
     @cython.nogil
     def _find_path(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Find the best path of a block, from its end: the length of the word at each place."""
-        place: cython.Py_ssize_t
-        reached: cython.Py_ssize_t
-        length: cython.uchar
-        best: cython.double
-        total: cython.double
-        at: cython.ulonglong
-        entry: cython.ulonglong
-        is_known: cython.bint
         self.sums[stop & _WINDOW] = 0.0
         for place in range(stop - 1, start - 1, -1):
             reached = place + 1
-            is_known = False
+            is_known: cython.bint = False
             best = 0.0
             length = 1
             at = _ROOTS + 2 * self.points[place]
@@ -337,7 +388,6 @@ class Cutter:
     def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         place: cython.Py_ssize_t = start
         singles: cython.Py_ssize_t = start  # Where the single characters before this place begin.
-        length: cython.Py_ssize_t
         self._find_path(start, stop)
         while place < stop:
             length = self.lengths[place - start]
@@ -352,7 +402,6 @@ class Cutter:
     @cython.nogil
     def _cut_singles(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Cut a run of characters that the best path leaves single."""
-        place: cython.Py_ssize_t
         if stop - start == 1 or (stop > start and self._is_word(start, stop)):
             for place in range(start, stop):
                 self._emit(place, place + 1)
@@ -375,7 +424,6 @@ class Cutter:
     def _is_word(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.bint:
         node: cython.ulonglong = 0
         entry: cython.ulonglong = 0
-        place: cython.Py_ssize_t
         for place in range(start, stop):
             entry = self.trie[_slot(self.trie, node, self.points[place])]
             if entry == 0:
@@ -387,7 +435,6 @@ class Cutter:
     @cython.nogil
     def _cut_ascii(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
         """Cut ASCII: letters and digits with a decimal part and a percent sign, and what is between these."""
-        stop: cython.Py_ssize_t
         while start < end:
             stop = start
             if _is_alphanumeric(self.points[start]):
@@ -413,21 +460,11 @@ class Cutter:
         Each state follows one of two: B and S follow E or S, M and E follow B or M. Of a character, bit 0 to 3 of its
         way back say for B, E, M and S whether it is the later one.
         """
-        place: cython.Py_ssize_t
-        begin: cython.Py_ssize_t
         point: cython.Py_ssize_t = 20 + self.points[start] - _FIRST_HAN
         b: cython.double = self.model[0] + self.model[point]
         e: cython.double = self.model[1] + self.model[point + _EMITTED]
         m: cython.double = self.model[2] + self.model[point + 2 * _EMITTED]
         s: cython.double = self.model[3] + self.model[point + 3 * _EMITTED]
-        p: cython.double
-        first: cython.double
-        second: cython.double
-        next_b: cython.double
-        next_e: cython.double
-        next_m: cython.double
-        way: cython.int
-        state: cython.int
         # Steps: self.model[4 + 4 * from + to], states in the order B, E, M, S.
         for place in range(start + 1, stop):
             point = 20 + self.points[place] - _FIRST_HAN

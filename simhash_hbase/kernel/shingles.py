@@ -47,9 +47,10 @@ def sketch(
     ends: cython.longlong[::1],
     orders: cython.ushort[::1],
     groups: cython.ushort[::1],
-    bands: cython.Py_ssize_t,
     sketches: cython.ulonglong[::1],
     segments: cython.uint[::1],
+    *,
+    bands: cython.Py_ssize_t,
 ) -> None:
     """Sketch texts.
 
@@ -61,22 +62,17 @@ def sketch(
         For each bin the order in which it chooses another one.
     groups : buffer of uint16
         Bins of the bands, those of a band one behind the other.
-    bands : int
-        Bands, each of as many bins.
     sketches : buffer of uint64, length 8 n
         Filled: the lowest bit of each bin's hash, the first bin's most significant.
     segments : buffer of uint32, length bands x n
         Filled: a hash of the bins of each band.
+    bands : int
+        Bands, each of as many bins.
     """
-    text: cython.Py_ssize_t
     minima: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
     dense: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
     filled: cython.ushort[::1] = memoryview(bytearray(2 * 512)).cast("H")
-    word: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    band: cython.Py_ssize_t
     width: cython.Py_ssize_t = groups.shape[0] // bands if bands else 0
-    value: cython.ulonglong
     with cython.nogil:
         for text in range(ends.shape[0] - 1):
             _find_minima(normal, ends[text], ends[text + 1], minima)
@@ -99,33 +95,23 @@ def _find_minima(
     normal: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, minima: cython.ulonglong[::1]
 ) -> cython.void:
     """Find the smallest hash of each bin; a text below five characters has one shingle, itself."""
-    place: cython.Py_ssize_t
-    value: cython.ulonglong
-    a: cython.ulonglong
-    b: cython.ulonglong
-    c: cython.ulonglong
-    d: cython.ulonglong
-    e: cython.ulonglong
+    a: cython.ulonglong = 0
+    b: cython.ulonglong = 0
+    c: cython.ulonglong = 0
+    d: cython.ulonglong = 0
+    e: cython.ulonglong = 0
     for place in range(512):
         minima[place] = _EMPTY
-    if stop <= start:
-        return
-    # Numbers above Unicode's last keep a short text apart from every longer one.
-    a = normal[start]
-    b = normal[start + 1] if start + 1 < stop else 0x110000
-    c = normal[start + 2] if start + 2 < stop else 0x110000
-    d = normal[start + 3] if start + 3 < stop else 0x110000
-    e = normal[start + 4] if start + 4 < stop else 0x110000
-    value = _shingle_hash(a, b, c, d, e)
-    minima[value >> 55] = value
-    for place in range(start + 5, stop):
+    for place in range(start, stop if stop >= start + 5 or stop == start else start + 5):
         a = b
         b = c
         c = d
         d = e
-        e = normal[place]
-        value = _shingle_hash(a, b, c, d, e)
-        minima[value >> 55] = min(minima[value >> 55], value)
+        # A number above Unicode's last keeps a short text apart from every longer one.
+        e = normal[place] if place < stop else 0x110000
+        if place >= start + 4:
+            value = _shingle_hash(a, b, c, d, e)
+            minima[value >> 55] = min(minima[value >> 55], value)
 
 
 @cython.cfunc
@@ -135,11 +121,6 @@ def _densify(
 ) -> cython.void:
     """Copy the minima, each empty bin with that of the first filled one in its order; without any, all are empty."""
     many: cython.Py_ssize_t = 0
-    bin: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    choice: cython.Py_ssize_t
-    least: cython.ulonglong
-    key: cython.ulonglong
     for bin in range(512):
         dense[bin] = minima[bin]
         if minima[bin] != _EMPTY:

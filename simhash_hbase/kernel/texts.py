@@ -1,35 +1,34 @@
 """A batch of texts in, arrays out: words counted and weighed, fingerprints, sketches, bands and digests.
 
 The global interpreter lock is free while the kernel works, so that threads analyse beside each other. What takes more
-than a table is Python's: words of other scripts, normal forms that depend on neighbours, words of more than 1,024
-characters.
+than a table is Python's: forms that depend on neighbours, words of more than 1,024 characters.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Self
-from unicodedata import unidata_version
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.digests import blake2b
+from simhash_hbase.digests import blake2b, digest_of
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, segment, shingles, votes
 from simhash_hbase.kernel.cache import tables
 from simhash_hbase.kernel.characters import bin_arrays, character_arrays
 from simhash_hbase.kernel.dictionary import dictionary_arrays, dictionary_digest, model_array, model_digest
-from simhash_hbase.words.installed import digest_of
-from simhash_hbase.words.normal import point_pieces
-from simhash_hbase.words.unicode import MAX_WORD, bounded_word, canonical, stretches
+from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
 
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
 
-VERSION = 3  # Of tables in the cache: changes whenever the same files of jieba would make others.
+VERSION = 8  # Of tables in the cache: changes whenever the same files of jieba would make others.
+MAX_WORD = 1 << 10  # Most characters of a word; a longer one is replaced by its beginning and a digest of the whole.
+_KEPT = 48
 SKETCH_WORDS = 8
 _DIGEST_BYTES = 16
 
@@ -62,7 +61,7 @@ class Weights:
         size = 1 << max(4, (2 * len(words)).bit_length())
         keys, values = np.zeros(size, np.uint64), np.zeros(size)
         weights = np.fromiter(words.values(), np.float64, len(words))
-        votes.insert_weights(keys.data, values.data, word_hashes(list(words), seed).data, weights.data)
+        votes.insert_weights(*_buffers(keys, values, word_hashes(list(words), seed), weights))
         return cls(keys, values, other, seed)
 
     def weight(self, word: str) -> float:
@@ -71,54 +70,36 @@ class Weights:
         return float(votes.weight_of(self.keys.data, self.values.data, self.other, int(key[0])))
 
 
-_Places = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
-"""Code points, starts and stops of the words of texts, and the number of the word where each counted one is first."""
+_NO_PLACES = (np.zeros(0, np.uint32),) * 4
 
 
-class CountedWords:
-    """The distinct words of texts, and how often each occurs in its text.
+class CountedWords(NamedTuple):
+    """The distinct words of texts, and how often each occurs in its text."""
 
-    Attributes
-    ----------
-    hashes : ndarray of uint64
-    counts : ndarray of int32
-    offsets : ndarray of int64, shape (n + 1,)
-        Text i has the words from ``offsets[i]`` to ``offsets[i + 1]``.
-    """
-
-    def __init__(
-        self,
-        hashes: NDArray[np.uint64],
-        counts: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        places: _Places | None = None,
-    ) -> None:
-        self.hashes = hashes
-        self.counts = counts
-        self.offsets = offsets
-        none = np.zeros(0, np.uint32)
-        self._places = places or (none, none, none, none)
+    hashes: NDArray[np.uint64]
+    counts: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    """Text i has the words from ``offsets[i]`` to ``offsets[i + 1]``."""
+    places: tuple[NDArray[np.uint32], ...] = _NO_PLACES
+    """Code points, starts and stops of all words, and the number of the word where each of these is first."""
 
     def word(self, number: int) -> str:
         """Return a word by its number."""
-        points, starts, stops, firsts = self._places
+        points, starts, stops, firsts = self.places
         place = firsts[number]
         return _text(points[starts[place] : stops[place]])
 
     def without_places(self) -> "CountedWords":
         """Let go of the texts, of which only `word`, `distinct`, and `vote` with `top` need something."""
-        return CountedWords(self.hashes, self.counts, self.offsets)
+        return self._replace(places=_NO_PLACES)
 
     def distinct(self) -> "DistinctWords":
         """Return the words of all texts, each once."""
         hashes, numbers, documents = np.unique(self.hashes, return_index=True, return_counts=True)
-        points, starts, stops, firsts = self._places
+        points, starts, stops, firsts = self.places
         places = firsts[numbers]
-        begin, lengths = starts[places].astype(np.int64), (stops - starts)[places].astype(np.int64)
-        ends = np.cumsum(lengths)
-        return DistinctWords(
-            hashes, documents, points[np.arange(lengths.sum()) + np.repeat(begin - ends + lengths, lengths)], ends
-        )
+        lengths = (stops - starts)[places].astype(np.int64)
+        return DistinctWords(hashes, documents, *_gathered(points, starts[places].astype(np.int64), lengths))
 
     def vote(self, weights: Weights, *, top: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Decide the fingerprint of each text, and count the features that voted.
@@ -129,21 +110,17 @@ class CountedWords:
         features : ndarray of int32, shape (n,)
             0 where no bit is decided, so that there is no fingerprint; -1 where the weights are too large.
         """
-        if top and len(self._places[-1]) < len(self.hashes):
+        if top and len(self.places[-1]) < len(self.hashes):
             raise ValueError("the texts were let go of, whose words decide between equal weights")
         texts = len(self.offsets) - 1
         simhashes, features = np.zeros(texts, np.uint64), np.zeros(texts, np.intc)
-        most = int(np.diff(self.offsets).max(initial=0))
-        _features(self.hashes, self.counts, self.offsets, self._places).vote(
-            weights.keys.data,
-            weights.values.data,
-            weights.other,
-            top or 0,
-            (np.zeros(most).data, np.zeros(most, np.intc).data),
-            simhashes.data,
-            features.data,
-        )
+        buffers = _buffers(weights.keys, weights.values, simhashes, features)
+        self.features().vote(*buffers, other=weights.other, top=top or 0)
         return simhashes, features
+
+    def features(self) -> votes.Features:
+        """Return what counts and weighs them."""
+        return votes.Features(_buffers(*self.places), _buffers(self.hashes, self.counts, self.offsets))
 
 
 class DistinctWords(NamedTuple):
@@ -167,13 +144,17 @@ class DistinctWords(NamedTuple):
         documents = np.zeros(len(hashes), np.int64)
         np.add.at(documents, groups, np.concatenate([part.documents for part in parts]))
         lengths = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
-        begins = (np.cumsum(lengths) - lengths)[numbers]
-        lengths = lengths[numbers]
-        ends = np.cumsum(lengths)
         points = np.concatenate([part.points for part in parts])
-        return cls(
-            hashes, documents, points[np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)], ends
-        )
+        begins = np.cumsum(lengths) - lengths
+        return cls(hashes, documents, *_gathered(points, begins[numbers], lengths[numbers]))
+
+
+def _gathered(
+    points: NDArray[np.uint32], begins: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Put words one behind the other: their code points, and where each ends."""
+    ends = np.cumsum(lengths)
+    return points[np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)], ends
 
 
 class Sketched(NamedTuple):
@@ -197,24 +178,17 @@ class Batch:
         self.points, self.offsets = _points(texts)
         if len(self.points) >= 1 << 31:
             raise InvalidArgument("a text of 2,147,483,648 characters or more: wanted a shorter one")
-        self.kinds = np.zeros(len(texts), np.uint8)
-        kinds = kernel_tables()["kinds"]
-        listed = forms.kinds_of(self.points.data, self.offsets.data, kinds.data, self.kinds.data)
+        self.kinds = np.zeros(len(texts), np.uint16)
+        listed = forms.kinds_of(*_buffers(self.points, self.offsets, kernel_tables()["kinds"], self.kinds))
         self._most = len(self.points) + 1 + (forms.MOST_LISTED - 1) * listed
 
     def count(self, wording: Wording, *, seed: int) -> CountedWords:
         """Cut the texts into words, and count these."""
-        points, offsets = self.points, self.offsets
+        form = partial(canonical, folded=wording.folded)
         if wording.folded:
-            points, offsets = self._forms("folded", forms.FOREIGN, lambda text: _points([_plain(text, wording)])[0])
-        elif (self.kinds & forms.UNUSUAL).any():
-            unusual = (self.kinds & forms.UNUSUAL).tolist()
-            points, offsets = _points(
-                [
-                    _plain(text, wording) if is_unusual else text
-                    for text, is_unusual in zip(self.texts, unusual, strict=True)
-                ]
-            )
+            points, offsets = self._forms("folded", form)
+        else:
+            points, offsets = self._completed(self.points, self.offsets, forms.COMPOSED, form)
         starts, stops, before = _cut(points, offsets, segment.WORDS if wording.folded else segment.KEYWORDS)
         return _counted(points, starts, stops, before, seed=seed, dropped=wording.dropped)
 
@@ -234,35 +208,30 @@ class Batch:
         arrays = kernel_tables()
         sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)
         segments = np.zeros((len(self.texts), bands), np.uint32)
-        shingles.sketch(
-            normal.data,
-            ends.data,
-            arrays["orders"].data,
-            arrays["groups"][: bands * bins].data,
-            bands,
-            sketches.ravel().data,
-            segments.ravel().data,
-        )
+        chosen = arrays["orders"], arrays["groups"][: bands * bins]
+        shingles.sketch(*_buffers(normal, ends, *chosen, sketches.ravel(), segments.ravel()), bands=bands)
         return Sketched(sketches, _digests(normal, ends), np.diff(ends), segments)
 
     def _normal(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Normalise the texts: code points, and where each text ends, after a 0."""
-        return self._forms("normal", forms.SLOW, lambda text: np.concatenate(list(point_pieces(text))))
+        return self._forms("normal", normalize)
 
-    def _forms(
-        self, name: str, left: int, form: Callable[[str], NDArray[np.uint32]]
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Write the forms of the texts by a table, or by a function where a character is of the kind `left`."""
+    def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Write the forms of the texts by a table, or by a function where that does not say all."""
         table, listed = kernel_tables()[name], kernel_tables()[f"{name}_lists"]
         written, ends = np.empty(self._most, np.uint32), np.zeros(len(self.texts) + 1, np.int64)
-        forms.rewrite(
-            self.points.data, self.offsets.data, self.kinds.data, left, table.data, listed.data, written.data, ends.data
-        )
-        if not (self.kinds & left).any():
-            return written[: ends[-1]], ends
+        forms.rewrite(*_buffers(self.points, self.offsets, self.kinds, table, listed, written, ends))
+        return self._completed(written[: ends[-1]], ends, forms.SLOW, form)
+
+    def _completed(
+        self, points: NDArray[np.uint32], ends: NDArray[np.int64], kind: int, form: Callable[[str], str]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Put the forms of those texts in place that have a character of a kind."""
+        if not (self.kinds & kind).any():
+            return points, ends
         parts = [
-            form(text) if is_left else written[start:stop]
-            for text, is_left, start, stop in zip(self.texts, self.kinds & left, ends[:-1], ends[1:], strict=True)
+            _points([form(text)])[0] if is_left else points[start:stop]
+            for text, is_left, start, stop in zip(self.texts, self.kinds & kind, ends[:-1], ends[1:], strict=True)
         ]
         return np.concatenate(parts), np.array([0, *accumulate(map(len, parts))], np.int64)
 
@@ -287,14 +256,7 @@ def tokens(text: str, *, folded: bool = False) -> list[str]:
     >>> tokens("L'été：用TF-IDF")
     ["L'été", '：', '用', 'TF', '-', 'IDF']
     """
-    stretched = _stretches(text, folded=folded)
-    befores = [before for before, _ in stretched]
-    points, offsets = _points(befores)
-    starts, stops, counts = _cut(points, offsets, segment.ALL_TOKENS)
-    whole = "".join(befores)
-    found = [whole[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
-    pieces = (found[start:stop] for start, stop in zip(counts[:-1].tolist(), counts[1:].tolist(), strict=True))
-    return [token for piece, (_, words) in zip(pieces, stretched, strict=True) for token in (*piece, *words)]
+    return _tokens(canonical(text, folded=folded), segment.TOKENS)
 
 
 has_word_character = re.compile(r"\w").search
@@ -308,8 +270,59 @@ def cut(text: str) -> list[str]:
     >>> cut("用TF-IDF找T恤，版本12.1.2")
     ['用', 'TF', '-', 'IDF', '找', 'T恤', '，', '版本', '12.1', '.', '2']
     """
-    starts, stops, _ = _cut(*_points([text]), segment.ALL_TOKENS)
+    return _tokens(text, segment.JIEBA_TOKENS)
+
+
+def _tokens(text: str, mode: int) -> list[str]:
+    points, offsets = _points([text])
+    starts, stops, _ = _cut(points, offsets, mode)
+    text = _text(points)  # Apostrophes may be others now.
     return [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+
+def canonical(text: str, *, folded: bool) -> str:
+    r"""Bring a text into the form that is cut into words.
+
+    Examples
+    --------
+    >>> canonical("ＴＨＥ Ver\xadmögen", folded=True)
+    'the vermögen'
+    """
+    form = normal_form("NFKC" if folded else "NFC", _with_kind(text, forms.FORMAT, 0)).replace(JOINER, "")
+    return form.lower() if folded else form
+
+
+def normalize(text: str) -> str:
+    """Normalise a text: NFKC, lower case, letters, numbers and marks alone (see schema/README.md).
+
+    Examples
+    --------
+    >>> normalize("Ｐython is “sexy”！")
+    'pythonissexy'
+    """
+    forms_of_pieces = (unicodedata.normalize("NFKC", bounded_marks(piece)).lower() for piece in pieces(text))
+    return _with_kind("".join(forms_of_pieces), forms.KEPT, forms.KEPT)
+
+
+def _with_kind(text: str, kind: int, expected: int) -> str:
+    points, _ = _points([text])
+    return _text(points[kernel_tables()["kinds"][points] & kind == expected])
+
+
+def bounded_word(word: str) -> str:
+    """Return a word; one longer than `MAX_WORD` is replaced by its beginning and a digest, as each of a pair is."""
+    if len(word) <= MAX_WORD:
+        return word
+    extends = kernel_tables()["kinds"][_points([word])[0][1:]] & forms.EXTENDS
+    ends = [*(np.flatnonzero(extends == 0) + 1).tolist(), len(word)]
+    word = "".join(_bounded(word[start:stop]) for start, stop in pairwise([0, *ends]))
+    return _bounded(word)
+
+
+def _bounded(word: str) -> str:
+    if len(word) <= MAX_WORD:
+        return word
+    return f"{word[:_KEPT]}…{blake2b(word.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
 def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
@@ -326,7 +339,7 @@ def kernel_tables() -> dict[str, NDArray[Any]]:
 
     They are kept in the user's cache, so that all processes share them.
     """
-    digests = (dictionary_digest(), model_digest(), unidata_version, str(VERSION))
+    digests = (dictionary_digest(), model_digest(), unicodedata.unidata_version, str(VERSION))
     return tables(f"kernel-{digest_of(' '.join(digests).encode())}", _make_tables)
 
 
@@ -341,41 +354,24 @@ def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]
     return points, np.array([0, *accumulate(map(len, texts))], np.int64)
 
 
+def _buffers(*arrays: NDArray[Any]) -> tuple[memoryview, ...]:
+    """Return arrays as the kernel takes them."""
+    return tuple(array.data for array in arrays)
+
+
 def _text(points: NDArray[np.uint32]) -> str:
     return points.astype("<u4", copy=False).tobytes().decode("utf-32-le", "surrogatepass")
-
-
-def _stretches(text: str, *, folded: bool) -> list[tuple[str, list[str]]]:
-    """Divide a text into parts for jieba and the words of other scripts after each."""
-    return list(stretches(canonical(text, folded=folded)))
-
-
-def _plain(text: str, wording: Wording) -> str:
-    """Write a text as the kernel cuts it: first what jieba knows, then the words of other scripts."""
-    found = _stretches(text, folded=wording.folded)
-    words = [word for _, some in found for word in some]
-    plain = " ".join(before for before, _ in found)
-    return segment.READY_WORDS.join([plain, *words])
 
 
 def _cut(
     points: NDArray[np.uint32], offsets: NDArray[np.int64], mode: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int64]]:
     arrays = kernel_tables()
-    cutter = segment.Cutter(
-        arrays["trie"].data,
-        arrays["trie"].view(np.float64).data,
-        arrays["model"].data,
-        arrays["pairs"].data,
-        arrays["kinds"].data,
-        float(arrays["unknown"][0]),
-        np.zeros(64).data,
-    )
-    longest = int(np.diff(offsets).max(initial=0))
-    scratch = np.empty(longest, np.uint8).data, np.empty(longest, np.uint8).data
+    tables = {name: arrays[name].data for name in ("trie", "pairs", "model", "kinds", "unknown")}
+    cutter = segment.Cutter({**tables, "weights": arrays["trie"].view(np.float64).data})
     starts, stops = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
     before = np.zeros(len(offsets), np.int64)
-    cutter.cut(points.data, offsets.data, mode, scratch, (starts.data, stops.data, before.data))
+    cutter.cut(points.data, offsets.data, mode, _buffers(starts, stops, before))
     return starts[: before[-1]], stops[: before[-1]], before
 
 
@@ -395,25 +391,19 @@ def _counted(
         )
         starts[long], stops[long] = len(points) + ends[:-1], len(points) + ends[1:]
         points = np.concatenate([points, bounded])
-    hashes, counts = np.empty(len(starts), np.uint64), np.empty(len(starts), np.intc)
-    firsts, offsets = np.empty(len(starts), np.uint32), np.empty(len(before), np.int64)
-    most = int(np.diff(before).max(initial=0))
-    table = np.empty(max(2, 1 << (2 * most).bit_length()), np.intc)
-    places = points, starts, stops, firsts
-    left_out = Weights.of_words(dict.fromkeys(dropped, 1.0), other=0.0, seed=seed)
-    features = _features(hashes, counts, offsets, places)
-    features.count(
-        before.data, table.data, (left_out.keys.data, left_out.values.data), max(map(len, dropped), default=0), seed
+    size, texts = len(starts), len(before)
+    words = CountedWords(
+        np.empty(size, np.uint64),
+        np.empty(size, np.intc),
+        np.empty(texts, np.int64),
+        (points, starts, stops, np.empty(size, np.uint32)),
     )
-    used = int(offsets[-1])
-    return CountedWords(hashes[:used], counts[:used], offsets, (points, starts, stops, firsts[:used]))
-
-
-def _features(
-    hashes: NDArray[np.uint64], counts: NDArray[np.int32], offsets: NDArray[np.int64], places: _Places
-) -> votes.Features:
-    points, starts, stops, firsts = places
-    return votes.Features(points.data, starts.data, stops.data, hashes.data, counts.data, firsts.data, offsets.data)
+    left_out = Weights.of_words(dict.fromkeys(dropped, 1.0), other=0.0, seed=seed)
+    longest = max(map(len, dropped), default=0)
+    words.features().count(before.data, _buffers(left_out.keys, left_out.values), longest, seed)
+    used = int(words.offsets[-1])
+    places = (points, starts, stops, words.places[-1][:used])
+    return CountedWords(words.hashes[:used], words.counts[:used], words.offsets, places)
 
 
 def _digests(normal: NDArray[np.uint32], ends: NDArray[np.int64]) -> list[bytes]:

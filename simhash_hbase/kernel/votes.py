@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from simhash_hbase.kernel import uncompiled as cython
 
-TOO_HEAVY = -1  # In place of the number of features: the weights add up to more than 64 bits hold.
-
 _DROPPED = cython.declare(cython.int, -(1 << 31))  # No text has so many words that this counts up to 0.
 _SCALE = cython.declare(cython.double, 65536.0)
 _MOST = cython.declare(cython.double, 1e9 * 65536.0)
@@ -67,11 +65,6 @@ def _murmur3(
     key1: cython.ulonglong = 0
     key2: cython.ulonglong = 0
     length: cython.ulonglong = 0
-    point: cython.ulonglong
-    octets: cython.ulonglong  # Of one character, the first one lowest.
-    size: cython.int
-    at: cython.int
-    place: cython.Py_ssize_t
     for place in range(start, stop):
         point = points[place]
         if point < 0x80:
@@ -121,18 +114,12 @@ class Features:
 
     Parameters
     ----------
-    points : buffer of uint32
-        Code points of the words.
-    starts, stops : buffers of uint32
-        Where the words of all texts are.
-    hashes : buffer of uint64
-        As long as there are words; filled by `count`, like the next three.
-    counts : buffer of int32
-        How often a word occurs in its text.
-    firsts : buffer of uint32
-        The number of the word where it occurs first.
-    offsets : buffer of int64, length n + 1
-        Text i has the features from ``offsets[i]`` to ``offsets[i + 1]``.
+    places : buffers of uint32
+        Code points of the words; where the words of all texts start and stop; filled by `count`, as long as there are
+        words: for each distinct one the number of the word where it occurs first.
+    words : buffers of uint64, int32 and int64
+        Filled by `count`: hashes of distinct words; how often each occurs in its text; and, of length n + 1, offsets:
+        text i has the features from ``offsets[i]`` to ``offsets[i + 1]``.
     """
 
     points: cython.uint[::1]
@@ -146,29 +133,14 @@ class Features:
     weights: cython.double[::1]
     heap: cython.int[::1]
 
-    def __init__(
-        self,
-        points: cython.uint[::1],
-        starts: cython.uint[::1],
-        stops: cython.uint[::1],
-        hashes: cython.ulonglong[::1],
-        counts: cython.int[::1],
-        firsts: cython.uint[::1],
-        offsets: cython.longlong[::1],
-    ) -> None:
-        self.points = points
-        self.starts = starts
-        self.stops = stops
-        self.hashes = hashes
-        self.counts = counts
-        self.firsts = firsts
-        self.offsets = offsets
+    def __init__(self, places: tuple[memoryview, ...], words: tuple[memoryview, ...]) -> None:
+        self.points, self.starts, self.stops, self.firsts = places
+        self.hashes, self.counts, self.offsets = words
 
     def count(
         self,
         before: cython.longlong[::1],
-        table: cython.int[::1],
-        dropped: tuple[memoryview, memoryview],
+        dropped: tuple[memoryview, ...],
         longest: cython.Py_ssize_t,
         seed: cython.ulonglong,
     ) -> None:
@@ -178,8 +150,6 @@ class Features:
         ----------
         before : buffer of int64, length n + 1
             For each text the number of words before it.
-        table : buffer of int32
-            Scratch: a power of two, at least twice as long as a text has words.
         dropped : buffers of uint64 and float64
             Words in lower case that do not count, as `insert_weights` fills them; each begins with an ASCII letter.
         longest : int
@@ -187,77 +157,64 @@ class Features:
         seed : int
             Of the hash.
         """
-        text: cython.Py_ssize_t
         keys: cython.ulonglong[::1]
         values: cython.double[::1]
         keys, values = dropped
+        first: cython.Py_ssize_t
+        kept: cython.Py_ssize_t = 0
+        size: cython.ulonglong = 2
+        for text in range(before.shape[0] - 1):
+            while size < cython.cast(cython.ulonglong, 2 * (before[text + 1] - before[text])):
+                size *= 2
+        # For a hash the number of its word; of a text with few words only the beginning is used.
+        table: cython.int[::1] = memoryview(bytearray(4 * size)).cast("i")
         with cython.nogil:
             self.offsets[0] = 0
             for text in range(before.shape[0] - 1):
-                self._count_text(text, before, table, keys, values, longest, seed)
-
-    @cython.cfunc
-    @cython.nogil
-    def _count_text(
-        self,
-        text: cython.Py_ssize_t,
-        before: cython.longlong[::1],
-        table: cython.int[::1],
-        keys: cython.ulonglong[::1],
-        values: cython.double[::1],
-        longest: cython.Py_ssize_t,
-        seed: cython.ulonglong,
-    ) -> cython.void:
-        first: cython.Py_ssize_t = self.offsets[text]
-        last: cython.Py_ssize_t = first
-        kept: cython.Py_ssize_t = first
-        word: cython.Py_ssize_t
-        start: cython.Py_ssize_t
-        size: cython.ulonglong = 2
-        at: cython.ulonglong
-        value: cython.ulonglong
-        number: cython.int
-        while size < cython.cast(cython.ulonglong, 2 * (before[text + 1] - before[text])):
-            size *= 2
-        for at in range(size):
-            table[at] = -1
-        for word in range(before[text], before[text + 1]):
-            value = _murmur3(self.points, self.starts[word], self.stops[word], seed, False)
-            at = value & (size - 1)
-            number = table[at]
-            while number >= 0 and self.hashes[first + number] != value:
-                at = (at + 1) & (size - 1)
-                number = table[at]
-            if number < 0:
-                table[at] = last - first
-                self.hashes[last] = value
-                self.counts[last] = 0
-                self.firsts[last] = word
-                start = self.starts[word]
-                if self.stops[word] - start <= longest and self.points[start] < 128:
-                    value = _murmur3(self.points, start, self.stops[word], seed, True)
-                    if _weight(keys, values, 0.0, value) != 0.0:
-                        self.counts[last] = _DROPPED
-                number = last - first
-                last += 1
-            self.counts[first + number] += 1
-        for word in range(first, last):
-            if self.counts[word] > 0:
-                self.hashes[kept] = self.hashes[word]
-                self.counts[kept] = self.counts[word]
-                self.firsts[kept] = self.firsts[word]
-                kept += 1
-        self.offsets[text + 1] = kept
+                first = kept
+                last = first
+                size = 2
+                while size < cython.cast(cython.ulonglong, 2 * (before[text + 1] - before[text])):
+                    size *= 2
+                for at in range(size):
+                    table[at] = -1
+                for word in range(before[text], before[text + 1]):
+                    value = _murmur3(self.points, self.starts[word], self.stops[word], seed, False)
+                    at = value & (size - 1)
+                    number = table[at]
+                    while number >= 0 and self.hashes[first + number] != value:
+                        at = (at + 1) & (size - 1)
+                        number = table[at]
+                    if number < 0:
+                        table[at] = last - first
+                        self.hashes[last] = value
+                        self.counts[last] = 0
+                        self.firsts[last] = word
+                        start = self.starts[word]
+                        if self.stops[word] - start <= longest and self.points[start] < 128:
+                            value = _murmur3(self.points, start, self.stops[word], seed, True)
+                            if _weight(keys, values, 0.0, value) != 0.0:
+                                self.counts[last] = _DROPPED
+                        number = last - first
+                        last += 1
+                    self.counts[first + number] += 1
+                for word in range(first, last):
+                    if self.counts[word] > 0:
+                        self.hashes[kept] = self.hashes[word]
+                        self.counts[kept] = self.counts[word]
+                        self.firsts[kept] = self.firsts[word]
+                        kept += 1
+                self.offsets[text + 1] = kept
 
     def vote(
         self,
         keys: cython.ulonglong[::1],
         values: cython.double[::1],
-        other: cython.double,
-        top: cython.Py_ssize_t,
-        scratch: tuple[memoryview, memoryview],
         simhashes: cython.ulonglong[::1],
         features: cython.int[::1],
+        *,
+        other: cython.double,
+        top: cython.Py_ssize_t,
     ) -> None:
         """Decide the bits of each text's fingerprint.
 
@@ -265,23 +222,19 @@ class Features:
         ----------
         keys, values : buffers of uint64 and float64
             Weights by hash, as `insert_weights` fills them.
+        simhashes, features : buffers of uint64 and int32
+            Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, -1 where
+            64 bits do not hold the sums.
         other : float
             The weight of every other word.
         top : int
             Features to keep, the heaviest, of those that weigh the same the first by the word; 0 keeps all.
-        scratch : buffers of float64 and int32
-            As long as a text has features.
-        simhashes, features : buffers of uint64 and int32
-            Filled: the fingerprint of each text, and how many features voted; 0 where no bit is decided, `TOO_HEAVY`
-            where 64 bits do not hold the sums.
         """
-        text: cython.Py_ssize_t
-        at: cython.Py_ssize_t
-        bit: cython.int
-        value: cython.ulonglong
-        margin: cython.longlong
-        is_decided: cython.bint
-        self.weights, self.heap = scratch
+        most: cython.Py_ssize_t = 1
+        for text in range(self.offsets.shape[0] - 1):
+            most = max(most, self.offsets[text + 1] - self.offsets[text])
+        self.weights = memoryview(bytearray(8 * most)).cast("d")
+        self.heap = memoryview(bytearray(4 * most)).cast("i")
         sums: cython.longlong[::1] = memoryview(bytearray(8 * 256)).cast("q")
         with cython.nogil:
             for text in range(self.offsets.shape[0] - 1):
@@ -292,9 +245,13 @@ class Features:
                 features[text] = self._vote(text, top, sums)
                 value = 0
                 if features[text] > 0:
-                    is_decided = False
+                    is_decided: cython.bint = False
                     for bit in range(64):
-                        margin = _margin(sums, bit)
+                        # The votes for a bit less those against it.
+                        margin: cython.longlong = 0
+                        for four in range(16):
+                            part = sums[16 * (bit >> 2) + four]
+                            margin += part if (four >> (bit & 3)) & 1 else -part
                         is_decided = is_decided or margin != 0
                         if margin > 0:
                             value |= cython.cast(cython.ulonglong, 1) << bit
@@ -309,12 +266,6 @@ class Features:
         first: cython.Py_ssize_t = self.offsets[text]
         used: cython.Py_ssize_t = self.offsets[text + 1] - first
         is_cut: cython.bint = 0 < top < used
-        at: cython.Py_ssize_t
-        number: cython.Py_ssize_t
-        four: cython.int
-        value: cython.ulonglong
-        units: cython.double
-        whole: cython.longlong
         total: cython.double = 0.0
         voted: cython.int = 0
         for four in range(256):
@@ -343,8 +294,6 @@ class Features:
     @cython.nogil
     def _is_lighter(self, first: cython.Py_ssize_t, a: cython.int, b: cython.int) -> cython.bint:
         """Return whether feature a counts for less than feature b: it weighs less, or as much and its word is later."""
-        place_a: cython.Py_ssize_t
-        place_b: cython.Py_ssize_t
         if self.weights[a] != self.weights[b]:
             return self.weights[a] < self.weights[b]
         place_a = self.starts[self.firsts[first + a]]
@@ -360,48 +309,30 @@ class Features:
     @cython.nogil
     def _keep_heaviest(self, first: cython.Py_ssize_t, used: cython.Py_ssize_t, top: cython.Py_ssize_t) -> cython.void:
         """Put the numbers of the heaviest features into the heap, which has the lightest of them first."""
-        at: cython.Py_ssize_t
-        parent: cython.Py_ssize_t
-        child: cython.Py_ssize_t
-        number: cython.int
         for number in range(top):
-            at = number
-            while at > 0:
-                parent = (at - 1) >> 1
-                if not self._is_lighter(first, number, self.heap[parent]):
-                    break
-                self.heap[at] = self.heap[parent]
-                at = parent
-            self.heap[at] = number
+            self.heap[number] = number
+        for place in range(top // 2 - 1, -1, -1):
+            self._sink(first, place, self.heap[place], top)
         for number in range(top, used):
-            if not self._is_lighter(first, self.heap[0], number):
-                continue
-            at = 0
-            child = 1
-            while child < top:
-                if child + 1 < top and self._is_lighter(first, self.heap[child + 1], self.heap[child]):
-                    child += 1
-                if not self._is_lighter(first, self.heap[child], number):
-                    break
-                self.heap[at] = self.heap[child]
-                at = child
-                child = 2 * at + 1
-            self.heap[at] = number
+            if self._is_lighter(first, self.heap[0], number):
+                self._sink(first, 0, number, top)
 
-
-@cython.cfunc
-@cython.nogil
-def _margin(sums: cython.longlong[::1], bit: cython.int) -> cython.longlong:
-    """Return the votes for a bit less those against it."""
-    four: cython.int
-    base: cython.int = 16 * (bit >> 2)
-    margin: cython.longlong = 0
-    for four in range(16):
-        if (four >> (bit & 3)) & 1:
-            margin += sums[base + four]
-        else:
-            margin -= sums[base + four]
-    return margin
+    @cython.cfunc
+    @cython.nogil
+    def _sink(
+        self, first: cython.Py_ssize_t, at: cython.Py_ssize_t, number: cython.int, top: cython.Py_ssize_t
+    ) -> cython.void:
+        """Put a number into a place of the heap or below it."""
+        child = 2 * at + 1
+        while child < top:
+            if child + 1 < top and self._is_lighter(first, self.heap[child + 1], self.heap[child]):
+                child += 1
+            if not self._is_lighter(first, self.heap[child], number):
+                break
+            self.heap[at] = self.heap[child]
+            at = child
+            child = 2 * at + 1
+        self.heap[at] = number
 
 
 @cython.cfunc
@@ -431,8 +362,6 @@ def insert_weights(
 ) -> None:
     """Put weights above 0 into tables of zeros, whose length is a power of two and twice that of the weights."""
     mask: cython.ulonglong = keys.shape[0] - 1
-    at: cython.ulonglong
-    number: cython.Py_ssize_t
     for number in range(hashes.shape[0]):
         at = hashes[number] & mask
         while values[at] != 0.0 and keys[at] != hashes[number]:
@@ -445,7 +374,6 @@ def hash_words(
     points: cython.uint[::1], ends: cython.longlong[::1], seed: cython.ulonglong, hashes: cython.ulonglong[::1]
 ) -> None:
     """Hash words: word i has the code points from ``ends[i - 1]`` to ``ends[i]``."""
-    word: cython.Py_ssize_t
     start: cython.longlong = 0
     with cython.nogil:
         for word in range(ends.shape[0]):

@@ -5,20 +5,85 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.inputs import Scanned
-from simhash_hbase.pipeline.chunks import Chunk, Done, analyse_chunk, finish
-from simhash_hbase.pipeline.workers import Workers
+from simhash_hbase.features.analysis import Analysed, Analysis
+from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
+from simhash_hbase.pipeline.workers import Payload, Workers, payload, work
+from simhash_hbase.rows.entries import Entries
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+CHUNK_DOCUMENTS = 1_000
+# Long texts make short chunks: at most some 30 MB a worker are in flight between processes.
+CHUNK_CHARACTERS = 2_000_000
+BYTES_A_CHARACTER = 4
 IN_FLIGHT = 3
 SHARES = (256, 128, 64, 32, 16, 8, 4, 2)
 """Of a whole chunk, in the first chunks of a stream whose first results are waited for: together nearly one."""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """A stretch of the input."""
+
+    documents: list[Document | Page] = field(default_factory=list)
+    """Records that were read completely. After analysis the only pages left are refused ones."""
+    rejects: list[Reject] = field(default_factory=list)
+    """Refused by the reader, or for lack of text or features, in the order of the input."""
+    analysed: Analysed | None = None  # Entries of `documents`; set by `analyse`.
+    order: list[int] = field(default_factory=list)  # For each reject, the number of documents of this chunk before it.
+    characters: int = 0
+    records: int = 0  # Records of the input in it, documents and refused ones.
+    share: int = 1  # It takes the share 1 / share of what a whole chunk does.
+
+    def add(self, record: Scanned) -> None:
+        """Take the next record."""
+        self.records += 1
+        if isinstance(record, Reject):
+            self.rejects.append(record)
+            self.order.append(len(self.documents))
+            return
+        self.documents.append(record)
+        if isinstance(record, Page):
+            self.characters += len(record.content) // BYTES_A_CHARACTER
+        else:
+            self.characters += len(record.text or "")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time for the next one."""
+        many = self.share * (len(self.documents) + len(self.rejects)) >= CHUNK_DOCUMENTS
+        return many or self.share * self.characters >= CHUNK_CHARACTERS
+
+    @property
+    def entries(self) -> Entries:
+        """The entries; only after analysis."""
+        return self._done.entries
+
+    @property
+    def kept(self) -> list[Document]:
+        """The documents that have an entry, in the order of the entries; only after analysis."""
+        found = (self.documents[at] for at in self._done.kept)
+        return [document for document in found if isinstance(document, Document)]
+
+    def parts(self) -> tuple[Payload, dict[int, Page]]:
+        """Return the payload, with placeholders for pages, and the pages by their positions."""
+        pages = {at: replace(page, raw=None) for at, page in enumerate(self.documents) if isinstance(page, Page)}
+        return payload([_text_to_come(page) if isinstance(page, Page) else page for page in self.documents]), pages
+
+    @property
+    def _done(self) -> Analysed:
+        if self.analysed is None:
+            raise RuntimeError("the chunk was not analysed yet")
+        return self.analysed
+
+
+def _text_to_come(page: Page) -> Document:
+    return Document(page.id, "", None, None, None, page.place, None)
 
 
 def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1, soon: bool = False) -> Iterator[Chunk]:
@@ -81,3 +146,48 @@ def _chunks(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> It
         if not chunk.records:
             return
         yield chunk
+
+
+class Done(NamedTuple):
+    """The results of a chunk."""
+
+    analysed: Analysed
+    extracted: dict[int, Document]  # Documents of the pages that have text, by their positions.
+
+
+def analyse_chunk(analysis: Analysis, what: Payload, pages: dict[int, Page]) -> Done:
+    """Extract, fingerprint and sketch the parts of a chunk, in any process."""
+    if not pages:
+        return Done(work(analysis, *what), {})
+    made = {at: extract(page) for at, page in pages.items()}
+    refused = {at: record.reason for at, record in made.items() if isinstance(record, Reject)}
+    extracted = {at: record for at, record in made.items() if isinstance(record, Document)}
+    kind, ids, texts, metadata = what
+    metadata = metadata or [None] * len(ids)
+    for at, document in extracted.items():
+        texts[at], metadata[at] = document.text, document.metadata
+    left = [at for at in range(len(ids)) if at not in refused]
+    done = work(analysis, kind, [ids[at] for at in left], [texts[at] for at in left], [metadata[at] for at in left])
+    refused |= {left[at]: reason for at, reason in done.refused.items()}
+    kept = [left[at] for at in done.kept]
+    return Done(Analysed(done.entries, kept, dict(sorted(refused.items()))), extracted)
+
+
+def finish(chunk: Chunk, done: Done) -> Chunk:
+    """Attach the entries, and turn documents without text or features into rejects at their place."""
+    chunk.analysed = done.analysed
+    for at, extracted in done.extracted.items():
+        page = chunk.documents[at]
+        chunk.documents[at] = replace(extracted, raw=page.raw)
+    for at, reason in done.analysed.refused.items():
+        document = chunk.documents[at]
+        before = sum(order <= at for order in chunk.order)
+        chunk.rejects.insert(before, Reject(document.place, reason, _bytes_of(document), document.id))
+        chunk.order.insert(before, at)
+    return chunk
+
+
+def _bytes_of(document: Document | Page) -> bytes:
+    if document.raw is not None:
+        return document.raw
+    return document.content if isinstance(document, Page) else (document.text or "").encode()

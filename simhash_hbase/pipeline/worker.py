@@ -5,8 +5,8 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -109,19 +109,14 @@ def _start(analysis: Analysis, most_grown: int, niceness: int) -> tuple[BaseProc
     # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked.
     resource_tracker.ensure_running()
     process = context.Process(target=_serve, args=(theirs, analysis, most_grown, niceness), daemon=True)
-    with theirs, _without_ctrl_c():
-        process.start()
-    return process, ours
-
-
-@contextmanager
-def _without_ctrl_c() -> Iterator[None]:
-    """Block SIGINT while a process starts, which inherits that: Ctrl-C is handled by the parent only."""
+    # The process inherits that SIGINT is blocked: Ctrl-C is handled by the parent only.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
+        with theirs:
+            process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return process, ours
 
 
 def _serve(pipe: Connection, analysis: Analysis, most_grown: int, niceness: int) -> None:

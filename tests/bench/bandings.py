@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.kernel.texts import kernel_tables
+from simhash_hbase.kernel.texts import kernel_tables, normalize
 from simhash_hbase.rows.entries import SKETCH_BINS, Entries
-from simhash_hbase.words.normal import point_pieces
 
 __all__ = ["BANDINGS", "BANDS", "Bandings"]
 
@@ -105,7 +104,7 @@ class Bandings:
 
 
 def _hashes(text: str) -> NDArray[np.uint64]:
-    points = np.concatenate(list(point_pieces(text)))
+    points = np.frombuffer(normalize(text).encode("utf-32-le"), "<u4")
     points = np.concatenate([points, np.full(max(0, SHINGLE - len(points)), FILLER, np.uint32)]).astype(np.uint64)
     a, b, c, d, e = np.lib.stride_tricks.sliding_window_view(points, SHINGLE).T
     values = (a << np.uint64(42) | b << np.uint64(21) | c) * GOLDEN

@@ -21,7 +21,7 @@ from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
 from bench.texts import are_shared, corpus
 from simhash_hbase.opening import create_index
-from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
+from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
 
 __all__ = ["CLI", "ENVIRONMENT", "measure_dedup", "write_lines"]
 

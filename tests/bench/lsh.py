@@ -16,9 +16,9 @@ from bench.sizes import Sizes
 from bench.tables import Table, count, fixed, rate
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
+from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.opening import create_index
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.words.normal import normalize
 
 __all__ = ["PERMUTATIONS", "SHINGLE", "THRESHOLD", "measure_lsh", "signature"]
 

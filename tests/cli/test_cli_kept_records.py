@@ -112,7 +112,7 @@ def test_a_crawl_and_lines_cannot_go_into_one_place(cli, empty, tmp_path, corpus
 def test_a_restart_ends_with_the_same_bytes(cli, tmp_path, monkeypatch):
     path = tmp_path / "a.warc.gz"
     path.write_bytes(crawl_of(40).bytes())
-    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
     words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet")
 
     def run(name, *more):

@@ -110,7 +110,7 @@ def test_an_address_that_ends_with_a_bracket_stays_whole(cli, empty, tmp_path):
 
 def test_a_restart_ends_with_the_same_bytes(cli, tmp_path, monkeypatch):
     crawl = crawl_of_copies(30)
-    monkeypatch.setattr("simhash_hbase.pipeline.chunks.CHUNK_DOCUMENTS", 50)
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
 
     path = tmp_path / "a.warc.gz"
     path.write_bytes(crawl.bytes())

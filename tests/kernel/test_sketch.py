@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sketching import jaccard, sketch_many, slow_sketch
 
-from simhash_hbase.kernel.texts import Batch
+from simhash_hbase.kernel import normal as marks
+from simhash_hbase.kernel.texts import Batch, normalize
 from simhash_hbase.profile.near import similarity
-from simhash_hbase.words import marks
-from simhash_hbase.words.normal import normalize
 
 
 def slowly_normalized(text):

@@ -14,8 +14,8 @@ from bench.peers import peer, quiet
 from evaluate import CHUNK, LEARNED, SEEDS, TEN_ROWS, Recipe, sample
 from labelled import Pair
 
+from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.opening import create_index
-from simhash_hbase.words.normal import normalize
 
 EXTRAS = "dev,peers"
 BANDS = 16

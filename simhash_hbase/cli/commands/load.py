@@ -122,7 +122,7 @@ def _records(sources: Sources, settings: InputOptions, output: Output) -> Iterat
     """Read the input and show how far it is."""
     from simhash_hbase.corpus.notes import skipped_records
     from simhash_hbase.inputs import Progress, scan, total_bytes
-    from simhash_hbase.pipeline.chunks import CHUNK_DOCUMENTS
+    from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
 
     consumed = Progress()
     with output.meter("load: read", total_bytes(sources), noun="records") as meter:

@@ -1,0 +1,93 @@
+"""Unicode's normal forms in linear time: long runs of combining marks are cut, long texts normalised in pieces.
+
+Normalisation sorts each run of combining marks, in time that grows with the square of its length, and Python holds its
+lock meanwhile. Unicode's stream-safe text format (UAX #15, section 13) bounds the runs at 30: a combining grapheme
+joiner (U+034F) goes after each 30 marks that others follow. No language needs more than a handful.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal
+
+JOINER = "\u034f"
+MAX_MARKS = 30  # Combining marks of one run that stay together.
+
+PIECE = 1 << 16
+"""Characters that are normalised at a time: enough to hide the cost a call, few enough for a small bound on memory."""
+_HALF = MAX_MARKS // 2
+_SEARCHED = 1 << 12  # Characters that are looked through for a place to cut.
+
+_UNCOMBINING_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"  # No marks by themselves; some normal form of them is.
+_HANGUL_VOWELS_AND_FINALS = frozenset(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
+
+
+def is_mark(character: str) -> bool:
+    """Return whether some normal form of a character consists of combining marks alone."""
+    return unicodedata.combining(character) > 0 or character in _UNCOMBINING_MARKS
+
+
+@cache
+def joining() -> frozenset[str]:
+    """Find the characters that a normal form may join with one before them, or change the order of."""
+    characters = list(map(chr, range(0x20000)))
+    parts = (unicodedata.decomposition(character).split() for character in characters)
+    seconds = (chr(int(pair[1], 16)) for pair in parts if len(pair) == 2 and pair[0][0] != "<")  # noqa: PLR2004
+    return _HANGUL_VOWELS_AND_FINALS.union(seconds, filter(is_mark, characters))
+
+
+def bounded_marks(text: str) -> str:
+    r"""Cut runs of more than 30 combining marks, as Unicode's stream-safe text format does.
+
+    Examples
+    --------
+    >>> bounded_marks("e\u0301") == "e\u0301"
+    True
+    >>> len(bounded_marks("e" + 61 * "\u0301"))
+    64
+    """
+    # A run that is too long fills one of these parts: a look at the first character of each is mostly enough.
+    parts = (text[place : place + _HALF] for place in range(0, len(text) - _HALF + 1, _HALF))
+    if not any(all(map(is_mark, part)) for part in parts):
+        return text
+    bounded, run = [], 0
+    for character in text:
+        run = run + 1 if is_mark(character) else 0
+        if run > MAX_MARKS:
+            bounded.append(JOINER)
+            run = 1
+        bounded.append(character)
+    return "".join(bounded)
+
+
+def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
+    r"""Normalise a text, in time and memory that grow with its length and no faster.
+
+    Examples
+    --------
+    >>> normal_form("NFC", "e\u0301") == "é"
+    True
+    """
+    return "".join(unicodedata.normalize(form, bounded_marks(piece)) for piece in pieces(text))
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Cut a text into pieces that can be normalised and lower-cased each for itself.
+
+    A cut is made before a character that joins no other, and after one that does not change the lower case of a capital
+    sigma. A run of more than 4,096 characters without such a place, which no language writes, is cut at a fixed place
+    of the text.
+    """
+    start = 0
+    while len(text) - start > PIECE:
+        stop = _place_to_cut(text, start + PIECE)
+        yield text[start:stop]
+        start = stop
+    yield text[start:]
+
+
+def _place_to_cut(text: str, first: int) -> int:
+    places = [place for place in range(first, min(first + _SEARCHED, len(text))) if text[place] not in joining()]
+    # A capital sigma before such a character ends its word, whatever follows.
+    ends = (place for place in places if ("aΣ" + text[place - 1] + "a").lower()[1] == "ς")
+    return next(ends, places[0] if places else first if first + _SEARCHED < len(text) else len(text))

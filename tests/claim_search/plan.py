@@ -87,7 +87,7 @@ def _cluster(name: str, chosen: Random, *, sketched: bool) -> list[Document]:
     for number in range(chosen.randint(1, 6)):
         if shape == "chain":
             simhash = _flipped(simhash, chosen, 2, 3)
-        own = _flipped(simhash, chosen, 0, {"copies": 1, "star": 3, "chain": 0, "characters": 13}[shape])
+        own = _flipped(simhash, chosen, 0, {"copies": 1, "star": 3, "chain": 0, "characters": 11}[shape])
         if sketch is None:
             made.append(Document(f"{name}.{number}", own, None, name))
             continue

@@ -49,6 +49,7 @@ class Service:
     limits: Limits
     metrics: Metrics
     keys: Keyring | None  # None allows everybody everything.
+    is_draining: bool = False  # Whether clients are to go elsewhere; until it stops, all of them are answered.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the service is to end: streams then end after a document."""
     end_by: float | None = None  # By `time.monotonic`, when it must have ended; None: when all is finished.

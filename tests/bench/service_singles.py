@@ -20,7 +20,7 @@ __all__ = ["measure_singles", "measure_singles_in_hbase"]
 
 Document = tuple[str, str]
 MS = 1000
-# What Meta's Hasher-Matcher-Actioner says that one instance of it is to do: look-ups of hashes that are ready.
+# The rate that Meta's Hasher-Matcher-Actioner names as its target.
 TARGET = ["Meta's HMA: its target, not measured here", "", "4,000", "", "", ""]
 
 CALLS: dict[str, tuple[str, Callable[[Index, Document], object]]] = {

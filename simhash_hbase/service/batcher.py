@@ -44,10 +44,13 @@ class Batcher:
     ----------
     engine : Engine
         Calls the index.
+    most : int
+        Documents of one commit.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, most: int = MOST_TOGETHER) -> None:
         self._engine = engine
+        self._most = min(MOST_TOGETHER, most)
         # A queue lasts as long as somebody waits in it.
         self._queues: WeakValueDictionary[Operation, _Queue] = WeakValueDictionary()
 
@@ -55,7 +58,7 @@ class Batcher:
         """Wait for the answer to an id, or to a document, which may be analysed already."""
         queue = self._queues.get(operation)
         if queue is None:
-            queue = self._queues[operation] = _Queue(self._engine, operation.hurried or operation)
+            queue = self._queues[operation] = _Queue(self._engine, operation.hurried or operation, self._most)
         record = await queue.ask(item)
         if operation.hurried and isinstance(record, Problem) and record.retryable:
             # By itself it may take longer than a batch may wait for it.
@@ -66,10 +69,10 @@ class Batcher:
 class _Queue:
     """The requests of one operation."""
 
-    def __init__(self, engine: Engine, operation: Operation) -> None:
+    def __init__(self, engine: Engine, operation: Operation, most: int) -> None:
         self._engine = engine
         self._operation = operation
-        self._most = min(MOST_TOGETHER, operation.batch)
+        self._most = min(most, operation.batch)
         self._waiting: deque[_Single] = deque()
         self._under_way = 0
         self._tasks: set[asyncio.Task[None]] = set()

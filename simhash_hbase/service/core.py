@@ -57,7 +57,7 @@ class Service:
     turns: Turns = field(default_factory=Turns)
 
     def __post_init__(self) -> None:
-        self.batcher = Batcher(self.engine)
+        self.batcher = Batcher(self.engine, most=self.limits.batch)
         self.places = Shares(self.limits.requests)
         # Bytes of large bodies and lines.
         self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))

@@ -37,7 +37,7 @@ class Operation:
     on_entries: Callable[[Index, Entries], Iterable[Record]] | None = None
     on_ids: Callable[[Index, Sequence[str]], Iterable[Record]] | None = None
     needs_id: bool = True
-    batch: int = BATCH_DOCUMENTS  # Most documents of a stream at a time.
+    batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
     hurried: "Operation | None" = None
     """Does the same for several clients at once, and refuses, for now, what would keep them waiting for long."""
     is_shared: bool = False  # Whether the batches of one key wait for each other, since each takes much memory.
@@ -92,7 +92,8 @@ _HURRIED_CLAIM = Operation(
 CLAIM = replace(_HURRIED_CLAIM, on_entries=_claim, hurried=_HURRIED_CLAIM)
 REMOVE = Operation(name="remove", on_ids=_remove, outcome=lambda record: "removed" if record["removed"] else "absent")
 GET = Operation(name="get", on_ids=_get, outcome=lambda record: "found")
-COPIES = Operation(name="copies", on_ids=_copies, outcome=lambda record: "found")
+# A list of copies may have thousands of entries: few lists are in memory at a time.
+COPIES = Operation(name="copies", on_ids=_copies, batch=8, outcome=lambda record: "found")
 
 
 @lru_cache(QUERIES)

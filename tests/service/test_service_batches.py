@@ -80,6 +80,15 @@ def test_who_comes_while_a_batch_is_worked_on_is_in_the_next_one_in_the_order_of
     assert batches == [["a"], names[:MOST_TOGETHER], names[MOST_TOGETHER:]]
 
 
+def test_a_batch_has_no_more_documents_than_a_commit_may_have(engine):
+    async def asked():
+        made, work = Batcher(engine, most=2), Work(is_open=True)
+        await asyncio.gather(*await _asking(made, work, *"abcde"))
+        return work.batches
+
+    assert asyncio.run(asked()) == [["a", "b"], ["c", "d"], ["e"]]
+
+
 def test_alone_a_request_waits_for_no_timer(engine, monkeypatch):
     monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 1e6)
 

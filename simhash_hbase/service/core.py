@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
+from simhash_hbase.service.batcher import Batcher
 from simhash_hbase.service.connections import Connections
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.http.keys import LOOK_S, Keyring
@@ -23,8 +24,9 @@ from simhash_hbase.service.http.trail import Trail
 from simhash_hbase.service.intake import Turns
 from simhash_hbase.service.items import Item, decode, document_or_id
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, is_large
-from simhash_hbase.service.operations import Operation, Record, analyse_raw, run_analysed, run_one
+from simhash_hbase.service.operations import Operation, Record, analyse_raw
 from simhash_hbase.service.shares import Shares
+from simhash_hbase.service.stream.chunks import Ready
 from simhash_hbase.service.stream.lines import End, Lines
 from simhash_hbase.service.stream.streams import Stream
 
@@ -47,6 +49,7 @@ class Service:
     limits: Limits
     metrics: Metrics
     keys: Keyring | None  # None allows everybody everything.
+    is_draining: bool = False  # Whether clients are to go elsewhere; until it stops, all of them are answered.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the service is to end: streams then end after a document."""
     end_by: float | None = None  # By `time.monotonic`, when it must have ended; None: when all is finished.
@@ -54,6 +57,7 @@ class Service:
     turns: Turns = field(default_factory=Turns)
 
     def __post_init__(self) -> None:
+        self.batcher = Batcher(self.engine, most=self.limits.batch)
         self.places = Shares(self.limits.requests)
         # Bytes of large bodies and lines.
         self.bytes = Shares(max(self.limits.bytes_in_flight, self.limits.body_bytes))
@@ -87,7 +91,7 @@ class Service:
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
-        return await self._answered(request, operation, self.engine.run(lambda index: run_one(index, operation, item)))
+        return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def _answered(self, request: Request, operation: Operation, work: Awaitable[Record]) -> Response:
         trail: Trail = request.state.trail
@@ -105,9 +109,7 @@ class Service:
         """Decode and analyse a large document in a process of its own, then ask the index."""
         payer = request.state.trail.payer
         name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, operation.wanted())
-        if analysed is None:
-            return await self.engine.run(lambda index: run_one(index, operation, name))
-        return await self.engine.run(lambda index: run_analysed(index, operation, analysed))
+        return await self.batcher.answer(operation, Ready.alone(0, name, analysed, len(body)))
 
     async def apart(self, request: Request, function: Callable[..., T], *arguments: object) -> T:
         """Call a function with the analysis in a process of its own; see `outcome`."""

@@ -1,11 +1,11 @@
 """The operations on documents and ids: the one place that calls the index."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 
-from simhash_hbase.errors import ClaimContended, EmptyDocument
+from simhash_hbase.errors import ClaimContended
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import answer_record, copies_record, decision_record, hex_simhash, stored_record
@@ -14,7 +14,7 @@ from simhash_hbase.pipeline.workers import payload, work
 from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.service.http.problems import Problem, of_error
-from simhash_hbase.service.items import Item, Wanted, decode, document_or_id
+from simhash_hbase.service.items import Wanted, decode, document_or_id
 
 Record = dict[str, object] | Problem
 
@@ -23,9 +23,13 @@ MISSING = 404
 MATCHES = 25_600
 # A claim must outwait a crashed writer even after its own client has gone.
 LEASES = 2
+# The claims of several clients, which are decided together, wait so long for one that is contested.
+HURRIED_S = 2.0
+# Queries with the same parameters are one operation, so that they can be worked on together.
+QUERIES = 32
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Operation:
     """A function of documents, of ids, or of either; lists in, lists of the same length out."""
 
@@ -33,7 +37,9 @@ class Operation:
     on_entries: Callable[[Index, Entries], Iterable[Record]] | None = None
     on_ids: Callable[[Index, Sequence[str]], Iterable[Record]] | None = None
     needs_id: bool = True
-    batch: int = BATCH_DOCUMENTS  # Most documents of a stream at a time.
+    batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
+    hurried: "Operation | None" = None
+    """Does the same for several clients at once, and refuses, for now, what would keep them waiting for long."""
     is_shared: bool = False  # Whether the batches of one key wait for each other, since each takes much memory.
     outcome: Callable[[dict[str, object]], str]  # Names what became of a document, for the metrics.
 
@@ -46,32 +52,10 @@ class Operation:
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
 
-def run_one(index: Index, operation: Operation, item: Item) -> Record:
-    """Run an operation in this thread."""
-    if isinstance(item, str):
-        if operation.on_ids is None:
-            raise TypeError(f"{operation.name} takes documents")
-        [record] = operation.on_ids(index, [item])
-        return record
-    if operation.on_entries is None:
-        raise TypeError(f"{operation.name} takes ids")
-    return run_analysed(index, operation, work(index.analysis, *payload([item])))
-
-
 def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, Analysed | None]:
     """Decode and analyse one JSON object."""
     item = document_or_id(decode(raw), wanted)
     return (item, None) if isinstance(item, str) else (item.id, work(analysis, *payload([item])))
-
-
-def run_analysed(index: Index, operation: Operation, analysed: Analysed) -> Record:
-    """Run an operation on an analysed document."""
-    if operation.on_entries is None:
-        raise TypeError(f"{operation.name} takes ids")
-    for reason in analysed.refused.values():
-        raise EmptyDocument(reason)
-    [record] = operation.on_entries(index, analysed.entries)
-    return record
 
 
 def _add(index: Index, entries: Entries) -> list[Record]:
@@ -80,8 +64,8 @@ def _add(index: Index, entries: Entries) -> list[Record]:
     return [{"id": name, "simhash": hex_simhash(simhash)} for name, simhash in named]
 
 
-def _claim(index: Index, entries: Entries) -> list[Record]:
-    claimed = index.claim_entries(entries, deadline_s=LEASES * index.profile.lease_s)
+def _claim(index: Index, entries: Entries, *, deadline_s: float | None = None) -> list[Record]:
+    claimed = index.claim_entries(entries, deadline_s=deadline_s or LEASES * index.profile.lease_s)
     return [of_error(what) if isinstance(what, ClaimContended) else decision_record(what) for what in claimed]
 
 
@@ -102,12 +86,17 @@ def _missing() -> Problem:
 
 
 ADD = Operation(name="add", on_entries=_add, outcome=lambda record: "added")
-CLAIM = Operation(name="claim", on_entries=_claim, outcome=lambda record: str(record["status"]))
+_HURRIED_CLAIM = Operation(
+    name="claim", on_entries=partial(_claim, deadline_s=HURRIED_S), outcome=lambda record: str(record["status"])
+)
+CLAIM = replace(_HURRIED_CLAIM, on_entries=_claim, hurried=_HURRIED_CLAIM)
 REMOVE = Operation(name="remove", on_ids=_remove, outcome=lambda record: "removed" if record["removed"] else "absent")
 GET = Operation(name="get", on_ids=_get, outcome=lambda record: "found")
-COPIES = Operation(name="copies", on_ids=_copies, outcome=lambda record: "found")
+# A list of copies may have thousands of entries: few lists are in memory at a time.
+COPIES = Operation(name="copies", on_ids=_copies, batch=8, outcome=lambda record: "found")
 
 
+@lru_cache(QUERIES)
 def query(rule: MatchRule, limit: int, since: datetime | None) -> Operation:
     """Make the operation that finds near-duplicates, of documents or of stored ones."""
     return Operation(

@@ -24,8 +24,8 @@ KEEP_ALIVE_S = 30
 SWITCH_S = 0.001
 
 
-def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:
-    """Serve until SIGTERM or SIGINT; then finish what was accepted."""
+def serve(app: FastAPI, listener: socket.socket, *, grace_s: float, drain_s: float = 0) -> bool:
+    """Serve until SIGINT, or until some seconds after SIGTERM; then finish what was accepted."""
     service: Service = app.state.service
     # The event loop waits at most so long for each thread that works on a request; the default is 5 ms.
     sys.setswitchinterval(SWITCH_S)
@@ -43,18 +43,21 @@ def serve(app: FastAPI, listener: socket.socket, *, grace_s: float) -> bool:
         timeout_graceful_shutdown=round(grace_s),
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
-    _Server(config, service, grace_s).run(sockets=[listener])
+    _Server(config, service, grace_s=grace_s, drain_s=drain_s).run(sockets=[listener])
     service.engine.close(service.end_by)
     return not service.engine.under_way
 
 
 class _Server(uvicorn.Server):
-    """Ends streams on a signal, and the process with exit code 0."""
+    """Drains on SIGTERM, then ends streams, and the process with exit code 0."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, grace_s: float) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, *, grace_s: float, drain_s: float) -> None:
         super().__init__(config)
         self._service = service
         self._grace_s = grace_s
+        self._drain_s = drain_s
+        self._is_to_drain = False
+        self._drained_at = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -65,6 +68,14 @@ class _Server(uvicorn.Server):
             host, port = listener.getsockname()[:2]
             logger.info("listening", extra={"fields": {"host": host, "port": port}})
 
+    async def on_tick(self, counter: int) -> bool:
+        if self._is_to_drain and not self._service.is_draining:
+            self._service.is_draining = True
+            self._drained_at = time.monotonic() + self._drain_s
+            logger.info("draining", extra={"fields": {"seconds": self._drain_s}})
+        is_drained = self._service.is_draining and time.monotonic() >= self._drained_at
+        return await super().on_tick(counter) or is_drained
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         logger.info("stopping", extra={"fields": {"requests": len(self.server_state.tasks)}})
         self._service.end_by = time.monotonic() + self._grace_s
@@ -74,6 +85,9 @@ class _Server(uvicorn.Server):
         logger.log(WARNING if given_up else INFO, "stopped", extra={"fields": {"calls_given_up": given_up}})
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if sig == signal.SIGTERM and self._drain_s and not self._is_to_drain:
+            self._is_to_drain = True
+            return
         # uvicorn's own handler raises the signal again at the end, so the exit code would not be 0.
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True

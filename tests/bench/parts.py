@@ -13,6 +13,7 @@ from bench.lsh import measure_lsh
 from bench.queries import measure_queries
 from bench.rows import measure_rows
 from bench.service import measure_service
+from bench.service_singles import measure_singles, measure_singles_in_hbase
 from bench.sizes import Sizes
 from bench.tables import Table
 from bench.templated import measure_limits, measure_templates
@@ -28,12 +29,13 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "load": measure_load,
     "dedup": measure_dedup,
     "text": measure_text,
-    "service": measure_service,
+    "service": lambda sizes: [*measure_service(sizes), *measure_singles(sizes)],
     "bands": measure_bands,
     "templates": measure_templates,
     "limits": measure_limits,
     "claim": measure_claim,
     "hbase": measure_hbase,
+    "service-hbase": measure_singles_in_hbase,
     "hbase-bands": measure_hbase_bands,
     "growth": measure_growth,
     "growth-hbase": measure_growth_in_hbase,

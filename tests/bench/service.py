@@ -1,15 +1,13 @@
-"""Part ``service``: streams and single queries over HTTP, beside the same calls of the library."""
+"""Part ``service``: streams over HTTP, beside the same calls of the library."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from statistics import median
 from time import perf_counter
 
 from bench.sentences import Sentences
 from bench.service_client import Served, body_of, new_index
 from bench.sizes import Sizes
-from bench.tables import Table, count, fixed, rate
-from bench.timing import one_by_one, percentile
+from bench.tables import Table, count, rate
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import open_index
@@ -18,7 +16,6 @@ __all__ = ["measure_service"]
 
 Documents = Sequence[tuple[str, str]]
 WORKERS = (1, 2)
-MS = 1000
 
 STREAMS: dict[str, tuple[str, Callable[[Index, Documents], Iterable[object]]]] = {
     "claim, all new": ("/v1/claims", lambda index, documents: index.claim_many(documents)),
@@ -34,12 +31,10 @@ def measure_service(sizes: Sizes) -> list[Table]:
     texts = [sentences.text(numbers) for numbers in islice(sentences.documents, 0, None, 2)]
     documents = [(f"https://example.org/articles/{at:011d}", text) for at, text in enumerate(texts)]
     streams: dict[str, list[list[float]]] = {name: [] for name in STREAMS}
-    singles = []
     for _ in range(sizes.repeats):
         for name in STREAMS:
             streams[name].append(_streams(name, documents))
-        singles.append(_singles(documents, documents[: sizes.service_singles]))
-    return [_rates(streams, documents, sentences.characters), _times(singles)]
+    return [_rates(streams, documents, sentences.characters)]
 
 
 def _streams(name: str, documents: Documents) -> list[float]:
@@ -65,18 +60,6 @@ def _timed(work: Callable[[], int], expected: int) -> float:
     return seconds
 
 
-def _singles(documents: Documents, few: Documents) -> list[list[float]]:
-    """Time single queries of the library and of the service, sorted."""
-    texts = [text for _, text in few]
-    with new_index(documents) as url:
-        with open_index(url) as index:
-            index.query(texts[0])
-            library = one_by_one(index.query, texts)
-        with Served(url, 1) as served:
-            served.query(texts[0])
-            return [library, one_by_one(served.query, texts)]
-
-
 def _rates(streams: dict[str, list[list[float]]], documents: Documents, characters: float) -> Table:
     rows = []
     for name, rounds in streams.items():
@@ -92,17 +75,4 @@ def _rates(streams: dict[str, list[list[float]]], documents: Documents, characte
             "jieba; a `file:` index with durable commits; the best round of each, in wall-clock time. In brackets: the "
             "share of the library's rate in this process with one thread. Client and service share the processors."
         ],
-    )
-
-
-def _times(singles: list[list[list[float]]]) -> Table:
-    rows = []
-    for name, rounds in zip(("the library", "the service"), zip(*singles, strict=True), strict=True):
-        best = min(rounds, key=median)
-        rows.append([name, *(fixed(MS * percentile(best, share), " ms") for share in (0.5, 0.99))])
-    return Table(
-        title="One query at a time",
-        columns=["by", "median", "99 %"],
-        rows=rows,
-        notes=["A text of the index; one client on one connection; the best round of each."],
     )

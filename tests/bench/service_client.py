@@ -29,12 +29,18 @@ class Served:
         The index.
     workers : int
         Processes that analyse.
+    *options : str
+        More of the command's.
     """
 
-    def __init__(self, url: str, workers: int) -> None:
+    def __init__(self, url: str, workers: int, *options: str) -> None:
         self._process = subprocess.Popen(
-            [*COMMAND, url, "--workers", str(workers)], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+            [*COMMAND, url, "--workers", str(workers), *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            stdin=subprocess.DEVNULL,
         )
+        self.pid = self._process.pid
 
     def __enter__(self) -> Self:
         log = self._process.stderr
@@ -44,7 +50,8 @@ class Served:
         self._reading.start()
         if '"listening"' not in started:
             raise SimhashError(f"the service did not start: {started}")
-        self._connection = HTTPConnection("127.0.0.1", json.loads(started)["port"])
+        self.port = json.loads(started)["port"]
+        self._connection = HTTPConnection("127.0.0.1", self.port)
         return self
 
     def __exit__(self, *failure: object) -> None:

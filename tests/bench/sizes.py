@@ -50,6 +50,12 @@ class Sizes:
     """Documents that are sent to a service in one stream."""
     service_singles: int = 500
     """Single queries that are sent to a service."""
+    service_held: int = 20_000
+    """Documents in the index before clients send single requests."""
+    service_clients: tuple[int, ...] = (1, 8, 32, 128)
+    """So many clients at a time."""
+    service_seconds: float = 5.0
+    """For so long each."""
     claim_held: int = 20_000
     """Documents in the index before others are claimed."""
     claim_batch: int = 2_000
@@ -130,6 +136,9 @@ TINY = Sizes(
     memory_documents=(2_000, 5_000),
     service_documents=30,
     service_singles=5,
+    service_held=60,
+    service_clients=(1, 3),
+    service_seconds=0.05,
     claim_held=60,
     claim_batch=20,
     claim_batches=2,

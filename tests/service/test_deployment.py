@@ -16,6 +16,7 @@ from prometheus import DOCKER
 from serving import Server
 
 from simhash_hbase import create_index
+from simhash_hbase.cli.commands.serve import command
 from simhash_hbase.service.http.keys import make_key
 from tests.gates import absent
 
@@ -81,6 +82,26 @@ def test_the_objects_fit_each_other():
     assert f"ARG UID={template['spec']['securityContext']['runAsUser']}\n" in dockerfile
 
 
+def seconds_to_stop(words):
+    """Add up how long the service may go on answering, and may then take to finish."""
+    defaults = {option.opts[0]: option.default for option in command.params if option.opts[0] in ("--drain", "--grace")}
+    return sum(float(words[words.index(name) + 1]) if name in words else left for name, left in defaults.items())
+
+
+def test_nobody_ends_the_service_before_it_has_drained_and_finished():
+    pod = OBJECTS["Deployment"]["spec"]["template"]["spec"]
+    compose = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]["service"]
+    [line] = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.MULTILINE)
+    probe = container()["readinessProbe"]
+
+    assert pod["terminationGracePeriodSeconds"] >= seconds_to_stop(container()["args"]) + 5
+    assert int(line) >= seconds_to_stop(command_of_unit()) + 5
+    assert int(compose["stop_grace_period"].removesuffix("s")) >= seconds_to_stop(compose["command"][0].split()) + 5
+    # Whoever asks /readyz sees that it drains before it closes.
+    drain = float(container()["args"][container()["args"].index("--drain") + 1])
+    assert drain > probe["periodSeconds"] * probe["failureThreshold"]
+
+
 def test_the_commands_of_the_page_make_what_the_unit_needs(tmp_path):
     lines = blocks()["unit"].replace("# ", "", 1).split("\n# ")
     user, index, keys, owner, unit = (line.strip() for line in lines)
@@ -110,8 +131,8 @@ def test_the_commands_of_the_page_make_the_secret_that_the_manifest_mounts(tmp_p
     secret, manifest = cluster.split(" && ")
     volumes = OBJECTS["Deployment"]["spec"]["template"]["spec"]["volumes"]
 
-    command = key.replace("simhash-hbase", str(PROGRAM), 1).split()
-    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    words = key.replace("simhash-hbase", str(PROGRAM), 1).split()
+    assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=False).returncode == 0
     assert secret.split()[4] in [volume.get("secret", {}).get("secretName") for volume in volumes]
     assert secret.split()[-1] == "--from-file=keys"
     assert manifest.split()[-1] == str(MANIFEST.relative_to(ROOT))

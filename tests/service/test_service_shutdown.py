@@ -3,13 +3,15 @@
 import asyncio
 import json
 import random
+import signal
 import threading
+import time
 from itertools import count
 
 import httpx
 import pytest
 from duplex import Duplex
-from serving import END_S, NDJSON, ndjson, serving
+from serving import END_S, NDJSON, ndjson, serving, wait_for
 
 from simhash_hbase import Index, open_index
 from simhash_hbase.profile import Profile
@@ -74,6 +76,63 @@ class Single(Client):
                     return
                 assert answer.status_code == 200, answer.text
                 self.acknowledge(answer.json()["id"])
+
+
+DRAIN_S = 3
+
+
+def test_a_service_that_drains_says_so_and_answers_until_its_time_is_over(url, tmp_path):
+    with serving(url, tmp_path, "--drain", str(DRAIN_S)) as server:
+        clients = [Single(server, f"single {at}") for at in range(SINGLES)]
+        assert all(client.is_busy.wait(END_S) for client in clients)
+        with Duplex(server, "/v1/documents") as stream, server.client() as client:
+            stream.send(b'{"id":"first","simhash":"0"}\n')
+            assert stream.status() == 200
+            answers = stream.lines()
+            assert next(answers).startswith(b'{"id":"first"')
+            assert client.get("/readyz").status_code == 200
+            asked = time.monotonic()
+
+            server.process.send_signal(signal.SIGTERM)
+
+            draining = wait_for(lambda: (ready := client.get("/readyz")).status_code != 200 and ready)
+            assert (draining.status_code, draining.json()["code"]) == (503, "draining")
+            alive = client.get("/healthz")
+            assert alive.status_code == 200
+            assert alive.headers["connection"] == "close"
+            stream.send(b'{"id":"second","simhash":"0"}\n')
+            assert next(answers).startswith(b'{"id":"second"')
+            before = [len(single.acknowledged) for single in clients]
+            for single in clients:
+                single.join(END_S)
+            assert time.monotonic() - asked >= DRAIN_S
+            [end] = answers
+            assert json.loads(end)["summary"]["error"]["code"] == "stopping"
+        assert server.process.wait(END_S) == 0, server.log_text()
+        assert all(len(single.acknowledged) > least for single, least in zip(clients, before, strict=True))
+        with open_index(url) as index:
+            assert all(index.get_many(["first", "second", *(name for each in clients for name in each.acknowledged)]))
+        events = [line for line in server.log() if line["event"] in ("draining", "stopping", "stopped")]
+        assert [line["event"] for line in events] == ["draining", "stopping", "stopped"]
+        assert events[0]["seconds"] == DRAIN_S
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_draining(url, tmp_path, second):
+    with serving(url, tmp_path, "--drain", "3600") as server:
+        server.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: [line for line in server.log() if line["event"] == "draining"])
+
+        server.process.send_signal(second)
+
+        assert server.process.wait(END_S) == 0, server.log_text()
+
+
+def test_ctrl_c_does_not_drain(url, tmp_path):
+    with serving(url, tmp_path, "--drain", "3600") as server:
+        server.process.send_signal(signal.SIGINT)
+
+        assert server.process.wait(END_S) == 0, server.log_text()
 
 
 @pytest.mark.parametrize("place", ["file", pytest.param("hbase", marks=pytest.mark.hbase)])

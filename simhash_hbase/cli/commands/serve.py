@@ -42,6 +42,7 @@ class Choice:
     idle_timeout: float
     stream_timeout: float
     grace: float
+    drain: float
 
 
 @click.command("serve", cls=Command, examples=["simhash-hbase serve file:news.index --keys keys.txt --port 8080"])
@@ -67,13 +68,16 @@ class Choice:
     _limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=3600, help="For a stream in all."),
     _limit("--grace", type=click.FloatRange(0), metavar="SECONDS", default=25,
            help="For requests to finish when the service is stopped."),
+    _limit("--drain", type=click.FloatRange(0), metavar="SECONDS", default=0,
+           help="Keep answering after SIGTERM, while /readyz says 503."),
 )  # fmt: skip
 @debug_option
 def command(url: str, asked: Choice) -> None:
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
-    Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests. Exit code 1 means that calls to an
-    unresponsive store were abandoned. The description of all routes is at /openapi.json.
+    Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests; a second signal ends the time of --drain.
+    Exit code 1 means that calls to an unresponsive store were abandoned. The description of all routes is at
+    /openapi.json.
     """
     if (asked.keys is None) != asked.no_auth:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
@@ -100,7 +104,7 @@ def command(url: str, asked: Choice) -> None:
 
         workers = asked.workers or processors()
         app = create_app(index, keys=keys, limits=_limits(asked), workers=workers)
-        if not serve(app, listener, grace_s=asked.grace):
+        if not serve(app, listener, grace_s=asked.grace, drain_s=asked.drain):
             # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
             os._exit(FAILED)
 

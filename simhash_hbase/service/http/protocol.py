@@ -13,6 +13,7 @@ from simhash_hbase.service.intake import Intake
 
 REQUEST_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+CLOSE = (b"connection", b"close")
 
 
 class GuardedProtocol(H11Protocol):
@@ -77,6 +78,9 @@ class GuardedProtocol(H11Protocol):
         cycle = self.cycle
 
         async def send_soon(message: Message) -> None:
+            if self._service.is_draining and message["type"] == "http.response.start":
+                # The client's next connection goes where a balancer sends it.
+                message = {**message, "headers": [*message["headers"], CLOSE]}
             try:
                 async with asyncio.timeout(self._limits.idle_s):
                     await send(message)

@@ -1,10 +1,13 @@
-"""The console: one page, its style and its scripts; everything in it comes from the other routes."""
+"""The console, its style and its scripts, whose figures come from the other routes; and the page of all routes."""
 
+from functools import lru_cache
 from importlib.resources import files
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
+
+from simhash_hbase.service.reference import reference_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -30,6 +33,18 @@ async def page(request: Request) -> Response:
     """Send the page; it holds nothing that a key would be needed for."""
     has_keys = request.app.state.service.keys is not None
     return Response(_PAGES[has_keys], media_type="text/html", headers=_HEADERS)
+
+
+@router.head("/docs")
+@router.get("/docs")
+async def reference(request: Request) -> Response:
+    """Send the page of all routes."""
+    return Response(_reference(request.app), media_type="text/html", headers=_HEADERS)
+
+
+@lru_cache(1)
+def _reference(app: FastAPI) -> str:
+    return reference_page(app.openapi())
 
 
 class Parts(StaticFiles):

@@ -30,8 +30,10 @@ async def alive() -> Response:
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", summary="Does the store answer?", responses={**_TEXT, **problems(body=False)})
 async def ready(request: Request) -> Response:
-    """Read something small from the store."""
+    """Read something small from the store; a service that drains is not ready."""
     service: Service = request.app.state.service
+    if service.is_draining:
+        raise busy("draining", "the service is about to stop: send new requests to another instance")
     if service.stopping.is_set():
         raise busy("stopping", "the service is stopping")
     try:

@@ -36,7 +36,7 @@ class _Part(NamedTuple):
     since: datetime | None
 
 
-def _part(limit: Limit = 100, since: Since = None) -> _Part:
+async def _part(limit: Limit = 100, since: Since = None) -> _Part:
     try:
         return _Part(limit, None if since is None else parse_since(since, now_ms()))
     except InvalidArgument as error:

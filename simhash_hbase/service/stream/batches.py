@@ -1,4 +1,4 @@
-"""One batch of a stream: the index is asked once, each line gets its answer."""
+"""One batch: the index is asked once, each line or request gets its answer."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,25 +15,23 @@ from simhash_hbase.service.stream.chunks import Ready
 
 
 def answer_batch(index: Index, operation: Operation, batch: Sequence[Ready], outcomes: Counter[str]) -> bytes:
-    """Work on a batch."""
-    entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
-    ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
-    of_entries: Iterator[Record] = iter(())
-    if entries and operation.on_entries is not None:
-        of_entries = iter(operation.on_entries(index, Entries.joined(entries)))
-    of_ids: Iterator[Record] = iter(operation.on_ids(index, ids) if ids and operation.on_ids is not None else ())
+    """Work on a batch of a stream."""
     encoder, out = msgspec.json.Encoder(), bytearray()
-    for number, item, record in _records(batch, of_entries, of_ids):
+    for number, item, record in records(index, operation, batch):
         outcomes[operation.outcome_of(record)] += 1
         encoder.encode_into(_line(number, item, record), out, len(out))
         out += b"\n"
     return bytes(out)
 
 
-def _records(
-    batch: Sequence[Ready], of_entries: Iterator[Record], of_ids: Iterator[Record]
-) -> Iterator[tuple[int, Item | Problem, Record]]:
-    """Put the answers to documents, to ids, and the refusals back into the order of the lines."""
+def records(index: Index, operation: Operation, batch: Sequence[Ready]) -> Iterator[tuple[int, Item | Problem, Record]]:
+    """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
+    entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
+    ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
+    of_entries: Iterator[Record] = iter(())
+    if entries and operation.on_entries is not None:
+        of_entries = iter(operation.on_entries(index, Entries.joined(entries)))
+    of_ids: Iterator[Record] = iter(operation.on_ids(index, ids) if ids and operation.on_ids is not None else ())
     for ready in batch:
         position = 0
         for number, item in zip(ready.chunk.numbers, ready.chunk.items, strict=True):

@@ -1,10 +1,13 @@
 """Chunks of a stream: lines that are analysed together."""
 
 from dataclasses import dataclass, field
+from typing import Self
 
-from simhash_hbase.inputs import Document
+from simhash_hbase.errors import EmptyDocument
+from simhash_hbase.features.analysis import Analysed
+from simhash_hbase.inputs import Document, Place
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.service.http.problems import Problem, of_error
 from simhash_hbase.service.items import Item
 
 LINES = 64
@@ -49,6 +52,20 @@ class Ready:
     chunk: Chunk
     entries: Entries | None  # Of the documents that have a fingerprint, in their order.
     refused: dict[int, Problem]  # Positions among its documents of the others, and why.
+
+    @classmethod
+    def of(cls, chunk: Chunk, analysed: Analysed) -> Self:
+        """Join a chunk with what analysis made of its documents."""
+        refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
+        return cls(chunk, analysed.entries, refused)
+
+    @classmethod
+    def alone(cls, number: int, item: str | Problem, analysed: Analysed | None, size: int) -> Self:
+        """Make a chunk of one: a document by its id and what analysis made of it, or else an id or a refusal."""
+        if analysed is None or isinstance(item, Problem):
+            return cls(Chunk([number], [item], None, size), None, {})
+        document = Document(item, "", None, None, None, Place("", 0), b"")
+        return cls.of(Chunk([number], [document], "text", size), analysed)
 
 
 def _kind(document: Document) -> str:

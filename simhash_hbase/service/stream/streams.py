@@ -12,9 +12,7 @@ from functools import partial
 
 import msgspec
 
-from simhash_hbase.errors import EmptyDocument, Retryable, SimhashError
-from simhash_hbase.features.analysis import Analysed
-from simhash_hbase.inputs import Document, Place
+from simhash_hbase.errors import Retryable, SimhashError
 from simhash_hbase.pipeline.workers import payload
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.http.logs import logger
@@ -158,28 +156,22 @@ class Stream:
         except SimhashError as error:
             # Texts for an index that takes features, for one.
             return Ready(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
-        return Ready(chunk, analysed.entries, _refused(analysed))
+        return Ready.of(chunk, analysed)
 
     async def _prepare_large(self, line: Line) -> Ready:
         """Decode and analyse a line in a process of its own."""
-        chunk, raw = Chunk(), line.raw or b""
-        item: Item | Problem
+        raw = line.raw or b""
+        item: str | Problem
         seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
         try:
-            name, analysed = await self._engine.apart(self._trail.payer, seconds, analyse_raw, raw, wanted)
+            item, analysed = await self._engine.apart(self._trail.payer, seconds, analyse_raw, raw, wanted)
         except Retryable:
             raise
         except SimhashError as error:
-            analysed, item = None, of_error(error)
+            item, analysed = of_error(error), None
         except Problem as problem:
-            analysed, item = None, problem
-        else:
-            item = name if analysed is None else Document(name, "", None, None, None, Place("", 0), b"")
-        chunk.add(line.number, item, len(raw))
-        chunk.size = len(raw)
-        if analysed is None:
-            return Ready(chunk, None, {})
-        return Ready(chunk, analysed.entries, _refused(analysed))
+            item, analysed = problem, None
+        return Ready.alone(line.number, item, analysed, len(raw))
 
     async def _next_batch(self) -> list[Ready]:
         """Wait for the next chunk, and take those after it that are ready."""
@@ -226,7 +218,3 @@ class Stream:
                 failure = failure or Problem(UNAUTHORIZED, str(lines.end), detail)
             summary["error"] = (failure or busy(str(lines.end), detail)).record()
         return _encode({"summary": summary}) + b"\n"
-
-
-def _refused(analysed: Analysed) -> dict[int, Problem]:
-    return {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}

@@ -1,0 +1,169 @@
+"""Group commit: single requests that wait at the same moment are worked on as one batch.
+
+A batch costs the index little more than one document: a commit, and most of a search, are paid once.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from simhash_hbase.errors import Retryable
+from simhash_hbase.index.index import Index
+from simhash_hbase.pipeline.workers import payload, work
+from simhash_hbase.service.engine import Engine
+from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.service.items import Item
+from simhash_hbase.service.operations import Operation, Record
+from simhash_hbase.service.stream.batches import records
+from simhash_hbase.service.stream.chunks import Chunk, Ready
+
+MOST_TOGETHER = 64  # Requests of one batch.
+# The next batch waits for the one under way, but not longer: then it begins beside it. In a folder a batch takes some
+# milliseconds; in HBase it may take seconds, when a server is slow or a document contested.
+LONGEST_WAIT_S = 0.05
+BATCHES = 4  # Batches of one operation at a time.
+
+
+class _Single(NamedTuple):
+    """One request."""
+
+    item: Item | Ready
+    answer: asyncio.Future[Record]
+
+
+class Batcher:
+    """Answers single requests.
+
+    A request that finds no batch of its operation under way begins one at once. Those that come meanwhile are the next
+    batch, in the order of their arrival. Each has its own answer or error, and is left out when nobody waits for it any
+    more. Belongs to one event loop.
+
+    Parameters
+    ----------
+    engine : Engine
+        Calls the index.
+    most : int
+        Documents of one commit.
+    """
+
+    def __init__(self, engine: Engine, *, most: int = MOST_TOGETHER) -> None:
+        self._engine = engine
+        self._most = min(MOST_TOGETHER, most)
+        # A queue lasts as long as somebody waits in it.
+        self._queues: WeakValueDictionary[Operation, _Queue] = WeakValueDictionary()
+
+    async def answer(self, operation: Operation, item: Item | Ready) -> Record:
+        """Wait for the answer to an id, or to a document, which may be analysed already."""
+        queue = self._queues.get(operation)
+        if queue is None:
+            queue = self._queues[operation] = _Queue(self._engine, operation.hurried or operation, self._most)
+        record = await queue.ask(item)
+        if operation.hurried and isinstance(record, Problem) and record.retryable:
+            # By itself it may take longer than a batch may wait for it.
+            [record] = await self._engine.run(lambda index: _records(index, operation, [item]))
+        return record
+
+
+class _Queue:
+    """The requests of one operation."""
+
+    def __init__(self, engine: Engine, operation: Operation, most: int) -> None:
+        self._engine = engine
+        self._operation = operation
+        self._most = min(most, operation.batch)
+        self._waiting: deque[_Single] = deque()
+        self._under_way = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._next: asyncio.Handle | None = None
+
+    async def ask(self, item: Item | Ready) -> Record:
+        single = _Single(item, asyncio.get_running_loop().create_future())
+        self._waiting.append(single)
+        self._schedule()
+        return await single.answer
+
+    def _schedule(self) -> None:
+        """Have the next batch begin; where none is under way, with all that this round of the event loop brings."""
+        if self._next is None and self._waiting:
+            loop = asyncio.get_running_loop()
+            self._next = (
+                loop.call_later(LONGEST_WAIT_S, self._begin) if self._under_way else loop.call_soon(self._begin)
+            )
+
+    def _begin(self) -> None:
+        self._next = None
+        if self._under_way < BATCHES:
+            batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+            self._under_way += 1
+            task = asyncio.create_task(self._work_on(batch))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._schedule()
+
+    async def _work_on(self, batch: Sequence[_Single]) -> None:
+        outcomes: Sequence[tuple[_Single, Record | Exception]]
+        try:
+            outcomes = await self._engine.run(lambda index: _outcomes(index, self._operation, batch))
+        except Exception as error:
+            outcomes = [(single, error) for single in batch]
+        finally:
+            self._under_way -= 1
+            if self._next is not None and not self._under_way:
+                self._next.cancel()
+                self._next = None
+            self._schedule()
+        for single, outcome in outcomes:
+            if single.answer.done():
+                continue
+            if isinstance(outcome, dict | Problem):
+                single.answer.set_result(outcome)
+            else:
+                single.answer.set_exception(outcome)
+
+
+def _outcomes(index: Index, operation: Operation, batch: Sequence[_Single]) -> list[tuple[_Single, Record | Exception]]:
+    """Answer those who still wait; where the batch fails for what may be one document's fault, each by itself."""
+    waiting = [single for single in batch if not single.answer.cancelled()]
+    items = [single.item for single in waiting]
+    outcomes: Sequence[Record | Exception]
+    try:
+        outcomes = _records(index, operation, items)
+    except Retryable as error:
+        outcomes = [error] * len(items)
+    except Exception:
+        outcomes = [_outcome(index, operation, item) for item in items]
+    return list(zip(waiting, outcomes, strict=True))
+
+
+def _outcome(index: Index, operation: Operation, item: Item | Ready) -> Record | Exception:
+    try:
+        [record] = _records(index, operation, [item])
+    except Exception as error:
+        return error
+    return record
+
+
+def _records(index: Index, operation: Operation, items: Sequence[Item | Ready]) -> list[Record]:
+    """Answer documents and ids in their order."""
+    return [record for _, _, record in records(index, operation, list(_ready(index, items)))]
+
+
+def _ready(index: Index, items: Sequence[Item | Ready]) -> Iterator[Ready]:
+    """Analyse the documents that are not, as many at a time as can be."""
+    chunk = Chunk()
+    for number, item in enumerate(items):
+        if isinstance(item, Ready) or not chunk.takes(item):
+            yield _analysed(index, chunk)
+            chunk = Chunk()
+        if isinstance(item, Ready):
+            yield item
+        else:
+            chunk.add(number, item, 0)
+    yield _analysed(index, chunk)
+
+
+def _analysed(index: Index, chunk: Chunk) -> Ready:
+    documents = chunk.documents
+    return Ready.of(chunk, work(index.analysis, *payload(documents))) if documents else Ready(chunk, None, {})

@@ -1,0 +1,351 @@
+"""Single requests that wait at the same moment are one batch: each has its own answer, error and time limit."""
+
+import asyncio
+import random
+from contextlib import asynccontextmanager
+from itertools import chain
+from threading import Event
+
+import httpx
+import pytest
+from corpus import near_copies, text
+from serving import wait_for
+
+from simhash_hbase import ClaimContended, Index, StoreUnavailable, create_index
+from simhash_hbase.index.jsonforms import decision_record
+from simhash_hbase.profile import Profile
+from simhash_hbase.service import Limits, batcher, create_app
+from simhash_hbase.service.batcher import BATCHES, MOST_TOGETHER, Batcher
+from simhash_hbase.service.engine import Engine
+from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.service.operations import Operation
+from simhash_hbase.stores.memory import MemoryStore
+
+
+class Work:
+    """An operation on ids that waits for its gate, and says which ids it was given together."""
+
+    def __init__(self, *, is_open=False):
+        self.gate = Event()
+        self.batches = []
+        self.bad = {}
+        if is_open:
+            self.gate.set()
+        self.operation = Operation(name="work", on_ids=self._on_ids, outcome=lambda record: "done")
+
+    def _on_ids(self, index, ids):
+        self.batches.append(list(ids))
+        self.gate.wait()
+        for name in ids:
+            if name in self.bad:
+                raise self.bad[name]
+        return [{"id": name} for name in ids]
+
+
+@pytest.fixture
+def engine():
+    made = Engine(None, threads=16, workers=1)
+    yield made
+    made.close()
+
+
+async def _asking(made, work, *ids):
+    """Begin requests in an order."""
+    tasks = [asyncio.create_task(made.answer(work.operation, name)) for name in ids]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def _begun(work, number):
+    async with asyncio.timeout(30):
+        while len(work.batches) < number:
+            await asyncio.sleep(0.001)
+
+
+def test_who_comes_while_a_batch_is_worked_on_is_in_the_next_one_in_the_order_of_arrival(engine, monkeypatch):
+    monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 1e6)
+
+    async def asked():
+        made, work = Batcher(engine), Work()
+        first = await _asking(made, work, "a")
+        await _begun(work, 1)
+        rest = await _asking(made, work, *map(str, range(MOST_TOGETHER + 3)))
+        work.gate.set()
+        return await asyncio.gather(*first, *rest), work.batches
+
+    answers, batches = asyncio.run(asked())
+
+    names = list(map(str, range(MOST_TOGETHER + 3)))
+    assert [answer["id"] for answer in answers] == ["a", *names]
+    assert batches == [["a"], names[:MOST_TOGETHER], names[MOST_TOGETHER:]]
+
+
+def test_a_batch_has_no_more_documents_than_a_commit_may_have(engine):
+    async def asked():
+        made, work = Batcher(engine, most=2), Work(is_open=True)
+        await asyncio.gather(*await _asking(made, work, *"abcde"))
+        return work.batches
+
+    assert asyncio.run(asked()) == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_alone_a_request_waits_for_no_timer(engine, monkeypatch):
+    monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 1e6)
+
+    async def asked():
+        made, work = Batcher(engine), Work(is_open=True)
+        for name in "abc":
+            await made.answer(work.operation, name)
+        return work.batches
+
+    assert asyncio.run(asked()) == [["a"], ["b"], ["c"]]
+
+
+def test_one_bad_document_does_not_harm_its_neighbours(engine):
+    async def asked():
+        made, work = Batcher(engine), Work(is_open=True)
+        work.bad = {"b": ValueError("b"), "d": Problem(404, "document_missing", "d")}
+        return await asyncio.gather(*await _asking(made, work, *"abcde"), return_exceptions=True)
+
+    answers = asyncio.run(asked())
+
+    assert [answer["id"] for answer in answers if isinstance(answer, dict)] == ["a", "c", "e"]
+    assert [str(answer) for answer in answers if not isinstance(answer, dict)] == ["b", "d"]
+
+
+def test_a_store_that_does_not_answer_is_asked_once_for_the_whole_batch(engine):
+    async def asked():
+        made, work = Batcher(engine), Work(is_open=True)
+        work.bad = {"b": StoreUnavailable("gone")}
+        return await asyncio.gather(*await _asking(made, work, *"abc"), return_exceptions=True), work.batches
+
+    answers, batches = asyncio.run(asked())
+
+    assert {type(answer) for answer in answers} == {StoreUnavailable}
+    assert batches == [["a", "b", "c"]]
+
+
+def test_a_batch_that_cannot_begin_is_an_error_of_each_request(engine):
+    engine.close()
+
+    async def asked():
+        made, work = Batcher(engine), Work(is_open=True)
+        return await asyncio.gather(*await _asking(made, work, *"ab"), return_exceptions=True)
+
+    assert {type(answer) for answer in asyncio.run(asked())} == {RuntimeError}
+
+
+def test_who_does_not_wait_any_more_is_left_out_and_the_others_are_answered(engine):
+    async def asked():
+        made, work = Batcher(engine), Work()
+        first = await _asking(made, work, "a")
+        await _begun(work, 1)
+        rest = await _asking(made, work, *"bcd")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await made.answer(work.operation, "late")
+        rest[1].cancel()
+        first[0].cancel()
+        await asyncio.sleep(0)
+        work.gate.set()
+        return await asyncio.gather(*first, *rest, return_exceptions=True), work.batches
+
+    answers, batches = asyncio.run(asked())
+
+    assert [isinstance(answer, asyncio.CancelledError) or answer["id"] for answer in answers] == [True, "b", True, "d"]
+    assert batches == [["a"], ["b", "d"]]
+
+
+def test_a_batch_that_takes_long_does_not_hold_up_all_later_ones(engine, monkeypatch):
+    monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 0.01)
+
+    async def asked():
+        made, work, tasks = Batcher(engine), Work(), []
+        for number in range(BATCHES):
+            tasks += await _asking(made, work, str(number))
+            await _begun(work, number + 1)
+        tasks += await _asking(made, work, "x", "y")
+        await asyncio.sleep(0.1)
+        before = len(work.batches)
+        work.gate.set()
+        await asyncio.gather(*tasks)
+        return before, work.batches
+
+    before, batches = asyncio.run(asked())
+
+    assert before == BATCHES
+    assert batches == [*([str(number)] for number in range(BATCHES)), ["x", "y"]]
+
+
+def test_requests_of_different_operations_do_not_wait_for_each_other(engine):
+    async def asked():
+        made, slow, quick = Batcher(engine), Work(), Work(is_open=True)
+        waiting = await _asking(made, slow, "a")
+        await _begun(slow, 1)
+        answer = await made.answer(quick.operation, "b")
+        slow.gate.set()
+        await asyncio.gather(*waiting)
+        return answer
+
+    assert asyncio.run(asked()) == {"id": "b"}
+
+
+@asynccontextmanager
+async def _client_of(index):
+    """Serve an index without a server."""
+    app = create_app(index, keys=None, limits=Limits(requests=512))
+    served = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=60)
+    async with app.router.lifespan_context(app), served as client:
+        yield client
+
+
+class _Watched(Index):
+    """Notes how many documents are claimed together, and lets the first ones wait for the gate."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.sizes = []
+        self.gate = Event()
+
+    def claim_entries(self, entries, *, deadline_s=None):
+        self.sizes.append(len(entries))
+        self.gate.wait()
+        return super().claim_entries(entries, deadline_s=deadline_s)
+
+
+def _watched(place, tmp_path):
+    store = create_index("memory:" if place == "memory" else f"file:{tmp_path / 'i'}", analyzer="shingle").store
+    return _Watched(store)
+
+
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_claims_of_one_batch_are_decided_as_if_one_came_after_the_other(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(batcher, "LONGEST_WAIT_S", 1e6)
+    documents = near_copies(12, 3)
+    random.Random(1).shuffle(documents)
+    empty, unnamed = {"id": "empty", "text": "."}, {"text": "some text"}
+    features = {"id": "features", "features": [["some", 1.5]]}
+    sent = [documents[0], *documents[1:20], empty, unnamed, features, *documents[20:], documents[3]]
+    index = _watched(place, tmp_path)
+
+    async def asked():
+        async with _client_of(index) as client:
+            first = asyncio.create_task(client.post("/v1/claims", json=sent[0]))
+            await asyncio.to_thread(wait_for, lambda: index.sizes)
+            rest = [asyncio.create_task(client.post("/v1/claims", json=document)) for document in sent[1:]]
+            # All have come before the first one is decided.
+            await asyncio.sleep(0.5)
+            index.gate.set()
+            return [await answer for answer in (first, *rest)]
+
+    answers = asyncio.run(asked())
+
+    with create_index("memory:", analyzer="shingle") as model:
+        decided = {d["id"]: decision_record(model.claim(d["id"], d["text"])) for d in documents}
+    by_id = {answer.json()["id"]: answer.json() for answer in answers if "id" in answer.json()}
+    for name, decision in decided.items():
+        assert {**by_id[name], "short": None} == {**decision, "short": None}
+    codes = {at: answer.json()["code"] for at, answer in enumerate(answers) if answer.status_code != 200}
+    assert codes == {20: "empty_document", 21: "invalid_document"}
+    assert answers[22].json()["status"] == "original"
+    assert answers[-1].json() == by_id[documents[3]["id"]]
+    assert index.sizes[0] == 1
+    assert max(index.sizes) > 20
+
+
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_each_gets_the_answer_to_what_it_asked(place, tmp_path):
+    documents = near_copies(10, 2)
+    index = _watched(place, tmp_path)
+    index.gate.set()
+    for document in documents:
+        index.add(document["id"], document["text"])
+    size, texts = len(documents), [document["text"] for document in documents]
+    expected = [[m.id for m in index.query(words, limit=limit).matches] for limit in (100, 1) for words in texts]
+    names = [document["id"] for document in documents]
+
+    async def asked():
+        async with _client_of(index) as client:
+            found = await asyncio.gather(
+                *(client.post("/v1/queries", json={"text": words}) for words in texts),
+                *(client.post("/v1/queries?limit=1", json={"text": words}) for words in texts),
+                *(client.post("/v1/queries", json={"id": name}) for name in names),
+                client.post("/v1/queries", json={"id": "nobody"}),
+                *(client.get("/v1/documents", params={"id": name}) for name in names),
+            )
+            return found, await asyncio.gather(
+                *(client.delete("/v1/documents", params={"id": name}) for name in ("x", *names, "y", names[0]))
+            )
+
+    found, removed = asyncio.run(asked())
+
+    assert [[match["id"] for match in answer.json()["matches"]] for answer in found[: 2 * size]] == expected
+    assert [answer.json().get("query") for answer in found[2 * size : 3 * size + 1]] == [*names, None]
+    assert [answer.json()["id"] for answer in found[3 * size + 1 :]] == names
+    assert [answer.json()["removed"] for answer in removed] == [False, *[True] * size, False, False]
+
+
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_claims_and_removals_at_the_same_time_leave_a_whole_index_in_which_all_that_was_acknowledged_is(
+    place, tmp_path
+):
+    index = _watched(place, tmp_path)
+    index.gate.set()
+    rounds, groups, clients = 6, 5, 8
+
+    async def work(client, number):
+        """Claim copies of texts that others claim, too, and remove every second one."""
+        stays = []
+        for turn in range(rounds):
+            for group in range(groups):
+                name = f"{number}/{turn}/{group}"
+                claimed = await client.post("/v1/claims", json={"id": name, "text": text(group, changed=number % 2)})
+                assert claimed.status_code == 200
+                if (turn + number) % 2:
+                    removed = await client.delete("/v1/documents", params={"id": name})
+                    assert removed.json() == {"id": name, "removed": True}
+                else:
+                    stays.append(name)
+        return stays
+
+    async def asked():
+        async with _client_of(index) as client:
+            return chain.from_iterable(await asyncio.gather(*(work(client, number) for number in range(clients))))
+
+    stays = list(asyncio.run(asked()))
+
+    with Index(index.store) as reader:
+        assert all(reader.get_many(stays))
+        assert {stored.id for stored in reader.export()} == set(stays)
+        assert not reader.verify().wrong
+    assert max(index.sizes) > 1
+
+
+class _Contended(Index):
+    """Other writers keep one document contested for longer than a batch waits for it."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.deadlines = []
+
+    def claim_entries(self, entries, *, deadline_s=None):
+        self.deadlines.append((entries.ids, deadline_s))
+        claimed = super().claim_entries(entries, deadline_s=deadline_s)
+        lost = ClaimContended("contested")
+        is_short = deadline_s < self.profile.lease_s
+        return [lost if name == "b" and is_short else what for name, what in zip(entries.ids, claimed, strict=True)]
+
+
+def test_a_contested_claim_does_not_hold_up_its_batch_and_is_then_waited_for_by_itself():
+    store = MemoryStore()
+    Index.create(store, Profile.resolve(analyzer="shingle"))
+    index = _Contended(store)
+
+    async def asked():
+        async with _client_of(index) as client:
+            sent = [client.post("/v1/claims", json={"id": name, "text": text(name)}) for name in "abc"]
+            return [answer.json()["status"] for answer in await asyncio.gather(*sent)]
+
+    assert asyncio.run(asked()) == ["original"] * 3
+    assert index.deadlines[-1] == (["b"], 2 * index.profile.lease_s)
+    assert {deadline for _, deadline in index.deadlines[:-1]} == {2.0}

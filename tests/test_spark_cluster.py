@@ -67,7 +67,10 @@ def test_one_machine_and_a_cluster_decide_as_dedup_does(fresh, decided, master):
 def test_a_cluster_loads_what_load_would(fresh, decided, master):
     url = f"hbase://{address(2)}/{tables().name()}"
     program, submit = submitted(master, "sparkcluster").splitlines()[1:3]
-    load = submitted(master, "sparkload").removeprefix(ACTIVATED).replace("hbase://127.0.0.1:9091/news", url)
+    shown = "hbase://$(./scripts/hbase status | tail -n 1)/spark"
+    load = submitted(master, "sparkload").removeprefix(ACTIVATED)
+    assert load.count(shown) == 1
+    load = load.replace(shown, url)
     kept = {name: value for name, value in os.environ.items() if name in ("SIMHASH_HBASE_HOME",)}
 
     done = run(fresh, f"{ACTIVATED}{program}\n{submit}\n{load}", JAVA_HOME=java_home(), **kept)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from simhash_hbase.profile import Profile
 
 SHOWN_KINDS = 8
-_PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows"})
+_PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows", "tasks"})
 _IMPORTED_FOR_PAGES = "simhash_hbase.inputs.page.maintext"
 
 
@@ -25,6 +25,17 @@ def counted(count: int, noun: str) -> str:
     ('1 duplicate', '1,200 duplicates', '1 refused')
     """
     return f"{count:,} {noun.removesuffix('s') if count == 1 and noun in _PLURALS else noun}"
+
+
+def per_second(rate: float) -> str:
+    """Write a rate; below one a second its first digit.
+
+    Examples
+    --------
+    >>> per_second(1_234.5), per_second(0.049), per_second(0)
+    ('1,234', '0.05', '0')
+    """
+    return f"{rate:,.0f}" if rate >= 1 else f"{rate:.1g}"
 
 
 def where(place: Place) -> str:

@@ -59,6 +59,15 @@ def test_what_an_earlier_run_did_does_not_count_for_the_rate(ticking):
     assert pace.said() == "1,000,100 documents, 10 a second"
 
 
+def test_one_thing_is_not_several_and_what_takes_seconds_has_a_rate(ticking):
+    pace = Pace(None, "tasks", clock=ticking)
+
+    ticking.now = 20
+    pace.add(1, None)
+
+    assert pace.said() == "1 task, 0.05 a second"
+
+
 def test_the_rate_is_that_of_the_last_half_minute(ticking):
     pace = Pace(10_000.0, "documents", clock=ticking)
     for second in range(1, 1_001):

@@ -19,7 +19,7 @@ from simhash_hbase.cli.screen.controls import harmless, secretless
 from simhash_hbase.cli.screen.interrupts import whole
 from simhash_hbase.cli.screen.progress import LINE_EVERY_S, Bar, Lines, Pace, live_bar
 from simhash_hbase.cli.screen.starting import erase_starting
-from simhash_hbase.corpus.notes import counted
+from simhash_hbase.corpus.notes import counted, per_second
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.index.jsonforms import plain
 from simhash_hbase.pipeline.meter import Meter, Unit, silent
@@ -164,7 +164,7 @@ class Output:
             self._console.print(summary_table(command, documents, counts, seconds, rate))
             return
         rest = "".join(f", {counted(n, name.replace('_', ' '))}" for name, n in counts.items() if n)
-        self.note(f"{command}: {counted(documents, 'documents')}{rest}; {seconds:.1f} s, {rate:,.0f} a second")
+        self.note(f"{command}: {counted(documents, 'documents')}{rest}; {seconds:.1f} s, {per_second(rate)} a second")
 
     @contextmanager
     def meter(

@@ -9,7 +9,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from simhash_hbase.corpus.notes import counted
+from simhash_hbase.corpus.notes import counted, per_second
 from simhash_hbase.pipeline.meter import Unit
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Pace:
         _, _, count = self._seen[-1]
         words = [counted(count, self._noun)]
         if rated and (rate := self.rate()):
-            words.append(f"{rate:,.0f} a second")
+            words.append(f"{per_second(rate)} a second")
         if self.total:
             words.insert(0, f"{self.share():.0%}")
         if (left := self.left_s()) is not None:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from simhash_hbase.cli.screen.controls import harmless
 from simhash_hbase.cli.screen.starting import erase_starting
+from simhash_hbase.corpus.notes import per_second
 
 CELL_CHARACTERS = 100
 ESTIMATED_DIGITS = 3
@@ -59,7 +60,7 @@ def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds:
         share = f"{number / documents:.1%}" if documents and count != "refused" else ""
         table.add_row(f"  {count.replace('_', ' ')}", f"{number:,}", share)
     table.add_row("  seconds", f"{seconds:,.1f}")
-    table.add_row("  documents a second", f"{rate:,.0f}")
+    table.add_row("  documents a second", per_second(rate))
     return table
 
 

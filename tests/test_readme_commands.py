@@ -61,7 +61,8 @@ def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_ot
     assert first.stdout.splitlines() == [line for line in found["first"].splitlines() if line.startswith("{")]
     shown = [line for lines in split(found["claims"]).values() for line in lines]
     assert claims.stdout.splitlines() == shown
-    assert (plan.stdout + plan.stderr).splitlines() == [line for lines in split(found["plan"]).values() for line in lines]
+    planned = [line for lines in split(found["plan"]).values() for line in lines]
+    assert (plan.stdout + plan.stderr).splitlines() == planned
     gone = (fresh / "gone.txt").read_text(encoding="utf-8").splitlines()
     assert len(gone) == 5
     assert upkeep.stdout.count('"removed":true') == 5
@@ -125,7 +126,8 @@ def test_the_commands_of_the_service_print_what_they_are_shown_to_print(fresh):
     done = run(fresh, f"{STOP_SERVER}\n{commands(service).replace('8080', str(free_port()))}")
 
     assert done.returncode == 0, done.stderr
-    assert [CHANGING.sub("…", line) for line in done.stdout.splitlines()] == [CHANGING.sub("…", line) for line in expected]
+    printed = [CHANGING.sub("…", line) for line in done.stdout.splitlines()]
+    assert printed == [CHANGING.sub("…", line) for line in expected]
 
 
 def test_the_crawlers_of_the_page_keep_what_they_are_shown_to_keep(fresh):

@@ -98,6 +98,23 @@ def test_a_copy_that_is_offered_again_names_its_original_unless_that_has_expired
     assert (wrong is not None and "just been named" in wrong) == is_wrong
 
 
+def test_a_duplicate_that_earlier_copies_name_is_no_original_that_expires():
+    profile, first = PROFILES["distance", TTL_DAYS], 8_640_000_000
+    long_ago = first - 80_000_000
+    named = DocumentState("named", 1, "duplicate", long_ago, long_ago, of="other", distance=1, of_text=Text(0))
+    copy = DocumentState("copy", 3, "duplicate", first, first, of="named", distance=1, of_text=Text(1))
+    moved = DocumentState("named", 0, "duplicate", first, first, of="other", distance=0, of_text=Text(0))
+    texts = [Document(*text, None, "") for text in (("named", 1), ("named", 0), ("copy", 3), ("other", 0))]
+    watch = Watch(profile, texts, lambda: first, lambda document: True)
+    other = DocumentState("other", 0, "original", first, first)
+    cells = [Cell(ROW, NAME, encode(each)) for each in (other, named, copy, moved)]
+    addition, claims = Operation("add", "writer"), Operation("claim", "writer")
+    for each in cells[:3]:
+        watch.changed(addition, None, each, is_late=False)
+
+    assert watch.changed(claims, cells[1], cells[3], is_late=False) is None
+
+
 # -- the server, as HBase is
 
 ROW, NAME = b"row", b"s"

@@ -6,10 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
+from claim_search.plan import Document
 from claim_simulator.mutations import MUTATIONS
+from claim_simulator.schedule import PROFILES, TTL_DAYS
 from claim_simulator.server import Server
+from claim_simulator.watch import Operation, Watch
 
+from simhash_hbase.rows.documents import DocumentState, Text, encode
 from simhash_hbase.stores.base import Cell, Swap
 
 ROOT = Path(__file__).parents[1]
@@ -65,6 +70,49 @@ def test_a_seed_is_one_schedule_in_every_process():
 
     assert first == again
     assert len(first[1].splitlines()) > 100
+
+
+# -- what is checked
+
+
+@pytest.mark.parametrize(("offered_again", "is_wrong"), [(20, True), (25, False)])
+def test_a_copy_that_is_offered_again_names_its_original_unless_that_has_expired(offered_again, is_wrong):
+    hour_ms = 3_600_000
+    profile, first = PROFILES["distance", TTL_DAYS], 100 * 24 * hour_ms
+    original = DocumentState("original", 1, "original", seen=first, stamp=first)
+    copy = DocumentState("copy", 3, "duplicate", seen=first, stamp=first, of="original", distance=1, of_text=Text(1))
+    documents = [Document("original", 1, None, ""), Document("copy", 3, None, "")]
+    watch = Watch(profile, documents, lambda: first + 26 * hour_ms, lambda document: True)
+    claims = Operation("claim", "writer")
+
+    def change(before, after):
+        cells = [each and Cell(ROW, NAME, encode(each)) for each in (before, after)]
+        return watch.changed(claims, *cells, is_late=False)
+
+    again = msgspec.structs.replace(copy, seen=first + offered_again * hour_ms)
+    gone = msgspec.structs.replace(original, state="removed")
+    assert [change(None, original), change(None, copy), change(copy, again)] == [None] * 3
+
+    wrong = change(original, gone)
+
+    assert (wrong is not None and "just been named" in wrong) == is_wrong
+
+
+def test_a_duplicate_that_earlier_copies_name_is_no_original_that_expires():
+    profile, first = PROFILES["distance", TTL_DAYS], 8_640_000_000
+    long_ago = first - 80_000_000
+    named = DocumentState("named", 1, "duplicate", long_ago, long_ago, of="other", distance=1, of_text=Text(0))
+    copy = DocumentState("copy", 3, "duplicate", first, first, of="named", distance=1, of_text=Text(1))
+    moved = DocumentState("named", 0, "duplicate", first, first, of="other", distance=0, of_text=Text(0))
+    texts = [Document(*text, None, "") for text in (("named", 1), ("named", 0), ("copy", 3), ("other", 0))]
+    watch = Watch(profile, texts, lambda: first, lambda document: True)
+    other = DocumentState("other", 0, "original", first, first)
+    cells = [Cell(ROW, NAME, encode(each)) for each in (other, named, copy, moved)]
+    addition, claims = Operation("add", "writer"), Operation("claim", "writer")
+    for each in cells[:3]:
+        watch.changed(addition, None, each, is_late=False)
+
+    assert watch.changed(claims, cells[1], cells[3], is_late=False) is None
 
 
 # -- the server, as HBase is

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import combinations
 
-from claim_model.cells import DECIDED, Cell, Place, decisions, originals
+from claim_model.cells import DECIDED, FOUND, Cell, Place, decisions, originals
 from claim_model.store import COUNTED, GONE
 
 Near = frozenset[frozenset[int]]
@@ -31,7 +31,8 @@ def wrong_change(writer, local, name: int, after: Cell | None, near: Near, slots
     for lost in lost_decisions(before, after):
         if not _may_end(writer, lost, before, after):
             return f"a decision that changed: document {name} was {lost.state}"
-        if writer.claims and lost.seen == 0 and Place(name, lost.text) in _just_named(slots):
+        is_expired = lost.state in FOUND and lost.seen == 0
+        if writer.claims and is_expired and Place(name, lost.text) in _just_named(slots):
             return f"an original that expired though it had just been named: document {name}"
     made = lost_decisions(after, before) if writer.claims else []
     return next((wrong for each in made if (wrong := _wrong_decision(local, name, each, near, slots))), None)

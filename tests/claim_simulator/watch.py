@@ -105,6 +105,8 @@ class Watch:
         if is_undone and (wrong := wrong_late_change(operation, None)):
             return f"{wrong}: {name} by {operation}"
         lost, made = lost_decisions(slots[number], cell), lost_decisions(cell, slots[number])
+        for other in self._named_too_late() - {number}:
+            slots[other] = slots[other]._replace(seen=0)
         self._mark(operation, number, lost, made)
         wrong = wrong_change(operation, operation, number, self._model(new), self._near, slots)
         self._gone |= {Place(number, each.text) for each in lost}
@@ -157,6 +159,19 @@ class Watch:
         # What a duplicate names was seen at most a tenth of the time to live before.
         room = self.profile.ttl_ms // 2 if state.of is not None else 0
         return int(state.seen >= self.profile.oldest(self.latest()) + room)
+
+    def _named_too_late(self) -> set[int]:
+        """List the duplicates that were last seen when their original had expired: their answer said so."""
+        originals_of = {
+            name: held.found_under(state.of_text)
+            for name, state in self._cells.items()
+            if state.of is not None and state.of_text is not None and (held := self._cells.get(state.of))
+        }
+        return {
+            self._ids[name]
+            for name, original in originals_of.items()
+            if original is not None and original.seen < self.profile.oldest(self._cells[name].seen)
+        }
 
     def _original(self, state: DocumentState) -> Place | None:
         """Say which text of its original a duplicate names; a text of no document where that one is not like it."""

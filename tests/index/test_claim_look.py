@@ -1,11 +1,13 @@
 """What one look at the neighbours decides, case by case: own state, neighbour's cell, outcome."""
 
+import msgspec
 import pytest
 from bruteforce import entries
 from swapping import SwappingOnly
 
 from simhash_hbase import Profile
 from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.claim.cells import as_pending
 from simhash_hbase.index.claim.look import look
 from simhash_hbase.index.claim.machine import Claim, Leases, Neighbour, Run, Step, Timer
 from simhash_hbase.rows.documents import DocumentState, Text, encode
@@ -247,3 +249,12 @@ def test_claims_of_one_batch_are_judged_each_by_its_own_neighbours():
     look(scene.run, [scene.claim, other])
 
     assert (scene.state_of("me"), scene.state_of("other")) == ("duplicate", "original")
+
+
+@pytest.mark.parametrize(("state", "of", "seen"), [("original", None, NOW), ("duplicate", "near", NOW - DAY_MS // 2)])
+def test_a_document_that_is_offered_with_another_text_does_not_expire_as_an_original(state, of, seen):
+    before = DocumentState("me", NEAR, state, seen=NOW - DAY_MS // 2, stamp=5, of=of)
+
+    pending = as_pending(Claim(0, "me", Text(OWN), ORDER, state=before), now=NOW, oldest=NOW - DAY_MS)
+
+    assert pending.previous == msgspec.structs.replace(before, seen=seen)

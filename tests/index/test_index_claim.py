@@ -175,6 +175,19 @@ def test_an_expired_original_is_no_obstacle_and_a_named_one_does_not_expire(make
     assert claim(index, {"unseen": FAR}) == [("new", 1)]
 
 
+def test_a_document_that_is_no_original_any_more_is_not_seen_where_an_earlier_copy_names_it(make_index):
+    index = make_index(ttl_days=10)
+    claim(index, {"named": BASE, "copy": BASE ^ 1})
+    claim(index, {"other": FAR, "named": FAR ^ 1})
+    make_index.clock.advance(days=8)
+    [repeated] = index.claim_entries(entries({"copy": BASE ^ 1}))
+    make_index.clock.advance(days=3)
+
+    assert (repeated.of, repeated.of_removed) == ("named", True)
+    assert index.get("named") is None
+    assert claim(index, {"named": FAR ^ 1}) == [True]
+
+
 def test_input_order_decides_where_an_earlier_document_removes_the_expired_cell_of_a_held_one(make_index):
     index = make_index(ttl_days=10)
     claim(index, {"expired": BASE})

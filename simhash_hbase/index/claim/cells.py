@@ -12,8 +12,9 @@ def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
     previous = claim.state and claim.state.shown(oldest)
     if previous and previous.text == claim.text:
         previous = None
-    if previous:
-        # A text that is offered again, if only to be replaced, does not expire on the way.
+    if previous and previous.is_found:
+        # An original that is offered again, if only to be replaced, does not expire on the way. A duplicate may:
+        # its original was not named.
         previous = msgspec.structs.replace(previous, seen=max(now, previous.seen))
     return _begun(claim, "pending", now, previous)
 

@@ -129,11 +129,14 @@ def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
     duplicates = [(claim, decision) for claim, decision in repeated if decision.of is not None]
     oldest = run.profile.oldest(run.clock())
     held = read_states(run.store, [str(decision.of) for _, decision in duplicates]) if duplicates else []
+    seen: list[str | None] = [claim.id for claim, _ in repeated]
     for (claim, decision), cell in zip(duplicates, held, strict=True):
         original = cell and cell[0].found(oldest)
         if claim.state is None or original is None or not claim.state.names_text(original.text):
             claim.answer = replace(decision, of_removed=True)
-    refresh(run, [name for claim, decision in repeated for name in (claim.id, decision.of)])
+        else:
+            seen.append(decision.of)
+    refresh(run, seen)
 
 
 def _named(cell: DocumentState, text: Text) -> DocumentState | None:

@@ -29,7 +29,7 @@ class Plan(NamedTuple):
     entries: Entries  # The documents that have no recorded decision.
     outcomes: list[Outcome]  # One for each of `entries`.
     found: Found  # What the place that is written to holds of `entries`.
-    seen: list[str]  # Ids that were offered again or named as originals.
+    seen: list[str]  # Ids that were offered again or named as originals that stand.
     expired: list[str]  # Originals within reach that were not seen for too long.
 
 
@@ -100,7 +100,7 @@ class Deduplicator:
         decisions = [recorded[at] or decided[at] for at in range(len(entries))]
         self._mark_removed(entries, decisions, decided, states, oldest)
         repeated = [d.id for at, d in enumerate(decisions) if at not in decided]
-        named = [d.of for d in decisions if d.of is not None]
+        named = [d.of for d in decisions if d.of is not None and not d.of_removed]
         sizes = zip(decisions, entries.features.tolist(), entries.lengths.tolist(), strict=True)
         decisions = [with_short(self._profile, *each) for each in sizes]
         seen = list(dict.fromkeys([*repeated, *named]))

@@ -132,7 +132,7 @@ def segments(minima, profile):
     size = profile.get("band_bins", 0)
     order = sorted(range(BINS), key=lambda i: mix((i + 1) * GOLDEN & MASK))
     found = []
-    for group in range(profile.get("bands", 0)):
+    for group in range(profile["bands"]):
         value = GOLDEN
         for place in order[group * size : (group + 1) * size]:
             value = mix((value * GOLDEN + minima[place]) & MASK)

@@ -89,7 +89,7 @@ def test_other_versions_that_make_the_same_are_taken(index, monkeypatch):
     assert again(index).texts(["a"], ["一个文本 with words"]).kept == [0]
 
 
-def test_the_profile_of_an_earlier_version_is_read_and_not_probed(request):
+def test_a_profile_without_a_probe_is_read_and_not_probed(request):
     old = {name: value for name, value in msgspec.structs.asdict(Profile.resolve(analyzer="jieba")).items()}
     for name in ("jieba_idf", "probe", "versions", "extractor"):
         del old[name]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
 from simhash_hbase.profile.near import MatchRule
-from simhash_hbase.profile.profile import BANDED_FORMAT, FIRST_FORMAT, GRADED_FORMAT, Profile
+from simhash_hbase.profile.profile import FORMAT, Profile
 
 options = st.fixed_dictionaries(
     {},
@@ -84,10 +84,8 @@ def test_options_that_are_none_count_as_not_given():
         {"ttl_days": 0},
         {"grace_s": -1},
         {"lease_s": 0},
-        {"format": GRADED_FORMAT + 1},
-        {"format": BANDED_FORMAT},
-        {"format": FIRST_FORMAT},
-        {"format": BANDED_FORMAT, "bands": 0},
+        {"format": FORMAT + 1},
+        {"format": FORMAT - 1},
         {"no_such_option": 1},
     ],
 )
@@ -250,21 +248,21 @@ def test_a_text_is_short_below_either_bound_where_its_size_is_known(features, ch
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, (6, 4, (16, 22, 32), 10, 3)),
-        ({"match": "distance"}, (0, None, None, None, 1)),
-        ({"sketch": False}, (0, None, None, None, 1)),
-        ({"analyzer": "weighted"}, (0, None, None, None, 1)),
-        ({"bands": 0}, (0, None, None, None, 1)),
-        ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 32), 10, 3)),
-        ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, (64,), 64, 3)),
-        ({"band_distance": [8, 8, 64]}, (6, 4, (8, 8, 64), 10, 3)),
+        ({}, (6, 4, (16, 22, 32), 10)),
+        ({"match": "distance"}, (0, None, None, None)),
+        ({"sketch": False}, (0, None, None, None)),
+        ({"analyzer": "weighted"}, (0, None, None, None)),
+        ({"bands": 0}, (0, None, None, None)),
+        ({"match": "distance", "bands": 3}, (3, 4, (16, 22, 32), 10)),
+        ({"bands": 10, "band_bins": 8, "band_distance": 64, "free_distance": 64}, (10, 8, (64,), 64)),
+        ({"band_distance": [8, 8, 64]}, (6, 4, (8, 8, 64), 10)),
     ],
 )
 def test_bands_go_with_rule_verified_unless_told_otherwise(options, expected):
     profile = Profile.resolve(**options)
 
     fields = msgspec.structs.asdict(profile)
-    named = ("bands", "band_bins", "band_distance", "free_distance", "format")
+    named = ("bands", "band_bins", "band_distance", "free_distance")
     assert tuple(fields[name] for name in named) == expected
     assert Profile.decode(profile.encode()) == profile
 
@@ -296,7 +294,7 @@ def test_as_many_bands_as_fit_are_taken():
     assert Profile.resolve(bands=241, band_bins=2).bands == 241
 
 
-def test_bands_are_given_up_and_taken_up_with_the_format():
+def test_bands_are_given_up_and_taken_up():
     profile = Profile.resolve()
 
     assert profile.without_bands() == Profile.resolve(bands=0)
@@ -305,9 +303,7 @@ def test_bands_are_given_up_and_taken_up_with_the_format():
     assert profile.replace(sketch=None, match="distance") == Profile.resolve(sketch=False)
     assert profile.replace(bands=4, band_distance=0).band_distance == (0,)
     assert Profile.resolve(band_bins=8, band_distance=20).replace(seed=7).rule.band_distance == (20,)
-    assert b"band" not in profile.without_bands().encode()
     assert profile.replace(free_distance=None).replace(seed=7) == Profile.resolve(seed=7).replace(free_distance=None)
-    assert profile.replace(free_distance=None).format == BANDED_FORMAT
 
 
 def test_of_bands_and_what_follows_from_them_only_what_was_asked_for_is_named():

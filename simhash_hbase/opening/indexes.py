@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import closing
 from typing import TYPE_CHECKING
 
-from simhash_hbase.errors import IndexExists, IndexMissing, InvalidProfile, SimhashError
+from simhash_hbase.errors import IndexExists, InvalidProfile, SimhashError
 from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
 from simhash_hbase.kernel.dictionary import dictionary_digest
 from simhash_hbase.opening.stores import create_store, open_store
 from simhash_hbase.profile.profile import SEGMENTING, Profile
-from simhash_hbase.rows.bands import BAND_FIELDS, SHORT_DEFAULTS
 
 if TYPE_CHECKING:
     from simhash_hbase.features.learning import Learned
@@ -104,8 +102,7 @@ def create_index(
     from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
     from simhash_hbase.features.hashes import warn_of_weak_hash  # noqa: PLC0415
 
-    held = _held_profile(url) if if_not_exists else None
-    profile, learned = _resolved(learn_from, held, options)
+    profile, learned = _resolved(learn_from, options)
     warn_of_weak_hash(profile.hash)
     idf, counted = learned or (None, None)
     analysis = Analysis(profile, idf, counted=counted).probed()
@@ -128,25 +125,13 @@ def create_index(
     return index
 
 
-def _held_profile(url: str) -> Profile | None:
-    try:
-        with closing(open_store(url, readonly=True)) as store:
-            return read_profile(store, missing=None)
-    except IndexMissing:
-        return None
-
-
-def resolve_profile(
-    learn_from: Iterable[str] | None = None, *, held: Profile | None = None, **options: object
-) -> tuple[Profile, IdfTable | None]:
+def resolve_profile(learn_from: Iterable[str] | None = None, **options: object) -> tuple[Profile, IdfTable | None]:
     """Fill in what a profile takes from this machine and from a sample."""
-    profile, learned = _resolved(learn_from, held, options)
+    profile, learned = _resolved(learn_from, options)
     return profile, learned and learned.idf
 
 
-def _resolved(
-    learn_from: Iterable[str] | None, held: Profile | None, options: dict[str, object]
-) -> tuple[Profile, Learned | None]:
+def _resolved(learn_from: Iterable[str] | None, options: dict[str, object]) -> tuple[Profile, Learned | None]:
     if learn_from is not None:
         if options.get("analyzer") not in (None, "learned"):
             raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out --learn-from")
@@ -154,12 +139,6 @@ def _resolved(
     elif options.get("analyzer") == "learned":
         raise InvalidProfile("analyzer learned needs a sample of your documents: --learn-from FILE")
     profile = _with_machine(Profile.resolve(**options))
-    if held is not None and profile.bands and not any(name in options for name in BAND_FIELDS):
-        # The index may be of an earlier format; who asks for other bands is told which it has.
-        profile = profile.replace(**{name: getattr(held, name) for name in BAND_FIELDS})
-    if held is not None:
-        followed = (*SHORT_DEFAULTS, "max_rows_per_prefix")  # Their defaults were others once.
-        profile = profile.replace(**{name: getattr(held, name) for name in followed if name not in options})
     if learn_from is None:
         return profile, None
     from simhash_hbase.features.learning import learn  # noqa: PLC0415

@@ -13,18 +13,15 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.entries import SKETCH_VERSION
 
-FIRST_FORMAT = 1
-BANDED_FORMAT = 2  # Of indexes with sketch rows whose threshold is the same at every distance.
-GRADED_FORMAT = 3  # Of those whose threshold rises with the distance.
+FORMAT = 3  # Of rows and cells. Formats 1 and 2 were never released.
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 DEFAULT_TOP = 200
 WORDS: Literal["unicode-1"] = "unicode-1"
 DEFAULT_SHINGLE = 4
 
-TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that an index made by an earlier version does not have.
+TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
-_FORMER_FIELDS = ("segmenter",)  # In indexes that earlier versions made; all implementations cut the same words.
 _NOT_CHOSEN = frozenset({*TAKEN_FROM_MACHINE, *NEVER_COMPARED, "format", "dictionary", "idf", "idf_documents", "words"})
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -46,8 +43,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     7
     """
 
-    format: int = 0
-    """Version of rows and cells; 0 stands for the one that the other fields need."""
+    format: int = FORMAT
+    """Version of rows and cells."""
     analyzer: Literal["jieba", "learned", "shingle", "weighted"] = "jieba"
     """How a text becomes weighted features."""
     top: Positive | None = None
@@ -65,7 +62,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     idf_documents: int | None = None
     """Documents that a learned table was counted over."""
     jieba_idf: str | None = None
-    """Digest of the idf table that jieba ships, for analyzer ``jieba``; an index of an earlier version has none."""
+    """Digest of the idf table that jieba ships, for analyzer ``jieba``."""
     probe: str | None = None
     """Digest of what built-in texts become (see `simhash_hbase.features.probe`); None: not known, so not compared."""
     versions: dict[str, str] | None = None
@@ -98,7 +95,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     distance. None without bands."""
     free_distance: Bits | None = None
     """Bits that may differ before each further one asks the sketch for 1/256 more; None: the similarity is enough at
-    every distance, as in formats 1 and 2."""
+    every distance."""
     short: Annotated[int, msgspec.Meta(ge=0)] = 30
     """Below so many features an answer says that the text is short; 0: never."""
     short_characters: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -117,8 +114,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     store has no transactions."""
 
     def __post_init__(self) -> None:
-        if not self.format:
-            msgspec.structs.force_setattr(self, "format", self._needed_format())
         if self.words is None and self.analyzer in SEGMENTING:
             msgspec.structs.force_setattr(self, "words", WORDS)
         scheme = _parsed(self.scheme)
@@ -177,7 +172,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def replace(self, **fields: object) -> "Profile":
         """Make a profile that differs in some fields, and in those of bands as these need it, checked anew."""
-        made = {**msgspec.structs.asdict(self), "format": 0, **fields}
+        made = {**msgspec.structs.asdict(self), **fields}
         if made["sketch"] is None and "bands" not in fields:
             made["bands"] = 0
         banding.follow_bands(made, fields.keys(), self.bands)
@@ -219,10 +214,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def encode(self) -> bytes:
         """Encode as JSON with sorted keys: what the index row holds and the service answers."""
-        fields = msgspec.structs.asdict(self)
-        # A version that knows earlier formats alone refuses fields that it does not know.
-        hidden = {FIRST_FORMAT: banding.BAND_FIELDS, BANDED_FORMAT: ("free_distance",)}.get(self.format, ())
-        return msgspec.json.encode({name: fields[name] for name in fields if name not in hidden}, order="sorted")
+        return msgspec.json.encode(self, order="sorted")
 
     @classmethod
     def decode(cls, value: bytes) -> "Profile":
@@ -234,10 +226,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             When the bytes are no profile that this version understands.
         """
         try:
-            fields = msgspec.json.decode(value, type=dict[str, object])
-            for name in _FORMER_FIELDS:
-                fields.pop(name, None)
-            return msgspec.convert(banding.with_limits(fields), cls)
+            return msgspec.json.decode(value, type=cls)
         except (msgspec.MsgspecError, UnicodeDecodeError, InvalidProfile) as error:
             raise CorruptIndex(f"the index's profile cannot be used: {error}") from error
 
@@ -256,29 +245,22 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
         if differing:
             # Other options make other fingerprints of the probe, too; without bands their other fields are None.
-            follows = {"probe", "format", *banding.following_bands(self.bands, wanted.bands)}
+            follows = {"probe", *banding.following_bands(self.bands, wanted.bands)}
             differing = [name for name in differing if name not in follows]
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
             raise ProfileMismatch(f"the index was made with {held}; asked for was {asked}")
 
     def _format_problem(self) -> str | None:
-        if not FIRST_FORMAT <= self.format <= GRADED_FORMAT:
-            return f"format {self.format}: this version reads and writes formats {FIRST_FORMAT} to {GRADED_FORMAT}"
+        if self.format != FORMAT:
+            return f"format {self.format}: this version reads and writes format {FORMAT}"
         if self.fingerprints != 1:
             return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
         if self.sketch not in (None, SKETCH_VERSION):
             return f"sketch version {self.sketch}: this version knows version {SKETCH_VERSION}"
         return None
 
-    def _needed_format(self) -> int:
-        if not self.bands:
-            return FIRST_FORMAT
-        return BANDED_FORMAT if self.free_distance is None else GRADED_FORMAT
-
     def _band_problem(self, tables: int) -> str | None:
-        if self.format != (needed := self._needed_format()):
-            return f"format {self.format}: bands {self.bands}, free_distance {self.free_distance} are format {needed}"
         if self.bands and self.sketch is None:
             return f"bands {self.bands}: they are groups of a sketch's minima, and the index keeps no sketches"
         return banding.band_problem(self.bands, self.band_bins, self.band_distance, self.free_distance, tables)

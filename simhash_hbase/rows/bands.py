@@ -6,7 +6,6 @@ from simhash_hbase.rows.layout import MAX_TABLES, SKETCH_BYTES
 
 DEFAULT_BANDS = 6
 BAND_DEFAULTS = {"band_bins": 4, "band_distance": (16, 22, 32), "free_distance": 10}
-BAND_FIELDS = ("bands", *BAND_DEFAULTS)
 # Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
 SHORT_WITHOUT = {"short": 30, "short_characters": 0}
@@ -34,7 +33,7 @@ def following_bands(mine: int, other: int) -> Collection[str]:
 
 
 def with_limits(fields: dict[str, object]) -> dict[str, object]:
-    """Take a number as the limit for any number of shared sketch rows: users write it, and indexes before 1.0 hold it.
+    """Take a number as the limit for any number of shared sketch rows: users may write it so.
 
     Examples
     --------

@@ -105,7 +105,7 @@ def analysis_for(prints: FingerprintChoice, sample: Sample, output: Output) -> A
     fields = profile_fields(prints)
     if sample.settings.features_field is not None:
         fields.setdefault("analyzer", "weighted")
-    return Analysis(*resolve_profile(sample.texts(output.watch), held=None, **fields))
+    return Analysis(*resolve_profile(sample.texts(output.watch), **fields))
 
 
 def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:

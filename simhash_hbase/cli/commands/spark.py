@@ -143,7 +143,7 @@ def _analysis(corpus: Input, url: str | None, asked: IndexChoice, output: Output
         texts = corpus.texts()
     elif corpus.options.features_field is not None:
         fields = {"analyzer": "weighted", **fields}
-    profile, idf = resolve_profile(texts, held=None, **fields)
+    profile, idf = resolve_profile(texts, **fields)
     return Analysis(Analysis(profile, idf).probed_profile(), idf)
 
 

@@ -94,7 +94,9 @@ class Model:
         old = self.held.get(name)
         if old is not None and old.text.is_same(text) and old.seen >= self.oldest:
             self._see(name)
-            self._see(old.decision[2])
+            original = self.originals().get(old.decision[2])
+            if original is not None and old.of_text.is_same(original.text):
+                self._see(old.decision[2])
             return old.decision
         near = self._near(text, without=name)
         if not near:

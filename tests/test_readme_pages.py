@@ -1,6 +1,7 @@
 """The README pages: the first is short, and every link between them leads to a file or a heading that is there."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,20 @@ def test_every_file_of_the_project_that_a_page_names_is_there(page):
     named = set(NAMED.findall(FENCED.sub("", PAGES[page])))
 
     assert {name for name in named if not any(any(folder.glob(name)) for folder in folders)} == set()
+
+
+def test_the_table_of_folders_has_them_all_each_above_what_it_imports():
+    package = Path("simhash_hbase")
+    table = PAGES[package / "README.md"].partition("\n## Folders\n")[2]
+    cells = re.findall(r"^\| ([`\[].*?) \|", table, re.MULTILINE)
+    found = [name for cell in cells for name in re.findall(r"\b(\w+)(?:\.py)?[`\]]", cell)]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    [layers] = [contract["layers"] for contract in contracts if contract.get("exhaustive")]
+    height = {name: number for number, layer in enumerate(layers) for name in layer.split(" | ")}
+
+    assert sorted(found) == sorted(height.keys() - {"__main__"})
+    assert [height[name] for name in found] == sorted(height[name] for name in found)
 
 
 def test_every_page_is_reached_from_the_first_one_and_leads_back():

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 from fresh_clone import ROOT
@@ -90,3 +91,46 @@ def test_a_picture_names_the_font_that_is_missing(script, tmp_path, name):
     assert done.returncode == 0, done.stderr
     assert calls[-1].startswith("python -m tests.picture")
     assert "fonts-noto-cjk" in done.stderr
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+@pytest.mark.parametrize("name", ["install", "lint", "picture", "quickstart", "test"])
+def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, name, word):
+    calls, done = script(name, word)
+
+    assert (calls, done.returncode, done.stderr) == ([], 0, "")
+    about = (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1]
+    assert done.stdout.splitlines()[0] == about.removeprefix("# ")
+    assert f"./scripts/{name}" in about
+
+
+def test_a_picture_of_a_report_that_is_not_there_is_refused_at_once_in_a_sentence(script, tmp_path):
+    program(tmp_path / "bin" / "chromium")
+
+    calls, done = script("picture", str(tmp_path / "report.html"))
+
+    assert (calls, done.returncode) == ([], 1)
+    assert done.stderr == f"picture: {tmp_path}/report.html does not exist\n"
+
+
+def test_a_quickstart_of_a_file_that_is_not_there_leaves_the_last_one_alone(script, tmp_path):
+    report = tmp_path / "clone" / ".cache" / "quickstart" / "report.html"
+    report.parent.mkdir(parents=True)
+    report.touch()
+
+    calls, done = script("quickstart", str(tmp_path / "corpus.jsonl"))
+
+    assert (calls, done.returncode) == ([], 1)
+    assert done.stderr == f"quickstart: {tmp_path}/corpus.jsonl does not exist\n"
+    assert report.exists()
+
+
+def test_an_extra_that_is_not_there_is_refused_at_once_with_those_that_are(script, tmp_path):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / "clone")
+
+    calls, done = script("install", "html,htlm", PYTHON=sys.executable)
+
+    assert (calls, done.returncode) == ([], 1)
+    [sentence] = done.stderr.splitlines()
+    assert sentence.startswith("install: there is no extra htlm; there are html, ")
+    assert "service" in sentence

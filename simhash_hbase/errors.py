@@ -78,6 +78,9 @@ class SimhashError(Exception):
 class Retryable(SimhashError):
     """The same call may succeed later."""
 
+    retry_after_s: float | None = None
+    """Seconds after which a service said to come back; None where nothing said so."""
+
 
 class Permanent(SimhashError):
     """The same call fails again: something has to change first."""
@@ -164,6 +167,14 @@ class Unsupported(Permanent):
 
 class MissingExtra(Permanent, ImportError):
     """An optional dependency is not installed; the text holds the install command."""
+
+
+def missing_extra(need: str, extra: str, *packages: str) -> MissingExtra:
+    """Return the error of a missing extra; pip adds one to an installation without asking an index for the package."""
+    command = " ".join(["pip install", f"'simhash-hbase[{extra}]'", *packages])
+    return MissingExtra(
+        f"{need}; add the extra to this installation, since no package index has simhash-hbase: {command}"
+    )
 
 
 class StoreFull(Permanent):

@@ -1,16 +1,29 @@
 """What tests of several folders share."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
-from places import PLACES, Clock, IndexMaker, server_goes_by
-
-from tests.chromium import launch
-from tests.stores.hbase_server import drop_tables
-from tests.stores.proxies import proxy_to
+from support.chromium import launch
+from support.hbase_server import drop_tables
+from support.places import PLACES, Clock, IndexMaker, server_goes_by
+from support.proxies import proxy_to
 
 # How long an example takes depends on the machine and on what else it does.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
+
+TESTS = Path(__file__).parent
+# Tests that start servers, browsers, clusters or environments of their own.
+SERVED = ("bulk/", "client/", "frameworks/", "hbase/", "laboratories/", "project/test_", "service/", "spark/")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests that need a server besides HBase."""
+    for item in items:
+        folder = item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).as_posix()
+        if (folder and folder.startswith(SERVED)) or "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("server")
 
 
 @pytest.fixture

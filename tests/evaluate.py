@@ -15,8 +15,8 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from labelled import Corpus, Pair, Similarities, folder, halves, read_corpus
 from numpy.typing import NDArray
+from support.labelled import Corpus, Pair, Similarities, folder, halves, read_corpus
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
@@ -33,6 +33,9 @@ MOST_JUDGED = 20_000
 """Returned pairs beyond so many are judged by a sample."""
 JUDGED = 0.75
 STRICT = 0.8
+
+OTHER_TABLES = {"--exact": "support.second_look", "--passages": "support.passages", "--peers": "peers"}
+"""Options that ask for another table, and the modules that make it."""
 
 Recipe = dict[str, Any]
 
@@ -232,8 +235,8 @@ HEAD = (
 
 def main(arguments: list[str]) -> int:
     """Measure sets and print the table, or another one that the first argument asks for."""
-    if arguments[:1] in (["--thresholds"], ["--passages"], ["--peers"]):
-        return int(importlib.import_module(arguments[0].removeprefix("--")).main(arguments[1:]))
+    if arguments and arguments[0] in OTHER_TABLES:
+        return int(importlib.import_module(OTHER_TABLES[arguments[0]]).main(arguments[1:]))
     names, where = arguments or list(SETS), folder()
     absent = [name for name in names if not (where / f"docs.{name}.jsonl.gz").exists()]
     if absent:

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.bulk.cells import KEY, CellBlock, Sorter, added_ms, document_cells
-from simhash_hbase.bulk.parts import Part
-from simhash_hbase.bulk.rows import Corpus, sorted_rows
-from simhash_hbase.bulk.spool import Spool
+from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, added_ms, document_cells, sorted_rows
+from simhash_hbase.bulk.spool import Part, Spool
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.index import Index
@@ -23,6 +22,31 @@ from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
+from simhash_hbase.stores.base import Store
+
+CELLS_A_CALL = 20_000
+ROWS_A_CALL = 1 << 20
+
+
+class StoreWriter:
+    """Writes a load by puts."""
+
+    way = "sorted puts"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def write(self, cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> None:
+        """Write sorted cells, then sorted block rows; see `Writer.write`."""
+        for block in cells:
+            single = block.cells(timestamp)
+            while call := list(islice(single, CELLS_A_CALL)):
+                self._store.put(FAMILY_DOCUMENTS, call)
+        for some in rows:
+            for first in range(0, len(some.prefixes), ROWS_A_CALL):
+                part = slice(first, first + ROWS_A_CALL)
+                self._store.put_rows(BlockRows(some.prefixes[part], some.simhashes[part]), timestamp=timestamp)
+
 
 CELLS_A_RANGE = 1 << 18
 SAMPLE_A_PART = 64
@@ -102,7 +126,8 @@ class _Work:
             self._fresh[before] = np.flatnonzero(~held)
             places = np.flatnonzero(held)
             for first in range(0, len(places), BATCH_DOCUMENTS):
-                done = self._index.add_entries(part.entries.take(places[first : first + BATCH_DOCUMENTS]))
+                some = part.entries.take(places[first : first + BATCH_DOCUMENTS])
+                done = self._index.add_entries(self._index.collection.given(some))
                 self.known += sum(done.known)
                 self.moved += sum(done.moved)
 

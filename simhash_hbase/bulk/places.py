@@ -1,16 +1,50 @@
-"""Where an HBase keeps its files: its configuration, a staging folder on its file system, or its container."""
+"""Java, HBase's jars and where an HBase keeps its files: its configuration, a staging folder, its container."""
 
 import json
+import os
 import subprocess
 import tarfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
-from simhash_hbase.bulk.tools import CLASS, JVM_OPTIONS
-from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
+from simhash_hbase.errors import InvalidArgument, SimhashError, StoreRefused, StoreUnavailable
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
+
+CLASS = "HFileLoader"
+SOURCE = Path(__file__).parent / "hfile_loader" / f"{CLASS}.java"
+# One thread writes files, so a collector with threads of its own only takes processors from it.
+JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """What is needed to run the class."""
+
+    java: Path
+    jars: Path  # HBase's jars, a folder like the ``lib`` of HBase itself.
+    classes: Path
+
+    def program(self, conf: Path) -> list[str]:
+        """Return the command that runs the class with a configuration folder; arguments are to follow."""
+        folders = [self.jars, self.jars / "client-facing-thirdparty"]
+        jars = [f"{folder}/*" for folder in folders if folder.is_dir()]
+        return [str(self.java), *JVM_OPTIONS, "-cp", os.pathsep.join([str(conf), *jars, str(self.classes)]), CLASS]
+
+
+def find_tools(*, jars: Path | None, cache: Path) -> Tools:
+    """Find or fetch Java and the jars, and compile the class if it is not in the cache."""
+    downloads = Downloads(cache_folder(), say=lambda _: None)
+    try:
+        java = downloads.java()
+        found = jars or downloads.jars()
+        return Tools(java=java, jars=found, classes=downloads.compiled(SOURCE, found, cache))
+    except (SimhashError, OSError) as error:
+        raise StoreRefused(f"cannot prepare the HFile loader: {error}") from error
+
 
 SITE = "hbase-site.xml"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -38,7 +72,7 @@ def staging_folder(conf: Path, given: str | None, token: str) -> str:
         return f"{given.rstrip('/')}/simhash-hbase-load-{token}"
     root = properties.get("hbase.rootdir", "")
     where = urlsplit(root)
-    # A cluster of scripts/hbase has an HDFS on the loopback address.
+    # A cluster of scripts/faults has an HDFS on the loopback address.
     if where.scheme != "file" and where.hostname not in LOOPBACK:
         raise InvalidArgument(
             f"{conf}: HBase keeps its data in {root or 'a folder that is not named there'}: add --staging PATH"

@@ -1,25 +1,219 @@
-"""A folder of analysed parts: after a kill, records that were analysed before are not analysed again."""
+"""A folder of analysed documents: after a kill, records that were analysed before are not analysed again."""
 
+import secrets
 import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from simhash_hbase.bulk.manifest import MANIFEST, Manifest, PartNote, read_manifest, write_manifest
-from simhash_hbase.bulk.parts import Part, read_part, write_part
-from simhash_hbase.bulk.seen import DIGEST, SeenIds
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.inputs import Document, Page, Reject, Scanned, repeated_id
+from simhash_hbase.files.local import replacing
+from simhash_hbase.inputs import Document, Page, Place, Reject, Scanned, repeated_id
 from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.layout import ID_DIGEST_BYTES
+
+DIGEST = np.dtype(f"S{ID_DIGEST_BYTES}")  # Digests of ids as an array; numpy compares them as bytes.
+
+
+class SeenIds:
+    """A set of digests that grows by batches.
+
+    It holds sorted arrays, each at least twice as long as the next: a batch is looked up in a few of them, and every
+    digest is copied a few times in all.
+
+    Examples
+    --------
+    >>> seen = SeenIds()
+    >>> batch = np.array([b"one", b"two", b"one"], dtype=DIGEST)
+    >>> seen.add(batch).tolist(), seen.add(batch[1:2]).tolist(), len(seen)
+    ([False, False, True], [True], 2)
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[NDArray[np.bytes_]] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def add(self, digests: NDArray[np.bytes_]) -> NDArray[np.bool_]:
+        """Add a batch, and return which of it came before, there or in the set."""
+        order = np.argsort(digests, kind="stable")
+        ascending = digests[order]
+        came = np.zeros(len(digests), dtype=np.bool_)
+        came[order[1:]] = ascending[1:] == ascending[:-1]
+        for run in self._runs:
+            came |= run[np.minimum(np.searchsorted(run, digests), len(run) - 1)] == digests
+        self._keep(np.sort(digests[~came]))
+        return came
+
+    def _keep(self, run: NDArray[np.bytes_]) -> None:
+        while self._runs and len(self._runs[-1]) < 2 * len(run):
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
+        if len(run):
+            self._runs.append(run)
+
+
+CHECKSUM_BYTES = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Documents and refused records in the order of the input; no id is twice in all parts of a load."""
+
+    entries: Entries
+    digests: NDArray[np.bytes_]  # Digests of the ids, `DIGEST`.
+    rejects: list[Reject]
+
+    def take(self, places: NDArray[np.intp]) -> "Part":
+        """Select documents by position, without the rejects."""
+        return Part(entries=self.entries.take(places), digests=self.digests[places], rejects=[])
+
+
+class _Columns(msgspec.Struct, array_like=True):
+    ids: list[str]
+    digests: bytes
+    simhashes: bytes
+    sketches: bytes
+    sketched: bytes
+    features: bytes
+    lengths: bytes
+    text_digests: list[bytes]
+    metadata: list[dict[str, Any] | None]
+    # File, line, reason, the record, its id: a file's name and an id may be more than UTF-8 can hold.
+    rejects: list[tuple[bytes, int, str, bytes, bytes | None]]
+    bands: int = 0
+    segments: bytes = b""
+
+
+def write_part(path: Path, part: Part) -> str:
+    """Write a part whole or not at all, and return its checksum."""
+    entries = part.entries
+    columns = _Columns(
+        ids=list(entries.ids),
+        digests=part.digests.tobytes(),
+        simhashes=entries.simhashes.astype("<u8").tobytes(),
+        sketches=entries.sketches.astype("<u8").tobytes(),
+        sketched=entries.sketched.tobytes(),
+        features=entries.features.astype("<i4").tobytes(),
+        lengths=entries.lengths.astype("<i4").tobytes(),
+        text_digests=list(entries.digests),
+        metadata=[None if metadata is None else dict(metadata) for metadata in entries.metadata],
+        rejects=[
+            (_bytes(r.place.file), r.place.line, r.reason, r.raw, None if r.id is None else _bytes(r.id))
+            for r in part.rejects
+        ],
+        bands=entries.segments.shape[1],
+        segments=entries.segments.astype("<u4").tobytes(),
+    )
+    encoded = msgspec.msgpack.encode(columns)
+    write_file(path, encoded)
+    return _checksum(encoded)
+
+
+def read_part(path: Path, checksum: str) -> Part:
+    """Read a part that has this checksum."""
+    try:
+        encoded = path.read_bytes()
+    except FileNotFoundError as error:
+        raise CorruptIndex(f"{path}: this part of the load is gone: repeat the load") from error
+    if _checksum(encoded) != checksum:
+        raise CorruptIndex(f"{path}: this part of the load is damaged: repeat the load")
+    columns = msgspec.msgpack.decode(encoded, type=_Columns)
+    entries = Entries(
+        ids=columns.ids,
+        simhashes=np.frombuffer(columns.simhashes, "<u8").astype(np.uint64),
+        sketches=np.frombuffer(columns.sketches, "<u8").astype(np.uint64).reshape(-1, SKETCH_WORDS),
+        sketched=np.frombuffer(columns.sketched, np.bool_),
+        features=np.frombuffer(columns.features, "<i4").astype(np.int32),
+        lengths=np.frombuffer(columns.lengths, "<i4").astype(np.int32),
+        digests=columns.text_digests,
+        metadata=columns.metadata,
+        bands=np.frombuffer(columns.segments, "<u4").astype(np.uint32).reshape(len(columns.ids), columns.bands),
+    )
+    rejects = [
+        Reject(Place(_text(file), line), reason, raw, None if name is None else _text(name))
+        for file, line, reason, raw, name in columns.rejects
+    ]
+    return Part(entries=entries, digests=np.frombuffer(columns.digests, DIGEST), rejects=rejects)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file; after a crash the old one or the new one is there."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _checksum(encoded: bytes) -> str:
+    return blake2b(encoded, digest_size=CHECKSUM_BYTES).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "surrogatepass")
+
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+TOKEN_BYTES = 8
+
+
+class PartNote(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished part."""
+
+    file: str
+    checksum: str
+    records: int  # Records of the input that it covers, with the refused ones.
+    input: str  # Digest of these records: a restart that reads the same ones does not analyse them again.
+    documents: int
+
+
+class Manifest(msgspec.Struct, kw_only=True):
+    """One load."""
+
+    format: int = FORMAT
+    token: str = msgspec.field(default_factory=lambda: secrets.token_hex(TOKEN_BYTES))  # Names this load in the index.
+    url: str
+    profile: str  # Digest of the index's profile.
+    stamp: int | None = None  # The timestamp of all cells; None until the index was asked for its time.
+    writing: bool = False  # Whether cells may be in the index already.
+    parts: list[PartNote] = msgspec.field(default_factory=list)
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Read the manifest of a folder; None if it has none."""
+    path = folder / MANIFEST
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is not the manifest of a load: {error}") from error
+    if found.format != FORMAT:
+        raise InvalidInput(f"{path} has format {found.format}, this version reads format {FORMAT}")
+    return found
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest of a folder."""
+    write_file(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+
 
 PART_CHUNKS = 16
 """Chunks of the pipeline in a part: a kill costs at most 16,000 documents or 32 million characters of work."""
@@ -29,10 +223,23 @@ SCRATCH = "simhash-hbase-scratch"
 
 
 class Spool:
-    """The folder of one load."""
+    """The folder of one load, with the documents as the index keeps them.
 
-    def __init__(self, folder: Path, url: str, profile: Profile) -> None:
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    url : str
+        The index, and which collection of it.
+    profile : Profile
+        The index's.
+    collection : Collection, optional
+        The one that the documents go to.
+    """
+
+    def __init__(self, folder: Path, url: str, profile: Profile, collection: Collection | None = None) -> None:
         self.folder = folder
+        self._collection = collection or Collection()
         self.resumed = 0
         """Documents that an earlier attempt had analysed."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +318,7 @@ class Spool:
             return None
 
     def _keep(self, group: list[Chunk], seen: SeenIds, read: deque[bytes]) -> Part:
-        part = _part(group, seen)
+        part = _part(group, seen, self._collection)
         records = sum(chunk.records for chunk in group)
         file = f"part-{len(self.manifest.parts):06d}"
         note = PartNote(
@@ -126,17 +333,18 @@ class Spool:
         return part
 
 
-def _part(group: list[Chunk], seen: SeenIds) -> Part:
+def _part(group: list[Chunk], seen: SeenIds, collection: Collection) -> Part:
     """Join chunks, without the documents whose id came before."""
     pieces, digests, rejects = [], [], []
     for chunk in group:
-        found = np.array([id_digest(name) for name in chunk.entries.ids], dtype=DIGEST)
+        entries = collection.stored(chunk.entries)
+        found = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
         came = seen.add(found)
         rejects += chunk.rejects
         if came.any():
             kept = chunk.kept
             rejects += [_repeated(kept[at]) for at in np.flatnonzero(came).tolist()]
-        pieces.append(chunk.entries.take(np.flatnonzero(~came)) if came.any() else chunk.entries)
+        pieces.append(entries.take(np.flatnonzero(~came)) if came.any() else entries)
         digests.append(found[~came])
     return Part(entries=Entries.joined(pieces), digests=np.concatenate(digests), rejects=rejects)
 

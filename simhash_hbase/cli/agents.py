@@ -6,7 +6,7 @@ from importlib.metadata import version
 from inspect import getdoc
 from typing import Annotated
 
-from simhash_hbase.errors import DocumentMissing, MissingExtra, SimhashError
+from simhash_hbase.errors import DocumentMissing, SimhashError, missing_extra
 
 try:
     from mcp.server import MCPServer
@@ -14,7 +14,7 @@ try:
     from mcp.types import ToolAnnotations
     from pydantic import Field
 except ImportError as error:
-    raise MissingExtra("tools for agents need mcp: pip install 'simhash-hbase[mcp]'") from error
+    raise missing_extra("tools for agents need mcp", "mcp") from error
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import answer_record, copies_record, decision_record, plain
@@ -98,8 +98,7 @@ class _Tools:
         and is not found by its text. The next new document with such a text becomes an original.
         """
         with _sentences():
-            [(_, removed)] = self._index.remove_many([id])
-            return {"id": id, "removed": removed}
+            return {"id": id, "removed": self._index.remove(id)}
 
 
 @contextmanager

@@ -60,6 +60,7 @@ Find near-duplicate documents with an index in one folder or in HBase.
 URL says where the index is:
   file:PATH                              a folder on this machine
   hbase://HOST:PORT/[NAMESPACE:]TABLE    a table, by the address of a Thrift gateway
+  hbase+http://, hbase+https://          the same by Thrift over HTTP
   redis://HOST:PORT/DB                   a Redis
 
 FILE is JSON lines, CSV, text, a folder, a pattern, or - for standard input; also .gz and .zst. Any option can

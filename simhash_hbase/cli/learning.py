@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simhash_hbase.cli.screen.shortfalls import warnings_as_lines
 from simhash_hbase.inputs import InputOptions
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
     from simhash_hbase.index.index import Index
 
-Fields = dict[str, object]
+Fields = dict[str, Any]
 
 
 def learned(fields: Fields, settings: InputOptions, texts: Callable[[], Iterator[str]], output: Output) -> Fields:
@@ -31,7 +31,7 @@ def learned(fields: Fields, settings: InputOptions, texts: Callable[[], Iterator
 def temporary(sources: Sequence[str], options: Callable[[], Fields], output: Output) -> Iterator[Index]:
     """Make an index that is gone after the block, and say so."""
     from simhash_hbase.inputs import total_bytes
-    from simhash_hbase.opening.temporary import temporary_index
+    from simhash_hbase.opening import temporary_index
 
     with ExitStack() as stack:
         with warnings_as_lines(output):
@@ -55,7 +55,7 @@ def _as_far_as_learned(fields: Fields) -> Fields:
 
 def await_input(named: Sequence[str], output: Output) -> None:
     """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
-    from simhash_hbase.inputs.folders import STDIN
+    from simhash_hbase.inputs.sources import STDIN
 
     if STDIN in named:
         output.give_way()

@@ -36,25 +36,27 @@ def _named(*, words: Sequence[str]) -> Named:
 
 
 def _urls(words: Sequence[str]) -> list[str]:
-    from simhash_hbase.opening import SCHEMES
+    from simhash_hbase.opening import looks_like_address
 
-    return [word for word in words if word.partition(":")[0] in SCHEMES and ":" in word]
+    return [word for word in words if looks_like_address(word)]
 
 
-def left_by_interrupt(
+def left_by_interrupt(  # noqa: PLR0913 - options of a command, by name
     *,
     words: Sequence[str],
     results: str | None = None,
     resume: bool = False,
     keep: str = "first",
     dry_run: bool = False,
+    exact: bool = False,
+    contained: float | None = None,
     **_: object,
 ) -> str:
     """Return what an interrupt of a command with these options leaves, and how to go on."""
     stays = bool(_urls(words))
     how = "repeat the command to go on" if stays else "repeat the command to begin anew"
     if results and not resume:
-        can_go_on = stays and keep == "first" and not dry_run
+        can_go_on = stays and keep == "first" and not dry_run and not exact and contained is None
         how = "repeat the command with --resume to go on" if can_go_on else f"remove {results} to begin anew"
     return f"{'what was acknowledged stays' if stays else 'the temporary index is gone'}: {how}"
 

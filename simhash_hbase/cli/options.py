@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial, wraps
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -14,13 +14,13 @@ from simhash_hbase.cli.state import State
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
-from simhash_hbase.profile.hashnames import HashName
+from simhash_hbase.profile import choices
+from simhash_hbase.rows import bands
 from simhash_hbase.rows.table import COMPRESSIONS
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
 
-DEFAULT_SCHEME = "5x2"
 _TABLE_FIELDS = ("regions", "compression")
 
 
@@ -56,6 +56,10 @@ def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None
 
 _output = partial(option, section="Output options")
 _input = partial(option, section="Input options")
+
+keep_option = option("--keep", metavar="ORDER", default="first", show_default=True, help="Which of near copies becomes"
+                     " the original: first, longest, best:FIELD (the highest number), best:-FIELD (the lowest), or"
+                     " rank:FIELD=A,B,C (the preferred source).")  # fmt: skip
 _profile = partial(option, section="Fingerprint options")
 _index = partial(option, section="Index options")
 _store = partial(option, section="HBase options")
@@ -63,6 +67,20 @@ _store = partial(option, section="HBase options")
 url_argument = click.argument("url", shell_complete=complete_address)
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
 optional_files_argument = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
+
+
+def _collection(*, collection: str | None) -> str | None:
+    if collection is not None:
+        from simhash_hbase.rows.names import checked_name
+
+        # Before anything is opened or made.
+        checked_name(collection)
+    return collection
+
+
+collection_choice = option("--collection", metavar="NAME", show_default="none",
+                           help="Collection within the index: a tenant, a language, a source.")  # fmt: skip
+collection_option = collected("collection", _collection, collection_choice)
 
 debug_option = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
                        help="Print a traceback with each error.")  # fmt: skip
@@ -175,15 +193,17 @@ class FingerprintChoice:
 
 
 _fingerprints = (
-    _profile("--analyzer", type=click.Choice(["jieba", "learned", "shingle", "weighted"]),
+    _profile("--analyzer", type=click.Choice(get_args(choices.AnalyzerName)),
              show_default="learned with a sample, else jieba", help="How a text becomes features."),
-    _profile("--top", type=click.IntRange(1), metavar="N", show_default="200 for jieba, else all",
+    _profile("--top", type=click.IntRange(1), metavar="N", show_default=f"{choices.TOP} for jieba, else all",
              help="Number of features that count, the heaviest ones."),
-    _profile("--shingle", type=click.IntRange(1), metavar="N", show_default="4", help="Characters in a shingle."),
+    _profile("--shingle", type=click.IntRange(1), metavar="N", show_default=str(choices.SHINGLE),
+             help="Characters in a shingle."),
     _profile("--binary", is_flag=True, default=None, help="Count each shingle once, however often it occurs."),
-    _profile("--hash", type=click.Choice(get_args(HashName)),
-             show_default="murmur3", help="Hash of a feature."),
-    _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default="0", help="Seed of the hash."),
+    _profile("--hash", type=click.Choice(get_args(choices.HashName)),
+             show_default=choices.HASH, help="Hash of a feature."),
+    _profile("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", show_default=str(choices.SEED),
+             help="Seed of the hash."),
 )  # fmt: skip
 
 fingerprint_options = collected("prints", FingerprintChoice, *_fingerprints)
@@ -232,6 +252,13 @@ class BandDistance(click.ParamType[tuple[int, ...]]):
             self.fail(f"{value!r} is not one number, or several with commas between them", param, ctx)
 
 
+_BAND_DISTANCE = ",".join(map(str, bands.BAND_DISTANCE))
+
+
+def _short_default(name: str) -> str:
+    return f"{bands.SHORT_DEFAULTS[name]}; {bands.SHORT_WITHOUT[name]} without bands"
+
+
 ttl_option = _index("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", show_default="never",
                     help="Documents not seen for so long expire.")  # fmt: skip
 _table = (
@@ -244,35 +271,36 @@ index_options = collected(
     "asked",
     IndexChoice,
     *_fingerprints,
-    _index("--scheme", metavar="BxC", show_default=DEFAULT_SCHEME,
+    _index("--scheme", metavar="BxC", show_default=choices.SCHEME,
            help="Number of blocks x blocks in each table's key."),
-    _index("--distance", type=click.IntRange(0, 63), metavar="BITS", show_default="3",
+    _index("--distance", type=click.IntRange(0, 63), metavar="BITS", show_default=str(choices.DISTANCE),
            help="Distance up to which answers are complete."),
-    _index("--match", type=click.Choice(["distance", "verified"]), show_default="verified, with sketches",
+    _index("--match", type=click.Choice(get_args(choices.MatchName)), show_default="verified, with sketches",
            help="Rule for near-duplicates."),
-    _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default="0.77",
+    _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default=str(choices.SIMILARITY),
            help="Least similarity for rule verified."),
     _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
-    _index("--bands", type=click.IntRange(0), metavar="N", show_default="6 for verified, else 0",
+    _index("--bands", type=click.IntRange(0), metavar="N", show_default=f"{bands.DEFAULT_BANDS} for verified, else 0",
            help="Number of sketch rows of a document; 0 for none."),
-    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default="4",
+    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default=str(bands.BAND_DEFAULTS["band_bins"]),
            help="Number of the sketch's minima in each band."),
-    _index("--band-distance", type=BandDistance(), metavar="BITS,…", show_default="16,22,32",
+    _index("--band-distance", type=BandDistance(), metavar="BITS,…", show_default=_BAND_DISTANCE,
            help="Most bits that differ where one band joins two documents, two bands, and so on; 64 for any."),
-    _index("--free-distance", type=click.IntRange(0, 64), metavar="BITS", show_default="10",
+    _index("--free-distance", type=click.IntRange(0, 64), metavar="BITS",
+           show_default=str(bands.BAND_DEFAULTS["free_distance"]),
            help="Beyond so many bits each one asks for 1/256 more similarity; 64 for none."),
-    _index("--short", type=click.IntRange(0), metavar="N", show_default="10; 30 without bands",
+    _index("--short", type=click.IntRange(0), metavar="N", show_default=_short_default("short"),
            help="A text with fewer features is called short."),
-    _index("--short-characters", type=click.IntRange(0), metavar="N", show_default="80; 0 without bands",
+    _index("--short-characters", type=click.IntRange(0), metavar="N", show_default=_short_default("short_characters"),
            help="A text with fewer characters is called short, too; with --short 0 by these alone."),
-    _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default="30000",
+    _index("--max-rows-per-prefix", type=click.IntRange(1), metavar="N", show_default=str(choices.MAX_ROWS_PER_PREFIX),
            help="Most rows one scan reads; a cut answer is marked truncated."),
-    _index("--max-members", type=click.IntRange(1), metavar="N", show_default="1000",
+    _index("--max-members", type=click.IntRange(1), metavar="N", show_default=str(choices.MAX_MEMBERS),
            help="Most documents read of a fingerprint, and copies of an original; a cut answer is marked truncated."),
     ttl_option,
-    _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS", show_default="30",
-           help="How long an unfinished claim holds."),
-    _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default="3600",
+    _index("--lease", "lease_s", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+           show_default=f"{choices.LEASE_S:g}", help="How long an unfinished claim holds."),
+    _index("--grace", "grace_s", type=click.FloatRange(0), metavar="SECONDS", show_default=f"{choices.GRACE_S:g}",
            help="Vacuum skips anything newer than this (minimum 120 on HBase and Redis)."),
     *_table,
 )  # fmt: skip
@@ -281,7 +309,7 @@ index_options = collected(
 
 _rule = partial(option, section="Match options", show_default="the index's")
 match_options = (
-    _rule("--match", type=click.Choice(["distance", "verified"]), help="Rule for near-duplicates."),
+    _rule("--match", type=click.Choice(get_args(choices.MatchName)), help="Rule for near-duplicates."),
     _rule("--distance", type=click.IntRange(0, 64), metavar="BITS",
           help="Most bits that differ; above the index's, answers are not complete."),
     _rule("--similarity", type=click.FloatRange(0, 1), metavar="J", help="Least similarity for rule verified."),
@@ -295,7 +323,7 @@ def table_fields(asked: TableChoice) -> dict[str, object]:
     return {name: value for name in _TABLE_FIELDS if (value := getattr(asked, name)) is not None}
 
 
-def profile_fields(asked: FingerprintChoice) -> dict[str, object]:
+def profile_fields(asked: FingerprintChoice) -> dict[str, Any]:
     """Turn what was asked for into fields of a profile."""
     from simhash_hbase.rows.blocks import Scheme
 
@@ -303,7 +331,9 @@ def profile_fields(asked: FingerprintChoice) -> dict[str, object]:
     if given.pop("no_sketch", False):
         given["sketch"] = False
     distance = given.get("distance")
-    if distance is not None and distance > Scheme.parse(DEFAULT_SCHEME).distance and "scheme" not in given:
+    if distance is not None and distance > Scheme.parse(choices.SCHEME).distance and "scheme" not in given:
         better = f"add --scheme {distance + 2}x2 or another one"
-        raise InvalidProfile(f"scheme {DEFAULT_SCHEME} is complete up to distance 3, not {distance}: {better}")
+        raise InvalidProfile(
+            f"scheme {choices.SCHEME} is complete up to distance {choices.DISTANCE}, not {distance}: {better}"
+        )
     return given

@@ -1,18 +1,158 @@
-"""The differences of two texts, word by word, for people."""
+"""The differences of two texts, word by word, for people: aligned, and arranged in rows of two columns."""
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby, takewhile
+from math import isqrt
 from typing import Literal, NamedTuple
 
-from simhash_hbase.compare.align import Change, align
+import msgspec
+
 from simhash_hbase.kernel.texts import cut
+
+TABLE_CELLS = 1 << 28
+"""A stretch with more pairs of items, 16,000 x 16,000, is not compared item by item: 36 MB, a tenth of a second."""
+_LEVELS = 20
+
+
+class Difference(NamedTuple):
+    """A stretch of the one sequence that stands in place of a stretch of the other; half-open, one may be empty."""
+
+    start_a: int
+    stop_a: int
+    start_b: int
+    stop_b: int
+
+
+def align(a: Sequence[str], b: Sequence[str], *, cells: int = TABLE_CELLS) -> list[Difference]:
+    """Find what differs.
+
+    Examples
+    --------
+    >>> align("the cat sat".split(), "the dog sat down".split())
+    [Difference(start_a=1, stop_a=2, start_b=1, stop_b=2), Difference(start_a=3, stop_a=3, start_b=3, stop_b=4)]
+    """
+    pairs = [*_pairs(a, b, Difference(0, len(a), 0, len(b)), cells), (len(a), len(b))]
+    changes = []
+    next_a = next_b = 0
+    for at_a, at_b in pairs:
+        if (at_a, at_b) != (next_a, next_b):
+            changes.append(Difference(next_a, at_a, next_b, at_b))
+        next_a, next_b = at_a + 1, at_b + 1
+    return changes
+
+
+def _pairs(
+    a: Sequence[str], b: Sequence[str], stretch: Difference, cells: int, levels: int = _LEVELS
+) -> Iterator[tuple[int, int]]:
+    start_a, stop_a, start_b, stop_b = stretch
+    head = _common(zip(a[start_a:stop_a], b[start_b:stop_b], strict=False))
+    yield from zip(range(start_a, start_a + head), range(start_b, start_b + head), strict=True)
+    start_a, start_b = start_a + head, start_b + head
+    tail = _common(zip(reversed(a[start_a:stop_a]), reversed(b[start_b:stop_b]), strict=False))
+    stop_a, stop_b = stop_a - tail, stop_b - tail
+    middle = Difference(start_a, stop_a, start_b, stop_b)
+    if (stop_a - start_a) * (stop_b - start_b) <= cells:
+        found = _longest(a[start_a:stop_a], b[start_b:stop_b])
+        yield from ((start_a + at_a, start_b + at_b) for at_a, at_b in found)
+    else:
+        yield from _cut_pairs(a, b, middle, cells, levels)
+    yield from zip(range(stop_a, stop_a + tail), range(stop_b, stop_b + tail), strict=True)
+
+
+def _common(pairs: Iterator[tuple[str, str]]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _cut_pairs(
+    a: Sequence[str], b: Sequence[str], stretch: Difference, cells: int, levels: int
+) -> Iterator[tuple[int, int]]:
+    """Cut a long stretch at its anchors, and compare the parts."""
+    start_a, stop_a, start_b, stop_b = stretch
+    anchors = _anchors(a[start_a:stop_a], b[start_b:stop_b]) if levels else []
+    if not anchors:
+        yield from _windowed_pairs(a, b, stretch, isqrt(cells))
+        return
+    for at_a, at_b in anchors:
+        anchor = stretch.start_a + at_a, stretch.start_b + at_b
+        yield from _pairs(a, b, Difference(start_a, anchor[0], start_b, anchor[1]), cells, levels - 1)
+        yield anchor
+        start_a, start_b = anchor[0] + 1, anchor[1] + 1
+    yield from _pairs(a, b, Difference(start_a, stop_a, start_b, stop_b), cells, levels - 1)
+
+
+def _windowed_pairs(a: Sequence[str], b: Sequence[str], stretch: Difference, side: int) -> Iterator[tuple[int, int]]:
+    """Compare a stretch window by window: of each one that is not the last only the first half is trusted."""
+    start_a, stop_a, start_b, stop_b = stretch
+    side = max(side, 2)
+    while start_a < stop_a and start_b < stop_b:
+        end_a, end_b = min(start_a + side, stop_a), min(start_b + side, stop_b)
+        found = [(start_a + at_a, start_b + at_b) for at_a, at_b in _longest(a[start_a:end_a], b[start_b:end_b])]
+        is_last = (end_a, end_b) == (stop_a, stop_b)
+        half_a, half_b = (end_a, end_b) if is_last else (start_a + side // 2, start_b + side // 2)
+        trusted = sum(1 for at_a, at_b in found if at_a < half_a or at_b < half_b)
+        yield from found[:trusted]
+        start_a, start_b = [*found, (end_a, end_b)][trusted]
+
+
+def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Find a longest common subsequence, as places in both."""
+    places = dict.fromkeys(a, 0)
+    for at, item in enumerate(b):
+        if item in places:
+            places[item] |= 1 << at
+    full = (1 << len(b)) - 1
+    row = full
+    # In row i bit j is 0 where the subsequence of a[:i] and b[:j + 1] is one longer than that of a[:i] and b[:j].
+    rows = [row]
+    for item in a:
+        found = row & places[item]
+        row = (row + found | row - found) & full
+        rows.append(row)
+    pairs = []
+    at_a, at_b = len(a), len(b)
+    while at_a and at_b:
+        if rows[at_a] >> at_b - 1 & 1:
+            at_b -= 1
+        elif rows[at_a - 1] >> at_b - 1 & 1:
+            at_a, at_b = at_a - 1, at_b - 1
+            pairs.append((at_a, at_b))
+        else:
+            at_a -= 1
+    return pairs[::-1]
+
+
+def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Find the longest increasing sequence of items that occur once in both."""
+    single = {item for item, times in Counter(b).items() if times == 1}
+    place = {item: at for at, item in enumerate(b) if item in single}
+    once = {item for item, times in Counter(a).items() if times == 1}
+    found = [(at, place[item]) for at, item in enumerate(a) if item in once and item in place]
+    # The least end of an increasing sequence of each length, where it is, and what comes before each item.
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int | None] = []
+    for number, (_, at_b) in enumerate(found):
+        length = bisect_left(ends, at_b)
+        before.append(last[length - 1] if length else None)
+        ends[length : length + 1] = [at_b]
+        last[length : length + 1] = [number]
+    chosen = []
+    step = last[-1] if last else None
+    while step is not None:
+        chosen.append(found[step])
+        step = before[step]
+    return chosen[::-1]
+
 
 Kind = Literal["same", "changed", "left", "right"]
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A stretch of two texts."""
 
     kind: Kind
@@ -33,7 +173,7 @@ _SENTENCE_ENDS = frozenset("。！？；…”」』.!?;")
 _CHAFF = 3
 
 
-def word_differences(a: str, b: str) -> list[Piece]:
+def word_differences(a: str, b: str) -> list[TextPiece]:
     r"""Align two texts by their words.
 
     Words are compared as they are written; Chinese is cut into them by jieba. Blanks belong to the word before them
@@ -48,10 +188,10 @@ def word_differences(a: str, b: str) -> list[Piece]:
     --------
     >>> for piece in word_differences("如果雨停了，我们就出发。", "倘若雨停了，我们\n就马上出发。"):
     ...     print(piece)
-    Piece(kind='changed', left='如果', right='倘若')
-    Piece(kind='same', left='雨停了，我们就', right='雨停了，我们\n就')
-    Piece(kind='right', left='', right='马上')
-    Piece(kind='same', left='出发。', right='出发。')
+    TextPiece(kind='changed', left='如果', right='倘若')
+    TextPiece(kind='same', left='雨停了，我们就', right='雨停了，我们\n就')
+    TextPiece(kind='right', left='', right='马上')
+    TextPiece(kind='same', left='出发。', right='出发。')
     """
     left, right = words(a), words(b)
     plain_left, plain_right = [word for word, _ in left], [word for word, _ in right]
@@ -95,9 +235,9 @@ def _is_spaced(character: str) -> bool:
 Words = Sequence[tuple[str, str]]
 
 
-def _shifted(changes: Sequence[Change], left: Words, right: Words) -> list[Change]:
+def _shifted(changes: Sequence[Difference], left: Words, right: Words) -> list[Difference]:
     """Move a stretch of words that only one text has to the start of a sentence, where the result is as correct."""
-    shifted: list[Change] = []
+    shifted: list[Difference] = []
     # The empty word at the beginning stays where it is.
     floor_a = floor_b = 1
     for start_a, stop_a, start_b, stop_b in changes:
@@ -106,7 +246,7 @@ def _shifted(changes: Sequence[Change], left: Words, right: Words) -> list[Chang
             steps = _steps(left, start_a, stop_a, floor_a)
         elif start_a == stop_a:
             steps = _steps(right, start_b, stop_b, floor_b)
-        shifted.append(Change(start_a - steps, stop_a - steps, start_b - steps, stop_b - steps))
+        shifted.append(Difference(start_a - steps, stop_a - steps, start_b - steps, stop_b - steps))
         floor_a, floor_b = stop_a - steps, stop_b - steps
     return shifted
 
@@ -126,15 +266,15 @@ def _begins(text: Words, at: int) -> bool:
     return not word or word[-1] in _SENTENCE_ENDS or "\n" in blanks
 
 
-def _without_chaff(changes: Sequence[Change], left: Sequence[str], right: Sequence[str]) -> list[Change]:
+def _without_chaff(changes: Sequence[Difference], left: Sequence[str], right: Sequence[str]) -> list[Difference]:
     """Join changes with so little between them that it is equal by chance."""
     sizes_left, sizes_right = _sums(left), _sums(right)
 
-    def size(change: Change) -> int:
+    def size(change: Difference) -> int:
         start_a, stop_a, start_b, stop_b = change
         return max(sizes_left[stop_a] - sizes_left[start_a], sizes_right[stop_b] - sizes_right[start_b])
 
-    joined: list[Change] = []
+    joined: list[Difference] = []
     for change in changes:
         last = change
         while joined:
@@ -143,7 +283,7 @@ def _without_chaff(changes: Sequence[Change], left: Sequence[str], right: Sequen
             if between * _CHAFF > min(size(before), size(last)):
                 break
             joined.pop()
-            last = Change(before.start_a, last.stop_a, before.start_b, last.stop_b)
+            last = Difference(before.start_a, last.stop_a, before.start_b, last.stop_b)
         joined.append(last)
     return joined
 
@@ -156,17 +296,150 @@ def _sums(plain: Sequence[str]) -> list[int]:
     return sums
 
 
-def _pieces(changes: Sequence[Change], left: Words, right: Words) -> list[Piece]:
-    pieces: list[Piece] = []
+def _pieces(changes: Sequence[Difference], left: Words, right: Words) -> list[TextPiece]:
+    pieces: list[TextPiece] = []
     next_a = next_b = 0
-    for change in [*changes, Change(len(left), len(left), len(right), len(right))]:
+    for change in [*changes, Difference(len(left), len(left), len(right), len(right))]:
         start_a, stop_a, start_b, stop_b = change
-        pieces.append(Piece("same", _text(left[next_a:start_a]), _text(right[next_b:start_b])))
+        pieces.append(TextPiece("same", _text(left[next_a:start_a]), _text(right[next_b:start_b])))
         kind: Kind = "changed" if start_a != stop_a and start_b != stop_b else "left" if start_a != stop_a else "right"
-        pieces.append(Piece(kind, _text(left[start_a:stop_a]), _text(right[start_b:stop_b])))
+        pieces.append(TextPiece(kind, _text(left[start_a:stop_a]), _text(right[start_b:stop_b])))
         next_a, next_b = stop_a, stop_b
     return [piece for piece in pieces if piece.left or piece.right]
 
 
 def _text(some: Words) -> str:
     return "".join(word + blanks for word, blanks in some)
+
+
+Segment = str | list[str | int]
+"""Equal text; ``[left, right]`` of other words; ``[left, right, 0]`` of the same words with other blanks."""
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Omitted text."""
+
+    left: int
+    right: int
+    equal: bool
+
+
+TextRow = list[Segment] | Gap
+
+KEPT_AROUND = 1_000  # Kept at both ends of a long equal passage.
+SHOWN_CHARACTERS = 20_000  # Shown of both texts together; the rest is omitted.
+CHANGE_CHARACTERS = 4_000  # Shown of one change on each side.
+_PARAGRAPH = 120
+_SENTENCES = 240
+_CHUNK = re.compile(r".{1,200}?(?:\n\s*|[。！？；…]+[”」』]?\s*|[.!?;]\s+|\Z)|.{200}", re.DOTALL)
+
+
+def pair_rows(pieces: Iterable[TextPiece]) -> list[TextRow]:
+    """Arrange the pieces of two texts in rows."""
+    return list(_cut(_elided(list(_rows(pieces)))))
+
+
+def _rows(pieces: Iterable[TextPiece]) -> Iterator[TextRow]:
+    row: list[Segment] = []
+    length = 0
+    for kind, left, right in pieces:
+        if kind == "same":
+            for here, there in _chunks(left, right):
+                _append(row, here, there)
+                length += len(here)
+                if _is_long(here, length):
+                    yield row
+                    row, length = [], 0
+            continue
+        row.append([left[:CHANGE_CHARACTERS], right[:CHANGE_CHARACTERS]])
+        length += max(len(left), len(right))
+        if max(len(left), len(right)) > CHANGE_CHARACTERS:
+            yield row
+            yield Gap(len(left[CHANGE_CHARACTERS:]), len(right[CHANGE_CHARACTERS:]), equal=False)
+            row, length = [], 0
+    if row:
+        yield row
+
+
+def _is_long(chunk: str, length: int) -> bool:
+    lines = chunk.count("\n")
+    return length >= _SENTENCES or lines > 1 or (lines == 1 and length >= _PARAGRAPH)
+
+
+def _append(row: list[Segment], left: str, right: str) -> None:
+    if left != right:
+        row.append([left, right, 0])
+    elif row and isinstance(row[-1], str):
+        row[-1] += left
+    else:
+        row.append(left)
+
+
+def _chunks(left: str, right: str) -> Iterator[tuple[str, str]]:
+    """Cut two texts that differ in blanks only at the same places, at ends of lines and sentences of the left one."""
+    if left == right:
+        yield from ((chunk, chunk) for chunk in _CHUNK.findall(left))
+        return
+    stops = [at for at, character in enumerate(right) if not character.isspace()]
+    seen = start = 0
+    chunks = _CHUNK.findall(left) or [""]
+    for number, chunk in enumerate(chunks, 1):
+        seen += sum(not character.isspace() for character in chunk)
+        # Up to the next word: the blanks before it belong to this chunk.
+        stop = stops[seen] if seen < len(stops) and number < len(chunks) else len(right)
+        yield chunk, right[start:stop]
+        start = stop
+
+
+def _sizes(row: TextRow) -> tuple[int, int]:
+    if isinstance(row, Gap):
+        return row.left, row.right
+    left = right = 0
+    for segment in row:
+        here, there = (segment, segment) if isinstance(segment, str) else segment[:2]
+        left, right = left + len(str(here)), right + len(str(there))
+    return left, right
+
+
+def _is_equal(row: TextRow) -> bool:
+    return not isinstance(row, Gap) and all(isinstance(segment, str) for segment in row)
+
+
+def _elided(rows: Sequence[TextRow]) -> Iterator[TextRow]:
+    """Omit the middle of every long run of equal rows."""
+    for equal, found in groupby(rows, key=_is_equal):
+        run = list(found)
+        yield from _shortened(run) if equal else run
+
+
+def _shortened(run: list[TextRow]) -> list[TextRow]:
+    lengths = [_sizes(row)[0] for row in run]
+    first, last = _fitting(lengths), _fitting(lengths[::-1])
+    if first + last >= len(run):
+        return run
+    left_out = sum(lengths[first : len(run) - last])
+    return [*run[:first], Gap(left_out, left_out, equal=True), *run[len(run) - last :]]
+
+
+def _fitting(lengths: Sequence[int]) -> int:
+    held = 0
+    for number, length in enumerate(lengths):
+        held += length
+        if held > KEPT_AROUND:
+            return number
+    return len(lengths)
+
+
+def _cut(rows: Iterable[TextRow]) -> Iterator[TextRow]:
+    """Omit the end of a pair that is still too long."""
+    room = SHOWN_CHARACTERS
+    left = right = 0
+    for row in rows:
+        sizes = _sizes(row)
+        room -= 0 if isinstance(row, Gap) else sum(sizes)
+        if room >= 0:
+            yield row
+        else:
+            left, right = left + sizes[0], right + sizes[1]
+    if left or right:
+        yield Gap(left, right, equal=False)

@@ -17,7 +17,7 @@ from simhash_hbase.rows.layout import SIMHASH_BITS
 
 SHOWN_FEATURES = 20
 
-Features = Sequence[tuple[str, float]]
+WeightedFeatures = Sequence[tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Side:
 
     name: str
     entries: Entries
-    features: Features | None  # None for a stored document: the index keeps no text.
+    features: WeightedFeatures | None  # None for a stored document: the index keeps no text.
 
     @classmethod
     def of_text(cls, name: str, text: str, analysis: Analysis) -> "Side":
@@ -108,7 +108,7 @@ def word_cosine(a: str, b: str) -> float:
 
 
 def pulls(
-    a: Features, b: Features, differing: int, *, hash: str = "murmur3", seed: int = 0
+    a: WeightedFeatures, b: WeightedFeatures, differing: int, *, hash: str = "murmur3", seed: int = 0
 ) -> list[tuple[str, float, float, float]]:
     """Find the features that pull two fingerprints apart.
 
@@ -139,7 +139,7 @@ def _unit(names: Sequence[str], weights: dict[str, float]) -> NDArray[np.float64
     return scaled
 
 
-def _features(a: Features, b: Features) -> dict[str, object]:
+def _features(a: WeightedFeatures, b: WeightedFeatures) -> dict[str, object]:
     left, right = dict(a), dict(b)
     shared = [[name, weight, right[name]] for name, weight in a if name in right]
     only_a = [[name, weight] for name, weight in a if name not in right]

@@ -1,7 +1,8 @@
-"""Where the decisions of a corpus go: to the caller, or to a file with a checkpoint."""
+"""Where the decisions of a corpus go: to the caller, to a file with a checkpoint, or grouped by what was kept."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -11,6 +12,7 @@ from simhash_hbase.corpus.options import Lines
 from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
+from simhash_hbase.index.decide.decided import duplicate_table
 from simhash_hbase.index.jsonforms import json_line
 from simhash_hbase.inputs import Sources
 
@@ -91,7 +93,7 @@ class FileDecisions:
         self._checkpoint = Path(checkpoint_path(path))
         self.start = self._earlier(new) if resume else None
         if not resume and self._path.exists():
-            raise InvalidArgument(f"{path} exists already: add --resume to continue its run, or remove it")
+            raise InvalidArgument(f"{path} exists already: continue its run with --resume if that can be, or remove it")
         self._is_new = not self._path.exists()
         self._file: BinaryIO = open_placed(self._path, "a+b")
         self._file.truncate(self.start.result_bytes if self.start else 0)
@@ -149,7 +151,7 @@ class FileDecisions:
         return found
 
 
-Decisions = HandedDecisions | FileDecisions  # Takes decisions in input order.
+DecisionSink = HandedDecisions | FileDecisions  # Takes decisions in input order.
 
 
 def check_same_index(path: str, start: Checkpoint | None, index: str) -> None:
@@ -176,3 +178,20 @@ def new_checkpoint(sources: Sources, deciding: object) -> Checkpoint:
             inputs.update(os.fsencode(source.path) + f"\0{source.size} {source.changed_ns}\n".encode())
     options = blake2b(msgspec.json.encode(deciding, order="sorted"), digest_size=16)
     return Checkpoint(inputs.hexdigest(), options.hexdigest())
+
+
+_ROWS = (
+    "SELECT of, id, distance, similarity FROM duplicate"
+    " JOIN (SELECT of, MIN(number) AS first FROM duplicate GROUP BY of) USING (of) ORDER BY first, number"
+)
+
+
+def write_clusters(lines: Iterable[bytes], path: str) -> None:
+    """Group decisions by the document that was kept.
+
+    Grouped on the disk, in the folder for temporary files: memory does not grow with the corpus.
+    """
+    with duplicate_table(lines) as database, open_placed(path, "wb") as file:
+        for of, members in groupby(database.execute(_ROWS), key=lambda row: row[0]):
+            named = [dict(zip(("id", "distance", "similarity"), row[1:], strict=True)) for row in members]
+            file.write(json_line({"id": of, "members": named}))

@@ -17,7 +17,10 @@ _Identity = tuple[int, int] | str
 def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
     """Refuse to write over the input, or where nothing can be; called before any file is opened for writing."""
     places = {option: path for option, path in written.items() if path is not None}
-    read = set(_inputs(sources)) if places else set()
+    read: set[_Identity | None] = set()
+    if places:
+        read = {_identity(source.path) for source in sources.files() if source.path is not None}
+        read |= set(_standard_input()) if "-" in sources else set()
     taken: dict[_Identity, str] = {}
     for option, path in places.items():
         if (identity := _identity(path)) is None:
@@ -48,14 +51,6 @@ def _check_remote(places: Mapping[str, str]) -> None:
             raise InvalidArgument(
                 f"--output {shown(path)} cannot be continued: leave out --results, or name a local file"
             )
-
-
-def _inputs(sources: Sources) -> Iterator[_Identity]:
-    for source in sources.files():
-        if source.path is not None and (identity := _identity(source.path)) is not None:
-            yield identity
-    if "-" in sources:
-        yield from _standard_input()
 
 
 def _standard_input() -> Iterator[_Identity]:

@@ -1,20 +1,133 @@
-"""From sources to analysed chunks: what every command that reads documents has in common."""
+"""From sources to analysed chunks, and what becomes of these: what every command that reads documents has in common."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from __future__ import annotations
+
+import shutil
+import stat
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
+from pathlib import Path
 from typing import Self
 
+from simhash_hbase.client import RemoteIndex
 from simhash_hbase.corpus.destinations import check_destinations
-from simhash_hbase.corpus.notes import other_extractor, skipped_records
+from simhash_hbase.corpus.notes import other_extractor, skipped_records, where
 from simhash_hbase.corpus.options import Reading, Watch
-from simhash_hbase.corpus.refusals import Refusals
+from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.inputs import Progress, Reject, scan, total_bytes
-from simhash_hbase.inputs.sources import listed
-from simhash_hbase.pipeline.analyse import Chunk, analyse
-from simhash_hbase.pipeline.workers import processors
+from simhash_hbase.files.local import open_placed
+from simhash_hbase.index.answers import Answer, Decision
+from simhash_hbase.index.index import Index
+from simhash_hbase.inputs import Document, Progress, Reject, Sources, repeated_id, scan, total_bytes, write_rejects
+from simhash_hbase.inputs.sources import as_sources
+from simhash_hbase.pipeline.analyse import Chunk, analyse, processors
+from simhash_hbase.profile import MatchRule
+from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.keys import id_digest
+
+
+@contextmanager
+def spooled(sources: Sources, *, wanted: bool) -> Iterator[str | None]:
+    """Copy standard input to a temporary file where it is among the sources and will be read twice."""
+    if wanted:
+        for source in sources.files():
+            if stat.S_ISFIFO(source.mode) or stat.S_ISCHR(source.mode):
+                raise InvalidArgument(f"{source.name} is a pipe and would be read twice: pass it as standard input, -")
+    if not wanted or "-" not in sources:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
+        copy = Path(folder) / "stdin"
+        with open_placed(copy, "wb") as target:
+            shutil.copyfileobj(sys.stdin.buffer, target)
+        yield str(copy)
+
+
+SHOWN_REJECTS = 20
+SHOWN_OF_A_REASON = 3
+SHOWN_REASONS = 4
+_OTHER = "other reasons"
+_KNOWN_REASONS = 1_000
+
+
+class Refusals:
+    """Counts, reports and keeps refused records."""
+
+    def __init__(self, note: Callable[[str], None], keep: Callable[[Reject], None] | None, count: int) -> None:
+        self.count = count
+        self._note = note
+        self._keep = keep
+        self._shown = 0
+        self._seen: Counter[str] = Counter()
+        self._hidden: Counter[str] = Counter()
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: str | None, note: Callable[[str], None], *, count: int = 0) -> Iterator[Self]:
+        """Open the file for them, with the records of an earlier run left in it."""
+        if path is None:
+            yield cls(note, None, count)
+            return
+        with write_rejects(path, keep=count) as keep:
+            yield cls(note, keep, count)
+
+    def add(self, reject: Reject) -> None:
+        """Take a refused record; report it, unless there were many, or some for the same reason."""
+        self.count += 1
+        if self._keep is not None:
+            self._keep(reject)
+        # What follows a semicolon is advice, given once.
+        reason = reject.reason.partition(";")[0]
+        reason = reason if reason in self._seen or len(self._seen) < _KNOWN_REASONS else _OTHER
+        self._seen[reason] += 1
+        if self._shown < SHOWN_REJECTS and self._seen[reason] <= SHOWN_OF_A_REASON:
+            self._shown += 1
+            self._note(f"{where(reject.place)}: refused: {reject.reason}")
+        else:
+            self._hidden[reason] += 1
+
+    def finish(self) -> None:
+        """Report how many were not reported each."""
+        total = self._hidden.total()
+        if not total:
+            return
+        kinds = [f"{count:,} × {reason}" for reason, count in self._hidden.most_common(SHOWN_REASONS)]
+        if len(self._hidden) > SHOWN_REASONS:
+            kinds.append("and others")
+        records = "record was" if total == 1 else "records were"
+        self._note(f"{total:,} more {records} refused: {', '.join(kinds)}; --rejects FILE keeps them all")
+
+
+class Once:
+    """Passes each id once; `refuse` takes the other documents, and `known` were passed by an earlier run."""
+
+    def __init__(self, refuse: Callable[[Reject], None], known: Iterable[str] = ()) -> None:
+        self._refuse = refuse
+        self._seen = set(map(id_digest, known))
+
+    def __call__(self, chunk: Chunk) -> tuple[Entries, list[Document]]:
+        """Leave out documents whose id came before in this input."""
+        entries, documents = chunk.entries, chunk.kept
+        keep = [at for at, document in enumerate(documents) if self.passes(document)]
+        if len(keep) == len(documents):
+            return entries, documents
+        return entries.take(keep), [documents[at] for at in keep]
+
+    def passes(self, document: Document) -> bool:
+        """Return whether the id of a document is new; refuse the document if not."""
+        digest = id_digest(document.id)
+        is_new = digest not in self._seen
+        self._seen.add(digest)
+        if not is_new:
+            reason = repeated_id(document.id, document.place)
+            self._refuse(Reject(document.place, reason, document.raw or b"", document.id))
+        return is_new
 
 
 class Documents:
@@ -33,7 +146,7 @@ class Documents:
         self.read = 0
         """Documents that have an entry."""
         self._name = name
-        self._sources = listed(sources)
+        self._sources = as_sources(sources)
         # A record may turn out to be refused after it was read: its id came before, or it leaves no feature.
         self._settings = replace(reading.settings, keep_raw=keep_raw or reading.rejects is not None)
         # A sketch or two is not worth a thousand worker starts: `workers` is what the machine lends us.
@@ -61,8 +174,9 @@ class Documents:
         """Pass over records that an earlier run is done with."""
         self.read, self._skipped, self._refusals.count = read, records, refused
 
-    def chunks(self, analysis: Analysis) -> Iterator[Chunk]:
-        """Read and analyse; refused records are reported as they come."""
+    def chunks(self, index: Index | Analysis) -> Iterator[Chunk]:
+        """Read, and analyse unless the index is behind a service; refused records are reported as they come."""
+        analysis = index if isinstance(index, Analysis) else None if isinstance(index, RemoteIndex) else index.analysis
         opened = Refusals.open(self._path, self._watch.note, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
         consumed = Progress()
@@ -75,11 +189,41 @@ class Documents:
                 yield chunk
                 meter.show(self.read, consumed.bytes_read)
         self._refusals.finish()
-        for note in (skipped_records(consumed.skipped), other_extractor(analysis.profile)):
+        for note in (skipped_records(consumed.skipped), other_extractor(index.profile)):
             if note is not None:
                 self._watch.note(note)
 
     def refuse(self, reject: Reject) -> None:
-        """Refuse a document that had an entry."""
+        """Refuse a document that was counted as read."""
         self.read -= 1
         self._refusals.add(reject)
+
+
+# An error in place of a result is of that document alone.
+
+
+def added(index: Index, chunk: Chunk, counts: Counter[str]) -> Iterable[tuple[Document, int | SimhashError]]:
+    """Add the documents of a chunk; count the known ids, which a service does not tell."""
+    if isinstance(index, RemoteIndex):
+        return index.add_documents(chunk.kept)
+    written = index.add_entries(chunk.entries)
+    counts.update(known=sum(written.known), with_another_text=sum(written.moved))
+    return zip(chunk.kept, chunk.entries.simhashes.tolist(), strict=True)
+
+
+def claimed(
+    index: Index, chunk: Chunk, *, deadline_s: float | None
+) -> Iterable[tuple[Document, Decision | SimhashError]]:
+    """Claim the documents of a chunk."""
+    if isinstance(index, RemoteIndex):
+        return index.claim_documents(chunk.kept, deadline_s=deadline_s)
+    return zip(chunk.kept, index.claim_entries(chunk.entries, deadline_s=deadline_s), strict=True)
+
+
+def answered(
+    index: Index, chunk: Chunk, *, rule: MatchRule, limit: int | None, since: datetime | None
+) -> Iterable[tuple[Document, Answer | SimhashError]]:
+    """Query the documents of a chunk."""
+    if isinstance(index, RemoteIndex):
+        return index.query_documents(chunk.kept, rule=rule, limit=limit, since=since)
+    return zip(chunk.kept, index.answer_entries(chunk.entries, rule=rule, limit=limit, since=since), strict=True)

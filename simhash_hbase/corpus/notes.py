@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SHOWN_KINDS = 8
 _PLURALS = frozenset({"cells", "documents", "duplicates", "ids", "originals", "pairs", "records", "rows", "tasks"})
-_IMPORTED_FOR_PAGES = "simhash_hbase.inputs.page.maintext"
+_IMPORTED_FOR_PAGES = "simhash_hbase.inputs.html"
 
 
 def counted(count: int, noun: str) -> str:

@@ -6,7 +6,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs import InputOptions
+from simhash_hbase.inputs.options import Preference
 from simhash_hbase.pipeline.meter import Metering, silent
+from simhash_hbase.profile.choices import check_share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +36,17 @@ class DedupOptions:
 
     Attributes
     ----------
-    keep : {"first", "longest"}
-        Of near copies, which becomes the original.
+    keep : str
+        Of near copies, which becomes the original: ``first``; ``longest``; ``best:FIELD``, that with the highest
+        number in a field of the record, ``best:-FIELD`` with the lowest; ``rank:FIELD=a,b,c``, that of the preferred
+        source, where sources that are not listed come last. Of equals it is the first. A record without the field, or
+        without a number in it, is refused. What the index holds already always wins, whatever its score.
+    exact : bool
+        Judge pairs that the sketches bring together by their texts: the Jaccard similarity of their 5-character
+        shingles has to reach the threshold of the index. Texts of kept documents are copied, compressed, to the folder
+        for temporary files. An original that only the index holds has no text, and is judged by the sketches.
+    contained : float, optional
+        Drop a near copy only if the kept text holds this share of its shingles; it implies `exact`.
     dry_run : bool
         Leave the index as it is.
     output : str, optional
@@ -60,7 +71,9 @@ class DedupOptions:
         Places that the caller writes itself, by what messages call them: the run writes elsewhere.
     """
 
-    keep: Literal["first", "longest"] = "first"
+    keep: str = "first"
+    exact: bool = False
+    contained: float | None = None
     dry_run: bool = False
     output: str | None = None
     duplicates: Literal["drop", "revisit"] = "drop"
@@ -75,8 +88,23 @@ class DedupOptions:
     def __post_init__(self) -> None:
         if self.resume and not self.results:
             raise InvalidArgument("--resume goes with --results FILE")
-        if self.resume and (self.keep == "longest" or self.dry_run):
-            raise InvalidArgument("--resume cannot be combined with --keep longest or --dry-run")
+        if self.preference.by != "first" and self.resume:
+            raise InvalidArgument(f"--resume cannot be combined with --keep {self.keep}, which decides at the end")
+        check_share(self.contained)
+        if self.resume and self.judges_texts:
+            raise InvalidArgument("--resume cannot be combined with --exact: the texts of the earlier run are gone")
+        if self.resume and self.dry_run:
+            raise InvalidArgument("--resume cannot be combined with --dry-run")
+
+    @property
+    def judges_texts(self) -> bool:
+        """Whether pairs are judged by their texts."""
+        return self.exact or self.contained is not None
+
+    @property
+    def preference(self) -> Preference:
+        """The order of preference that `keep` names."""
+        return Preference.parse(self.keep)
 
 
 class Lines(Protocol):
@@ -114,12 +142,15 @@ class Summary:
         Records without a decision.
     decided_before : int
         Documents that an earlier run decided, which `resume` continued.
+    uncontained : int
+        Documents that have a near copy, and were kept since too little of them is in it.
     """
 
     documents: int
     originals: int
     refused: int
     decided_before: int = 0
+    uncontained: int = 0
 
     @property
     def duplicates(self) -> int:

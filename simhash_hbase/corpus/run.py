@@ -2,38 +2,38 @@
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from simhash_hbase.corpus.clusters import write_clusters
+from simhash_hbase.corpus.converted import rows_path
 from simhash_hbase.corpus.decisions import (
     Checkpoint,
-    Decisions,
+    DecisionSink,
     FileDecisions,
     HandedDecisions,
     check_same_index,
     checkpoint_path,
     new_checkpoint,
+    write_clusters,
 )
 from simhash_hbase.corpus.destinations import check_destinations
-from simhash_hbase.corpus.documents import Documents
-from simhash_hbase.corpus.kept.captures import KeptCaptures
-from simhash_hbase.corpus.kept.opening import NOTHING, Kept, kept_form, looks_into, open_kept
-from simhash_hbase.corpus.kept.rows import rows_path
-from simhash_hbase.corpus.longest import decide_longest
-from simhash_hbase.corpus.once import Once
+from simhash_hbase.corpus.documents import Documents, Once, spooled
+from simhash_hbase.corpus.kept import NOTHING, Kept, KeptCaptures, kept_form, looks_into, open_kept
 from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, Watch
+from simhash_hbase.corpus.preferred import decide_preferred
 from simhash_hbase.corpus.sample import texts_of
-from simhash_hbase.corpus.stdin import spooled
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.decide.dedup import Deduplicator
+from simhash_hbase.index.decide.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import decision_record
 from simhash_hbase.index.profilerows import identity
 from simhash_hbase.inputs import Place, Sources
+from simhash_hbase.inputs.options import Preference
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 
@@ -89,7 +89,7 @@ def deduplicate(
     ...     path = Path(folder, "news.jsonl")
     ...     _ = path.write_text('{"text": "an article"}\n{"text": "an article"}\n{"text": "another thing"}\n')
     ...     deduplicate(index, [str(path)])
-    Summary(documents=3, originals=2, refused=0, decided_before=0)
+    Summary(documents=3, originals=2, refused=0, decided_before=0, uncontained=0)
     """
     with Deduplication(sources, options, reading=reading, lines=lines, watch=watch) as corpus:
         return corpus.run(index)
@@ -117,20 +117,27 @@ class Deduplication:
         self._watch = watch or Watch()
         self._form = NOTHING
         self._stack = ExitStack()
-        self._decisions: Decisions
+        self._decisions: DecisionSink
         self._new = Checkpoint()
 
     def __enter__(self) -> Self:
         options, settings = self._options, self._reading.settings
+        if options.judges_texts and (settings.simhash_field or settings.features_field):
+            raise InvalidArgument("documents with fingerprints or features of their own have no texts to compare")
         check_destinations(self.sources, {**options.beside, **self._written()})
         if options.results:
             self._new = new_checkpoint(self.sources, self._deciding())
         with ExitStack() as stack:
-            self._decisions = stack.enter_context(self._opened())
+            if options.results:
+                self._decisions = FileDecisions(options.results, self._new, resume=options.resume)
+            else:
+                self._decisions = HandedDecisions(self._lines, remember=bool(options.clusters or options.remember))
+            stack.enter_context(self._decisions)
             looked_into = options.output is not None and looks_into(settings.format)
             wanted = options.learn or options.remember or looked_into
             stdin = stack.enter_context(spooled(self.sources, wanted=wanted))
-            self._reading = replace(self._reading, settings=replace(settings, stdin=stdin))
+            settings = replace(settings, stdin=stdin, preference=options.preference)
+            self._reading = replace(self._reading, settings=settings)
             if options.output:
                 self._form = kept_form(self.sources, self._reading.settings, options.output)
             if options.duplicates == "revisit":
@@ -163,7 +170,7 @@ class Deduplication:
         options, start = self._options, self._decisions.start
         before = start.read if start else 0
         if options.results:
-            self._new.index = identity(index.store)
+            self._new.index = identity(index.store, index.collection.name)
             check_same_index(options.results, start, self._new.index)
         # None where no run can continue this one; a number of bytes or files where it can.
         keep = (start.kept_bytes if start else 0) if options.results else None
@@ -171,18 +178,18 @@ class Deduplication:
         # A run that is continued cuts the input where the one before would have: into whole chunks.
         soon = options.results is None
         with (
-            _deduplicator(index, dry_run=options.dry_run) as deduplicator,
+            _deduplicator(index, options) as deduplicator,
             open_kept(options.output, self._form, self._watch, keep=keep, resume=options.resume) as kept,
             Documents("dedup", self.sources, reading, self._watch, keep_raw=takes_bytes, soon=soon) as documents,
         ):
             run = _Run(index, deduplicator, documents, self._decisions, kept, self._new)
-            if options.keep == "longest":
-                run.longest(self._watch)
-            else:
+            if options.preference.by == "first":
                 run.first()
+            else:
+                run.preferred(options.preference, self._watch, with_texts=options.judges_texts)
         if options.clusters:
             write_clusters(self._decisions.lines(), options.clusters)
-        return Summary(documents.read, run.progress.originals, documents.refused, before)
+        return Summary(documents.read, run.progress.originals, documents.refused, before, run.uncontained)
 
     def _written(self) -> Mapping[str, str | None]:
         """Name every file that a run with these options writes."""
@@ -199,14 +206,16 @@ class Deduplication:
     def _deciding(self) -> list[object]:
         """Name what has to be the same for a run to be continued."""
         options, reading = self._options, self._reading
-        deciding = (options.keep, options.dry_run, options.output, options.clusters, options.made_with)
+        deciding = (
+            options.keep,
+            options.exact,
+            options.contained,
+            options.dry_run,
+            options.output,
+            options.clusters,
+            options.made_with,
+        )
         return [*deciding, options.duplicates, asdict(reading.settings), reading.rejects]
-
-    def _opened(self) -> AbstractContextManager[Decisions]:
-        options = self._options
-        if options.results:
-            return FileDecisions(options.results, self._new, resume=options.resume)
-        return HandedDecisions(self._lines, remember=bool(options.clusters or options.remember))
 
 
 class _Run:
@@ -217,11 +226,12 @@ class _Run:
         index: Index,
         deduplicator: Deduplicator,
         documents: Documents,
-        decisions: Decisions,
+        decisions: DecisionSink,
         kept: Kept,
         new: Checkpoint,
     ) -> None:
         self.progress = decisions.start or new
+        self.uncontained = 0
         self._index = index
         self._deduplicator = deduplicator
         self._documents = documents
@@ -236,9 +246,9 @@ class _Run:
         """Decide in the order of the input."""
         # Lines reach the file before a batch is whole: a run that is killed then continues from here.
         self._commit()
-        for chunk in self._documents.chunks(self._index.analysis):
+        for chunk in self._documents.chunks(self._index):
             entries, texts = self._once(chunk)
-            decisions = self._decide(entries)
+            decisions = self._decide(entries, [document.text or "" for document in texts])
             for document, decision in zip(texts, decisions, strict=True):
                 self._write(document.raw, document.place, decision)
             self.progress.records += chunk.records
@@ -246,10 +256,10 @@ class _Run:
         self.progress.finished = True
         self._commit()
 
-    def longest(self, watch: Watch) -> None:
-        """Decide by length downwards, write in the order of the input."""
-        parts = (self._once(chunk) for chunk in self._documents.chunks(self._index.analysis))
-        for raw, place, decision in decide_longest(parts, self._decide, watch):
+    def preferred(self, preference: Preference, watch: Watch, *, with_texts: bool) -> None:
+        """Decide in an order of preference, write in the order of the input."""
+        parts = (self._once(chunk) for chunk in self._documents.chunks(self._index))
+        for raw, place, decision in decide_preferred(parts, preference, self._decide, watch, with_texts=with_texts):
             self._write(raw, place, decision)
         self._commit()
 
@@ -259,8 +269,10 @@ class _Run:
         self.progress.kept_bytes = self._kept.commit()
         self._decisions.commit(self.progress)
 
-    def _decide(self, entries: Entries) -> list[Decision]:
-        return self._index.dedup_entries(entries, self._deduplicator)
+    def _decide(self, entries: Entries, texts: list[str]) -> list[Decision]:
+        decisions = self._index.dedup_entries(entries, self._deduplicator, texts=texts)
+        self.uncontained += sum(decision.near is not None for decision in decisions)
+        return decisions
 
     def _write(self, raw: bytes | None, place: Place, decision: Decision) -> None:
         self.progress.originals += decision.is_original
@@ -272,14 +284,14 @@ class _Run:
 
 
 @contextmanager
-def _deduplicator(index: Index, *, dry_run: bool) -> Iterator[Deduplicator]:
+def _deduplicator(index: Index, options: DedupOptions) -> Iterator[Deduplicator]:
     """Make what decides; a dry run writes to a temporary folder that is thrown away."""
-    if not dry_run:
-        yield index.deduplicator()
-        return
-    with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
-        scratch = EmbeddedStore.create(str(Path(folder) / "scratch"))
-        try:
-            yield index.deduplicator(scratch=scratch)
-        finally:
-            scratch.close()
+    with judging(index.profile, exact=options.exact, contained=options.contained) as judge:
+        if not options.dry_run:
+            yield index.deduplicator(judge=judge)
+            return
+        with (
+            tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder,
+            closing(EmbeddedStore.create(str(Path(folder) / "scratch"))) as scratch,
+        ):
+            yield index.deduplicator(scratch=scratch, judge=judge)

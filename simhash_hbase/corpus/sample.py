@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from simhash_hbase.corpus.notes import where
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.features.idf import Reservoir
-from simhash_hbase.features.learning import LEARN_FROM
+from simhash_hbase.features.idf import LEARN_FROM, Reservoir
 from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, scan, total_bytes
-from simhash_hbase.inputs.page.extract import extracted
-from simhash_hbase.inputs.sources import listed
+from simhash_hbase.inputs.pages import extracted
+from simhash_hbase.inputs.sources import as_sources
 
 NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
 
@@ -20,9 +19,9 @@ class NothingToLearn(InvalidInput):
 
 def texts_of(named: Sequence[str], settings: InputOptions, watch: Watch) -> Iterator[str]:
     """Read texts to learn from, as many as are learned from; what cannot be read is counted and reported."""
-    sources, consumed = listed(named), Progress()
+    sources, consumed = as_sources(named), Progress()
     with watch.meter("learn the idf", total_bytes(sources), unit="bytes") as meter:
-        sample = Sample()
+        sample = TextSample()
         for scanned in scan(sources, settings, consumed):
             sample.add(scanned)
             meter.show(sample.seen, consumed.bytes_read)
@@ -34,7 +33,7 @@ def texts_of(named: Sequence[str], settings: InputOptions, watch: Watch) -> Iter
     yield from sample.texts
 
 
-class Sample:
+class TextSample:
     """A sample of texts; pages are extracted as they come into it, so of a million some 20,000."""
 
     def __init__(self) -> None:

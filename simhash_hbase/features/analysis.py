@@ -9,18 +9,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from simhash_hbase.errors import (
-    EmptyDocument,
-    InvalidArgument,
-    InvalidProfile,
-    ProfileMismatch,
-    no_words,
-    other_fingerprints,
-)
+from simhash_hbase import errors
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint
-from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.features.learning import CountedSample
+from simhash_hbase.features.idf import IdfTable, Sample
 from simhash_hbase.features.probe import extractor_versions, installed_versions, probe_digest
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import batches
@@ -57,39 +50,32 @@ def make_analyzer(profile: Profile, idf: IdfTable | None) -> Analyzer:
 class Analysis:
     """Turns documents into entries as one profile says."""
 
-    def __init__(self, profile: Profile, idf: IdfTable | None = None, *, counted: CountedSample | None = None) -> None:
+    def __init__(self, profile: Profile, idf: IdfTable | None = None, *, sample: Sample | None = None) -> None:
         self.profile = profile
         self.analyzer = make_analyzer(profile, idf)
-        self._fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed)
+        self._fingerprinter = Fingerprinter(self.analyzer, hash=profile.hash, seed=profile.seed, sample=sample)
         self._is_probed = False
-        if counted is not None:
-            self._fingerprinter.take(counted)
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave behind what was probed: the process that it is sent to may be on another machine."""
+        """Leave behind that it was probed: the process that it is sent to may be on another machine."""
         return {**self.__dict__, "_is_probed": False}
 
     def probed(self) -> Self:
         """Add the probe of this machine to the profile, for a new index."""
-        self.profile = self.probed_profile()
-        self._is_probed = True
+        if self.profile.analyzer != "weighted":
+            self.profile = self.profile.replace(
+                probe=probe_digest(self._fingerprinter),
+                versions=installed_versions(jieba=self.profile.analyzer in SEGMENTING),
+                extractor=extractor_versions() or None,
+            )
+            self._is_probed = True
         return self
-
-    def probed_profile(self) -> Profile:
-        """Return the profile with the probe of this machine, for a new index."""
-        if self.profile.analyzer == "weighted":
-            return self.profile
-        return self.profile.replace(
-            probe=probe_digest(self._fingerprinter), versions=self._versions(), extractor=extractor_versions() or None
-        )
-
-    def _versions(self) -> dict[str, str]:
-        return installed_versions(jieba=self.profile.analyzer in SEGMENTING)
 
     def _check_machine(self) -> None:
         """Refuse to analyse texts otherwise than where the index was made."""
         if not self._is_probed and self.profile.probe not in (None, probe_digest(self._fingerprinter)):
-            raise ProfileMismatch(other_fingerprints(self.profile.versions or {}, self._versions()))
+            here = installed_versions(jieba=self.profile.analyzer in SEGMENTING)
+            raise ProfileMismatch(errors.other_fingerprints(self.profile.versions or {}, here))
         self._is_probed = True
 
     def texts(
@@ -126,7 +112,7 @@ class Analysis:
                 bands=bands[kept] if self.profile.bands else None,
             ),
             kept,
-            dict.fromkeys(np.flatnonzero(features == 0).tolist(), no_words()),
+            dict.fromkeys(np.flatnonzero(features == 0).tolist(), errors.no_words()),
         )
 
     def features(

@@ -1,22 +1,13 @@
 """Analyzers: from a text to its features and their weights."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.features.idf import IdfTable, jieba_idf
-from simhash_hbase.kernel.texts import (
-    Batch,
-    CountedWords,
-    Weights,
-    Wording,
-    bounded_word,
-    has_word_character,
-    normalize,
-    tokens,
-)
+from simhash_hbase.features.idf import LEARNED_WORDING, IdfTable, jieba_idf
+from simhash_hbase.kernel.segment import WORDS
+from simhash_hbase.kernel.texts import Batch, CountedWords, Weights, Wording, bounded_word, tokens
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -24,7 +15,6 @@ STOP_WORDS = (
 )
 """The words that jieba.analyse drops (``KeywordExtractor.STOP_WORDS`` of jieba 0.42.1)."""
 
-LEARNED_WORDING = Wording(folded=True)
 CLASSICAL_WORDING = Wording(folded=False, dropped=STOP_WORDS)
 
 
@@ -51,8 +41,16 @@ class CountingAnalyzer(Analyzer, Protocol):
         """Return the weights of features."""
 
 
-class _WordAnalyzer:
-    """What analyzers of words have in common."""
+def _weighed(analyzer: CountingAnalyzer, text: str, weight: Callable[[str], float]) -> list[tuple[str, float]]:
+    counted = analyzer.count(Batch([text]), seed=0)
+    words = zip(map(counted.word, range(len(counted.counts))), counted.counts.tolist(), strict=True)
+    weighed = [(word, count * weight(word)) for word, count in words]
+    weighed.sort(key=lambda pair: (-pair[1], pair[0]))
+    return weighed[: analyzer.top]
+
+
+class _Words:
+    """Words as features."""
 
     wording: ClassVar[Wording]
     top: int | None
@@ -67,12 +65,11 @@ class _WordAnalyzer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JiebaAnalyzer(_WordAnalyzer):
+class JiebaAnalyzer(_Words):
     """The classical recipe: jieba's words, weighted by TF-IDF with jieba's own table.
 
-    As ``jieba.analyse.extract_tags`` does, words of one character and stop words are dropped and
-    words outside the table get its median; term frequencies are raw counts. Words of the scripts that jieba does not
-    know are outside the table. Case and width count as in jieba, so a copy in upper case has other features.
+    As in ``jieba.analyse.extract_tags``, words of one character and stop words are dropped and words outside the table
+    get its median; term frequencies are raw counts. Case and width count, so a copy in upper case has other features.
 
     Raises
     ------
@@ -92,9 +89,7 @@ class JiebaAnalyzer(_WordAnalyzer):
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List the words of a text and their weights, the heaviest first, ties by the word."""
-        # Of a token with blanks around it less is left: ``\\r\\n`` is none.
-        words = (word for word in tokens(text) if len(word.strip()) > 1 and word.lower() not in STOP_WORDS)
-        return _heaviest(map(bounded_word, words), jieba_idf().weight, self.top)
+        return _weighed(self, text, jieba_idf().weight)
 
     def weights(self, *, seed: int) -> Weights:
         """Return jieba's table."""
@@ -102,7 +97,7 @@ class JiebaAnalyzer(_WordAnalyzer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedAnalyzer(_WordAnalyzer):
+class LearnedAnalyzer(_Words):
     """Every word, lower-cased, weighted by TF-IDF with a table learned from the user's documents.
 
     Copies that differ only in case, in width or in another compatible form of characters have the same features: the
@@ -129,7 +124,7 @@ class LearnedAnalyzer(_WordAnalyzer):
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List the words of a text and their weights, the heaviest first, ties by the word."""
-        return _heaviest(word_tokens(text), self.idf.weight, self.top)
+        return _weighed(self, text, self.idf.weight)
 
     def weights(self, *, seed: int) -> Weights:
         """Return the learned table."""
@@ -144,7 +139,7 @@ def word_tokens(text: str) -> list[str]:
     >>> word_tokens("我爱 HBase！")
     ['我', '爱', 'hbase']
     """
-    return [bounded_word(token) for token in tokens(text, folded=True) if has_word_character(token)]
+    return [bounded_word(word) for word in tokens(text, folded=True, kind=WORDS)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,10 +170,7 @@ class ShingleAnalyzer:
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List the shingles of a text and their weights, the heaviest first, ties by the shingle."""
-        plain = normalize(text)
-        starts = range(max(1, len(plain) - self.size + 1)) if plain else ()
-        shingles = (plain[start : start + self.size] for start in starts)
-        return _heaviest(set(shingles) if self.binary else shingles, lambda _: 1.0, None)
+        return _weighed(self, text, lambda _: 1.0)
 
     def count(self, batch: Batch, *, seed: int) -> CountedWords:
         """Count the shingles of texts."""
@@ -205,10 +197,3 @@ class WeightedAnalyzer:
             Always.
         """
         raise InvalidArgument(f"an index of weighted features takes features, not text ({text[:20]!r})")
-
-
-def _heaviest(words: Iterable[str], weight: Callable[[str], float], top: int | None) -> list[tuple[str, float]]:
-    """Weigh words by their counts."""
-    weighed = [(word, count * weight(word)) for word, count in Counter(words).items()]
-    weighed.sort(key=lambda pair: (-pair[1], pair[0]))
-    return weighed[:top]

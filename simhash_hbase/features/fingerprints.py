@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, no_words
 from simhash_hbase.features.analyzers import Analyzer, CountingAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.hashes import check_hash, hash_features
-from simhash_hbase.features.learning import CountedSample, text_key
+from simhash_hbase.features.idf import Sample, text_key
 from simhash_hbase.kernel.texts import Batch, Weights, batches
 
 SCALE = 65536  # Integer units of a weight of 1.
@@ -55,17 +55,9 @@ def count_features(features: Iterable[Feature]) -> int:
 
 
 def cosine(a: Iterable[Feature], b: Iterable[Feature]) -> float:
-    """Compute the cosine of two documents' weights.
+    """Return the cosine of two documents' weights: 0 where nothing is shared or a side weighs nothing.
 
-    Parameters
-    ----------
-    a, b : iterable of str, int or (feature, weight)
-        Plain features weigh 1; repeated ones add up.
-
-    Returns
-    -------
-    float
-        1 for equal directions, 0 where nothing is shared or a side weighs nothing.
+    Plain features weigh 1; repeated ones add up.
 
     Examples
     --------
@@ -124,11 +116,6 @@ def fingerprint(features: Iterable[Feature], *, hash: str = "murmur3", seed: int
     seed : int
         Seed of ``murmur3``.
 
-    Returns
-    -------
-    int
-        64 bits.
-
     Raises
     ------
     EmptyDocument
@@ -160,6 +147,8 @@ class Fingerprinter:
         One of `simhash_hbase.features.hashes.HASHES`.
     seed : int
         Seed of ``murmur3``.
+    sample : Sample, optional
+        What taught the analyzer, with the same seed: its texts are not cut again.
 
     Raises
     ------
@@ -169,8 +158,7 @@ class Fingerprinter:
     Notes
     -----
     Threads may share one. Hash ``murmur3`` is the kernel's; with another one each word is hashed by itself, which takes
-    many times as long. It pickles small: weights are computed anew, and the fingerprints
-    of known texts go along.
+    many times as long. It pickles small: weights are computed anew, and the fingerprints of the sample go along.
 
     Examples
     --------
@@ -180,7 +168,9 @@ class Fingerprinter:
     True
     """
 
-    def __init__(self, analyzer: Analyzer, *, hash: str = "murmur3", seed: int = 0) -> None:
+    def __init__(
+        self, analyzer: Analyzer, *, hash: str = "murmur3", seed: int = 0, sample: Sample | None = None
+    ) -> None:
         check_hash(hash, seed)
         if hash == "none" and not isinstance(analyzer, WeightedAnalyzer):
             raise InvalidProfile("hash none is for features that are integers, not for words")
@@ -188,6 +178,11 @@ class Fingerprinter:
         self.hash = hash
         self.seed = seed
         self._known: dict[bytes, tuple[int, int]] = {}
+        # Which features are the heaviest takes more than the counts of a sample's words.
+        if sample is not None and hash == "murmur3" and isinstance(analyzer, CountingAnalyzer) and analyzer.top is None:
+            votes = (words.vote(self._weights) for words in sample.words)
+            pairs = (pair for columns in votes for pair in zip(*(column.tolist() for column in columns), strict=True))
+            self._known = dict(zip(sample.keys, pairs, strict=True))
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_weights"}
@@ -198,28 +193,8 @@ class Fingerprinter:
             raise TypeError(f"{self.analyzer} counts no words")
         return self.analyzer.weights(seed=self.seed)
 
-    def take(self, sample: CountedSample) -> None:
-        """Fingerprint texts whose words were counted by an analyzer with the same words; they are not cut again."""
-        if self.hash != "murmur3" or self.seed != sample.seed or getattr(self.analyzer, "top", None) is not None:
-            return
-        voted = (counted.vote(self._weights) for counted in sample.words)
-        pairs = (
-            pair for simhashes, features in voted for pair in zip(simhashes.tolist(), features.tolist(), strict=True)
-        )
-        self._known = dict(zip(sample.keys, pairs, strict=True))
-
     def fingerprint(self, text: str) -> int:
         """Fingerprint one text.
-
-        Parameters
-        ----------
-        text : str
-            Any text.
-
-        Returns
-        -------
-        int
-            64 bits.
 
         Raises
         ------
@@ -234,11 +209,6 @@ class Fingerprinter:
     def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Fingerprint texts.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            Any texts.
-
         Returns
         -------
         simhashes : ndarray of uint64
@@ -246,9 +216,11 @@ class Fingerprinter:
         features : ndarray of int32
             How many features each text has; 0 means that it has no fingerprint.
         """
-        votes = [self.fingerprint_batch(batch) for batch in batches(texts)]
-        none = (np.zeros(0, np.uint64), np.zeros(0, np.int32))
-        simhashes, features = zip(none, *votes, strict=True)
+        simhashes, features = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)]
+        for batch in batches(texts):
+            some = self.fingerprint_batch(batch)
+            simhashes.append(some[0])
+            features.append(some[1])
         return np.concatenate(simhashes), np.concatenate(features)
 
     def fingerprint_batch(self, batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -270,19 +242,7 @@ class Fingerprinter:
     def fingerprint_features_many(
         self, documents: Sequence[Sequence[Feature]]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Fingerprint documents whose features the caller knows.
-
-        Parameters
-        ----------
-        documents : sequence of sequences of str, int or (feature, weight)
-            Features of each document.
-
-        Returns
-        -------
-        simhashes : ndarray of uint64
-            One a document; 0 for one without features.
-        features : ndarray of int32
-            How many features of each document count; 0 means that it has no fingerprint.
+        """Fingerprint documents whose features the caller knows, as `fingerprint_many` does with texts.
 
         Raises
         ------

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.profile.hashnames import HashName
+from simhash_hbase.profile.choices import HashName
 
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
@@ -60,20 +60,12 @@ def _final(a: int, b: int, c: int) -> tuple[int, int, int]:
 
 def _jenkins(data: bytes, _seed: int) -> int:
     a = b = c = (0xDEADBEEF + len(data)) & _MASK32
-    start = 0
-    while len(data) - start > _BLOCK:
+    for start in range(0, len(data), _BLOCK):
         block = data[start : start + _BLOCK]
         a = (a + int.from_bytes(block[:4], "little")) & _MASK32
         b = (b + int.from_bytes(block[4:8], "little")) & _MASK32
         c = (c + int.from_bytes(block[8:], "little")) & _MASK32
-        a, b, c = _mix(a, b, c)
-        start += _BLOCK
-    block = data[start:]
-    if block:
-        a = (a + int.from_bytes(block[:4], "little")) & _MASK32
-        b = (b + int.from_bytes(block[4:8], "little")) & _MASK32
-        c = (c + int.from_bytes(block[8:], "little")) & _MASK32
-        a, b, c = _final(a, b, c)
+        a, b, c = (_mix if start + _BLOCK < len(data) else _final)(a, b, c)
     return (c << 32) | b
 
 

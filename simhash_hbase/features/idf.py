@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from math import log
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import mmh3
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,11 @@ from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel.cache import tables
 from simhash_hbase.kernel.dictionary import jieba_file
-from simhash_hbase.kernel.texts import VERSION, Weights
+from simhash_hbase.kernel.texts import VERSION, CountedWords, DistinctWords, Weights, Wording, batches
 
+LEARNED_WORDING = Wording(folded=True)
+LEARN_FROM = 3_000
+"""Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
 SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
 
 _FORMAT = 1
@@ -56,22 +60,7 @@ class IdfTable:
 
     @classmethod
     def learn(cls, token_lists: Iterable[Iterable[str]]) -> "IdfTable":
-        """Count in how many documents each word occurs.
-
-        Parameters
-        ----------
-        token_lists : iterable of iterable of str
-            The words of each document of the sample, repeated or not.
-
-        Returns
-        -------
-        IdfTable
-            The table; words of one document are left out.
-
-        Raises
-        ------
-        InvalidArgument
-            There is no document.
+        """Count in how many documents each word occurs, given the words of each document, repeated or not.
 
         Examples
         --------
@@ -79,32 +68,18 @@ class IdfTable:
         >>> table.documents, dict(table.frequencies)
         (3, {'看': 3})
         """
-        counts: Counter[str] = Counter()
-        documents = 0
-        for tokens in token_lists:
+        documents, counts = 0, Counter[str]()
+        for documents, tokens in enumerate(token_lists, 1):  # noqa: B007
             counts.update(set(tokens))
-            documents += 1
         return cls.of_counts(documents, counts)
 
     @classmethod
     def of_counts(cls, documents: int, counts: Mapping[str, int]) -> "IdfTable":
         """Take in how many of the documents each word occurs."""
-        kept = {word: count for word, count in sorted(counts.items()) if count > 1}
-        return cls(documents=documents, frequencies=kept)
+        return cls(documents=documents, frequencies={word: n for word, n in sorted(counts.items()) if n > 1})
 
     def weight(self, word: str) -> float:
-        """Give the weight of one occurrence of a word.
-
-        Parameters
-        ----------
-        word : str
-            Any word.
-
-        Returns
-        -------
-        float
-            ln(1 + N / df).
-        """
+        """Return the weight of one occurrence of a word."""
         return log(1 + self.documents / self.frequencies.get(word, 1))
 
     def weights(self, seed: int) -> Weights:
@@ -115,28 +90,12 @@ class IdfTable:
         return Weights.of_words(words, other=logarithms[1], seed=seed)
 
     def encode(self) -> bytes:
-        """Pack the table.
-
-        Returns
-        -------
-        bytes
-            What `decode` reads; compressed.
-        """
+        """Pack and compress the table."""
         return zlib.compress(self._canonical, 9)
 
     @classmethod
     def decode(cls, data: bytes) -> "IdfTable":
-        """Unpack a table.
-
-        Parameters
-        ----------
-        data : bytes
-            What `encode` gave.
-
-        Returns
-        -------
-        IdfTable
-            The same table.
+        """Unpack what `encode` returned.
 
         Raises
         ------
@@ -154,13 +113,7 @@ class IdfTable:
         return table
 
     def digest(self) -> str:
-        """Digest the table's content, whatever compressed it.
-
-        Returns
-        -------
-        str
-            BLAKE2b, 16 bytes, in hexadecimal digits.
-        """
+        """Return the digest of the table's content, whatever compressed it: 32 hexadecimal digits."""
         return digest_of(self._canonical)
 
     @cached_property
@@ -172,7 +125,7 @@ class IdfTable:
 
 @cache
 def jieba_idf(seed: int = 0) -> Weights:
-    """Open the table that jieba ships, once a process; a word that it lacks has the median weight.
+    """Return the table that jieba ships, opened once a process; a word that it lacks has the median weight.
 
     Examples
     --------
@@ -194,7 +147,7 @@ def _jieba_tables(seed: int) -> dict[str, NDArray[Any]]:
 
 @cache
 def jieba_idf_digest() -> str:
-    """Digest the table that jieba ships."""
+    """Return the digest of the table that jieba ships."""
     return digest_of(_jieba_idf_bytes())
 
 
@@ -223,7 +176,7 @@ class Reservoir(Generic[T]):
         self._random = Random(seed)
 
     def add(self, item: T) -> int | None:
-        """Offer the next item of the stream."""
+        """Offer the next item of the stream, and return its place in the sample if it has one."""
         self.seen += 1
         if len(self.items) < self._limit:
             self.items.append(item)
@@ -234,3 +187,38 @@ class Reservoir(Generic[T]):
             return None
         self.items[place] = item
         return place
+
+
+class Sample(NamedTuple):
+    """What a sample of texts teaches: a table, and the words of its texts, which need not be cut again."""
+
+    idf: IdfTable
+    keys: list[bytes]  # Of the texts, see `text_key`.
+    words: list[CountedWords]  # Of the texts in their order, some texts each.
+
+
+def learn_idf(texts: Iterable[str], *, limit: int = LEARN_FROM) -> IdfTable:
+    """Count document frequencies over a sample of a stream of texts; the sampled texts are kept in memory."""
+    return learn(texts, limit=limit).idf
+
+
+def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0) -> Sample:
+    """Do what `learn_idf` does, and keep the counts of the words of each text, too, by their hashes with a seed."""
+    sample: Reservoir[str] = Reservoir(limit=limit)
+    for text in texts:
+        sample.add(text)
+    if not sample.items:
+        raise InvalidArgument("an idf table is learned from at least one document")
+    parts: list[DistinctWords] = []
+    words: list[CountedWords] = []
+    for batch in batches(sample.items):
+        counted = batch.count(LEARNED_WORDING, seed=seed)
+        parts.append(counted.distinct())
+        words.append(counted.without_places())
+    idf = IdfTable.of_counts(len(sample.items), DistinctWords.merged(parts).repeated())
+    return Sample(idf, list(map(text_key, sample.items)), words)
+
+
+def text_key(text: str) -> bytes:
+    """Return a digest of a text as it is: MurmurHash3 x64 128 of its UTF-8."""
+    return mmh3.mmh3_x64_128_digest(text.encode("utf-8", "surrogatepass"))

@@ -3,9 +3,11 @@
 import errno
 import io
 import os
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, BinaryIO, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -71,6 +73,48 @@ def open_temporary() -> BinaryIO:
     with TemporaryFile() as made:
         raw = _Placed(os.dup(made.fileno()), "r+", gettempdir())
     return cast("BinaryIO", io.BufferedRandom(raw))
+
+
+class RecordFile:
+    """Records in a temporary file, read again by number; 8 bytes of memory each."""
+
+    def __init__(self) -> None:
+        self._file = open_temporary()
+        self._ends = array("q", [0])
+        self._is_at_end = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def append(self, record: bytes) -> None:
+        """Write a record, whose number is that of the records before it."""
+        if not self._is_at_end:
+            self._file.seek(self._ends[-1])
+            self._is_at_end = True
+        self._file.write(record)
+        self._ends.append(self._ends[-1] + len(record))
+
+    def size(self, number: int) -> int:
+        """Return the bytes of a record."""
+        return self._ends[number + 1] - self._ends[number]
+
+    def read(self, number: int) -> bytes:
+        """Return a record."""
+        self._is_at_end = False
+        self._file.seek(self._ends[number])
+        return self._file.read(self.size(number))
+
+    def close(self) -> None:
+        """Let go of the file, and of the records."""
+        self._file.close()
 
 
 def partial_of(path: str | os.PathLike[str]) -> str:

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from simhash_hbase.errors import InvalidArgument, InvalidInput, MissingExtra
+from simhash_hbase.errors import InvalidArgument, InvalidInput, MissingExtra, missing_extra
 
 PARTIAL, NOT_FOUND = 206, 404
 ATTEMPTS = 5  # In a row without a byte.
@@ -223,8 +223,8 @@ def _system(url: str) -> tuple[Any, str]:
 
         system, path = url_to_fs(url)
     except ImportError as error:
-        needed = "" if _PACKAGES[scheme] in ("s3fs", "aiohttp") else f" {_PACKAGES[scheme]}"
-        raise MissingExtra(f"{scheme}:// needs packages more: pip install 'simhash-hbase[remote]'{needed}") from error
+        others = [] if _PACKAGES[scheme] in ("s3fs", "aiohttp") else [_PACKAGES[scheme]]
+        raise missing_extra(f"{scheme}:// needs packages more", "remote", *others) from error
     return system, path
 
 

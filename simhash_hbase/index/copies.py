@@ -7,6 +7,7 @@ from simhash_hbase.index.changes import read_states
 from simhash_hbase.index.copycells import names
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import rfc3339
+from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
 from simhash_hbase.rows.entries import Metadata
 from simhash_hbase.rows.keys import copies_row, document_row, id_digest
@@ -19,6 +20,7 @@ class Copy:
     """One document that was decided a duplicate."""
 
     id: str
+    """The document's id, as its caller gave it."""
     added: str
     """When it was decided, RFC 3339 in UTC."""
     seen: str
@@ -78,8 +80,8 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
     found = list(_copies(store, profile, cells[: profile.max_members], original, oldest)) if original else []
     copies = sorted(found, key=lambda copy: (copy.added, copy.id))
     return Copies(
-        id=name,
-        of=of,
+        id=own_id(name),
+        of=own_id(of),
         of_removed=state.is_duplicate and (original is None or not state.names_text(original.text)),
         count=len(copies),
         first=copies[0].added if copies else None,
@@ -97,7 +99,7 @@ def _copies(
         copy = held and decode_document(held.value).shown(oldest)
         if copy is not None and names(copy, cell):
             yield Copy(
-                id=copy.id,
+                id=own_id(copy.id),
                 added=rfc3339(copy.order[0]),
                 seen=rfc3339(copy.seen),
                 distance=copy.distance,

@@ -81,6 +81,14 @@ class Index(ReadableIndex, WritableIndex):
         """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
         return read_stats(self.store, self.profile, exact=exact, watch=watch)
 
+    def __len__(self) -> int:
+        """Count the documents that queries find, those of the collection, by reading all; `stats` estimates."""
+        return sum(stored.state != "duplicate" for stored in self.export())
+
+    def __bool__(self) -> bool:
+        """Return True: an index without documents is an index, too."""
+        return True
+
     def verify(self, *, repair: bool = False, watch: Watch | None = None) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
         self._check_whole("verify")

@@ -56,6 +56,8 @@ def decision_record(decision: Decision) -> dict[str, object]:
         "similarity": decision.similarity,
         "short": decision.short,
     }
+    if decision.near is not None:
+        record["near"] = decision.near
     return {**record, "of_removed": True} if decision.of_removed else record
 
 

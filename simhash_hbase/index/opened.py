@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from copy import copy
+from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
 from types import TracebackType
@@ -14,6 +15,7 @@ from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.entries import Entries, Metadata
 from simhash_hbase.rows.keys import check_id_type
 from simhash_hbase.stores.abilities import CellCounts
@@ -30,25 +32,74 @@ Document: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
 """Id, text and, where it is to be kept, metadata."""
 
 
+@dataclass(slots=True, eq=False)
+class _Shared:
+    """What an index and the views of its collections have in common."""
+
+    is_closed: bool = False
+    last: int = 0  # The time of the latest batch.
+    ticking: Lock = field(default_factory=Lock)
+    analysis: Analysis | None = None
+
+
 class OpenedIndex:
     """What reading and writing share."""
 
     def __init__(self, store: Store, *, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
         self._store = store
-        self._is_closed = False
-        self.profile: Profile = read_profile(store)
+        self._begin(read_profile(store), clock, timer)
+
+    def _begin(self, profile: Profile, clock: Callable[[], int] = now_ms, timer: Timer | None = None) -> None:
+        """Set what an index has wherever its rows are."""
+        self.collection = Collection()
+        """The collection whose documents are read and written."""
+        self.profile = profile
         self._clock = clock
         self._timer = timer or Timer()
-        self._last = 0
-        self._ticking = Lock()
+        self._shared = _Shared()
 
-    @cached_property
+    def in_collection(self, name: str | None) -> Self:
+        """Return a view of one collection: its documents and no others, under ids of its own.
+
+        Parameters
+        ----------
+        name : str or None
+            1 to 128 bytes of UTF-8 without control characters, compared as they are; None: the documents that are in
+            no collection, which is what an index shows by itself.
+
+        Returns
+        -------
+        Index
+            Of the same store, and closed with it. `stats`, `verify`, `vacuum` and `backup` are of the whole index.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is no name of a collection.
+        """
+        view = copy(self)
+        view.collection = Collection(name)
+        return view
+
+    @property
+    def address(self) -> str:
+        """The address of the store, and which collection."""
+        name = self.collection.name
+        return self._store.url if name is None else f"{self._store.url} (collection {name})"
+
+    @property
     def analysis(self) -> Analysis:
         """What turns texts into entries; reads the learned table on first use."""
-        # Look-ups need none of it, and its expressions take longer to compile than a look-up.
-        from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
+        if self._shared.analysis is None:
+            # Look-ups need none of it, and its expressions take longer to compile than a look-up.
+            from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
 
-        return Analysis(self.profile, read_idf(self.store, self.profile))
+            self._shared.analysis = Analysis(self.profile, read_idf(self.store, self.profile))
+        return self._shared.analysis
+
+    @analysis.setter
+    def analysis(self, analysis: Analysis) -> None:
+        self._shared.analysis = analysis
 
     @property
     def store(self) -> Store:
@@ -59,13 +110,16 @@ class OpenedIndex:
         IndexClosed
             After `close`, whatever the store is.
         """
-        if self._is_closed:
+        if self._shared.is_closed:
             raise IndexClosed(f"{self._store.url}: this index was closed")
         return self._store
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.address}{', closed' if self._shared.is_closed else ''}>"
+
     def close(self) -> None:
         """Close the store; from now on every call that needs it raises `IndexClosed`. A second call does nothing."""
-        self._is_closed = True
+        self._shared.is_closed = True
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -78,9 +132,9 @@ class OpenedIndex:
 
     def _now(self) -> int:
         """Read the clock; each batch of this process gets a later time than the one before."""
-        with self._ticking:
-            self._last = max(self._clock(), self._last + 1)
-            return self._last
+        with self._shared.ticking:
+            self._shared.last = max(self._clock(), self._shared.last + 1)
+            return self._shared.last
 
     def _oldest(self) -> int:
         """Return the time since which a document must have been seen to count, ms since 1970."""
@@ -105,7 +159,7 @@ class OpenedIndex:
         self, documents: Iterable[Document], act: Callable[[Entries], Iterable[T]]
     ) -> Iterator[tuple[str, T | None]]:
         """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
-        checked = (_checked(number, document) for number, document in enumerate(documents, 1))
+        checked = (checked_document(number, document) for number, document in enumerate(documents, 1))
         for batch in batches(checked):
             ids, texts, metadata = zip(*batch, strict=True)
             analysed = self.analysis.texts(ids, texts, metadata)
@@ -133,8 +187,8 @@ def runs_of_ids(entries: Entries) -> Iterator[Entries]:
         yield entries.take(range(start, len(entries))) if start else entries
 
 
-def _checked(number: int, document: object) -> tuple[str, str, Metadata | None]:
-    """Take a document of an input apart."""
+def checked_document(number: int, document: object) -> tuple[str, str, Metadata | None]:
+    """Return id, text and metadata of a document that a caller passes, or raise `InvalidArgument`."""
     wanted = "wanted (id, text) or (id, text, metadata)"
     if not isinstance(document, tuple | list):
         raise InvalidArgument(f"document {number} is of type {type(document).__name__}: {wanted}")

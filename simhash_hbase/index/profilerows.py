@@ -31,12 +31,13 @@ def read_profile(store: Store, *, missing: object = _REQUIRED) -> Profile | None
     return None
 
 
-def identity(store: Store) -> str:
-    """Digest what tells an index from another one: its profile, and when that was written."""
+def identity(store: Store, collection: str | None = None) -> str:
+    """Digest what tells an index from another one: its profile, when that was written, and which collection it is."""
     [cell] = store.get(FAMILY_INDEX, [(index_row(PROFILE), VALUE_QUALIFIER)])
     if cell is None:
         raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
-    return blake2b(f"{cell.timestamp} ".encode() + cell.value, digest_size=16).hexdigest()
+    named = "" if collection is None else f"\0{collection}"
+    return blake2b(f"{cell.timestamp} ".encode() + cell.value + named.encode(), digest_size=16).hexdigest()
 
 
 def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None:

@@ -157,6 +157,7 @@ class ReadableIndex(OpenedIndex):
         oldest = self._oldest() if since is None else max(self._oldest(), since_ms(since, self._clock()))
         # One more than the limit tells whether there are more; the document itself may be among them.
         most = UNLIMITED if limit is None else limit + 2
+        entries = self.collection.stored(entries)
         found = Neighbours(self.store, self.profile, entries, rule=asked, oldest=oldest, most=most)
         matches = cut = 0
         try:
@@ -195,7 +196,7 @@ class ReadableIndex(OpenedIndex):
         if held is None:
             return None
         state, member = held
-        return (
+        return self.collection.given(
             bare_entries([state])
             if member is None or state.is_duplicate
             else member_entries([member], [state.simhash], bands=self.profile.bands)
@@ -205,10 +206,14 @@ class ReadableIndex(OpenedIndex):
         """Read what the index holds of an id; None when it holds nothing, or only that it was removed."""
         return self.get_many([document_id])[0]
 
+    def __contains__(self, document_id: object) -> bool:
+        """Return whether the index holds a document of this id, an original or a duplicate."""
+        return isinstance(document_id, str) and self.get(document_id) is not None
+
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids, in their order."""
         self._check_whole("get")
-        return [None if held is None else stored_document(*held) for held in self._read(ids)]
+        return [None if held is None else stored_document(self.collection, *held) for held in self._read(ids)]
 
     def copies(self, document_id: str) -> Copies | None:
         """List what was decided a duplicate of an original, by `claim` and `dedup`.
@@ -229,19 +234,24 @@ class ReadableIndex(OpenedIndex):
             When the store decides no duplicates (Redis).
         """
         self._check_whole("copies")
-        return find_copies(self.store, self.profile, document_id, self._oldest())
+        return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
 
     def export(self, *, watch: Watch | None = None) -> Iterator[Stored]:
         """Read all documents in the order of their ids' digests, a page at a time."""
         self._check_whole("export")
         for states in scan_documents(self.store, watch):
             oldest = self._oldest()
-            live = [shown for state in states if (shown := state.shown(oldest))]
-            yield from map(stored_document, live, self._members(live))
+            own = filter(lambda state: self.collection.holds(state.id), states)
+            live = [shown for state in own if (shown := state.shown(oldest))]
+            for state, member in zip(live, self._members(live), strict=True):
+                yield stored_document(self.collection, state, member)
 
     def _read(self, ids: Sequence[str]) -> list[tuple[DocumentState, Member | None] | None]:
         oldest = self._oldest()
-        states = [held and held[0].shown(oldest) for held in read_states(self.store, ids)]
+        states = [
+            held and held[0].shown(oldest)
+            for held in read_states(self.store, list(map(self.collection.stored_id, ids)))
+        ]
         members = iter(self._members([state for state in states if state is not None]))
         return [None if state is None else (state, next(members)) for state in states]
 

@@ -15,6 +15,7 @@ from simhash_hbase.index.lookup import asked_prefixes
 from simhash_hbase.index.members import Counts, Members, Page
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import MatchRule, Sketches, judge, known_similarity
+from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documents import DocumentState, Member, Text
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import distinct
@@ -207,7 +208,8 @@ def _nearest(
         members.know({page.id_digest(place) for some in tranches.values() for place in at[some].tolist()})
         for n, some in tranches.items():
             found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
-            hits[n] += _counting(members, near, page, found)
+            collection = collection_of(entries.ids[queries[ranges[n][0]]])
+            hits[n] += _counting(members, near, page, found, collection)
         unfinished = [n for n in unfinished if len(hits[n]) < most and ranges[n][0] + last < ranges[n][1]]
         first, last = last, last * MORE_TRANCHE
     for (start, _), some_hits in zip(ranges, hits, strict=True):
@@ -229,15 +231,18 @@ def _hits(
     for start, stop in pairwise(edges if len(queries) else ()):
         some = slice(start, stop)
         found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
-        yield int(queries[start]), _counting(members, near, page, found)
+        query = int(queries[start])
+        yield query, _counting(members, near, page, found, collection_of(entries.ids[query]))
 
 
-def _counting(members: Members, near: Near, page: Page, found: Iterable[tuple[int, int, float]]) -> Iterator[Hit]:
-    """Leave out members that do not count by their document cells."""
+def _counting(
+    members: Members, near: Near, page: Page, found: Iterable[tuple[int, int, float]], collection: str
+) -> Iterator[Hit]:
+    """Leave out members that do not count by their document cells, and those of other collections."""
     for pair, at, similarity in found:
         text = Text(int(near.simhashes[pair]), page.text_digest(at))
         document = members.found(text, page, at)
-        if document is not None:
+        if document is not None and collection_of(document[0].id) == collection:
             yield Hit(*document, text, int(near.distances[pair]), known_similarity(similarity))
 
 

@@ -29,8 +29,9 @@ from simhash_hbase.index.firstcells import decision_time
 from simhash_hbase.index.lookup import stored_rows
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member
-from simhash_hbase.rows.entries import Entries, check_storable
+from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import CompareAndSet, Store, atomically
@@ -64,7 +65,6 @@ def write_documents(
     At most seven calls of the store, whatever the size of the batch, and two more each minute; more where other writers
     change the same documents meanwhile. In a store with transactions it is six, and all of it is one.
     """
-    check_storable(entries)
     now = writing_time(store, now)
     wanted = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
@@ -230,4 +230,4 @@ def _removals(pending: Sequence[int], states: Sequence[tuple[DocumentState, byte
 
 
 def _lost(count: int, name: str) -> StoreBusy:
-    return StoreBusy(f"{count} documents kept being changed by others", named=f", {name!r} among them")
+    return StoreBusy(f"{count} documents kept being changed by others", named=f", {own_id(name)!r} among them")

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from simhash_hbase.errors import ClaimContended, Unsupported
-from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.answers import Decision, as_given
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.decide.dedup import Deduplicator
+from simhash_hbase.index.decide.exact import TextJudge
 from simhash_hbase.index.opened import BATCH_DOCUMENTS, Document, OpenedIndex, batches, runs_of_ids
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.index.write import Written, remove_documents, write_documents
@@ -74,11 +75,17 @@ class WritableIndex(OpenedIndex):
         Written
             Which ids were known, and which had another text.
         """
+        check_storable(entries)
         written = Written([], [])
-        for run in runs_of_ids(entries):
+        for run in runs_of_ids(self.collection.stored(entries)):
             done = write_documents(self.store, self.profile, run, None, now=self._now())
             written = Written(written.known + done.known, written.moved + done.moved)
         return written
+
+    def remove(self, document_id: str) -> bool:
+        """Remove a document, and return whether it was there."""
+        [(_, was_there)] = self.remove_many([document_id])
+        return was_there
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents.
@@ -90,7 +97,8 @@ class WritableIndex(OpenedIndex):
         """
         oldest = self._oldest()
         for batch in batches(ids):
-            yield from zip(batch, remove_documents(self.store, batch, oldest=oldest), strict=True)
+            stored_ids = list(map(self.collection.stored_id, batch))
+            yield from zip(batch, remove_documents(self.store, stored_ids, oldest=oldest), strict=True)
 
     def claim(
         self, document_id: str, text: str, *, metadata: Metadata | None = None, deadline_s: float | None = None
@@ -164,12 +172,12 @@ class WritableIndex(OpenedIndex):
         self._check_whole("claim")
         check_storable(entries)
         claimed: list[Claimed] = []
-        for run in runs_of_ids(entries):
+        for run in runs_of_ids(self.collection.stored(entries)):
             for at in range(0, len(run), BATCH_DOCUMENTS):
                 whole = len(run) <= BATCH_DOCUMENTS
                 few = run if whole else run.take(range(len(run))[at : at + BATCH_DOCUMENTS])
                 claimed += self._claim(few, deadline_s)
-        return claimed
+        return [answer if isinstance(answer, ClaimContended) else as_given(answer) for answer in claimed]
 
     def _claim(self, entries: Entries, deadline_s: float | None) -> Sequence[Claimed]:
         store, now = self.store, self._now()
@@ -244,12 +252,16 @@ class WritableIndex(OpenedIndex):
 
         return self._in_batches(documents, decide)
 
-    def deduplicator(self, *, scratch: Store | None = None) -> Deduplicator:
+    def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
         """Make a `Deduplicator` of this index; with a scratch store nothing is written to the index."""
         self._check_whole("dedup")
-        return Deduplicator(self.store, self.profile, scratch=scratch)
+        return Deduplicator(self.store, self.profile, scratch=scratch, judge=judge)
 
-    def dedup_entries(self, entries: Entries, deduplicator: Deduplicator) -> list[Decision]:
+    def dedup_entries(
+        self, entries: Entries, deduplicator: Deduplicator, *, texts: Sequence[str] = ()
+    ) -> list[Decision]:
         """Decide the next documents of a corpus; no id may come twice in one call."""
         self._check_whole("dedup")
-        return deduplicator.decide(entries, now=self._now())
+        check_storable(entries)
+        decisions = deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts)
+        return list(map(as_given, decisions))

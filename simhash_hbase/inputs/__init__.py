@@ -5,14 +5,23 @@ from typing import TYPE_CHECKING
 from simhash_hbase.lazily import handing_on
 
 if TYPE_CHECKING:
+    from simhash_hbase.inputs.fields import parse_simhash
     from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, InputOptions
-    from simhash_hbase.inputs.page.extract import extract
+    from simhash_hbase.inputs.pages import extract
     from simhash_hbase.inputs.reading import read, scan
-    from simhash_hbase.inputs.records import Document, Feature, Page, Place, Record, Reject, Scanned
-    from simhash_hbase.inputs.rejects import repeated_id, write_rejects
-    from simhash_hbase.inputs.simhashes import parse_simhash
+    from simhash_hbase.inputs.records import (
+        Document,
+        Feature,
+        Page,
+        Place,
+        Record,
+        Reject,
+        Scanned,
+        repeated_id,
+        write_rejects,
+    )
     from simhash_hbase.inputs.sources import Sources, total_bytes
-    from simhash_hbase.inputs.stream.streams import Progress
+    from simhash_hbase.inputs.streams import Progress
 
 __all__ = [
     "DOCUMENT_BYTES",
@@ -40,12 +49,21 @@ __getattr__ = handing_on(
     __name__,
     {
         "options": ["DOCUMENT_BYTES", "FORMATS", "InputOptions"],
-        "page.extract": ["extract"],
+        "pages": ["extract"],
         "reading": ["read", "scan"],
-        "records": ["Document", "Feature", "Page", "Place", "Record", "Reject", "Scanned"],
-        "rejects": ["repeated_id", "write_rejects"],
-        "simhashes": ["parse_simhash"],
+        "fields": ["parse_simhash"],
+        "records": [
+            "Document",
+            "Feature",
+            "Page",
+            "Place",
+            "Record",
+            "Reject",
+            "Scanned",
+            "repeated_id",
+            "write_rejects",
+        ],
         "sources": ["Sources", "total_bytes"],
-        "stream.streams": ["Progress"],
+        "streams": ["Progress"],
     },
 )

@@ -1,6 +1,7 @@
 """From the fields of one record to a document, or to the reason for refusing it."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
@@ -9,8 +10,37 @@ import msgspec
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs.options import DOCUMENT_BYTES, RAISE, InputOptions
 from simhash_hbase.inputs.records import Document, Feature, Place, Record, Reject
-from simhash_hbase.inputs.simhashes import parse_simhash
 from simhash_hbase.rows.entries import MAX_ID_BYTES, metadata_problem
+
+_SIXTEEN_HEX = re.compile(r"[0-9a-fA-F]{16}")
+_PREFIXED_HEX = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
+_DECIMAL = re.compile(r"[0-9]{1,20}")
+_LIMIT = 1 << 64
+_SHOWN = 40
+
+
+def parse_simhash(value: str | int) -> int:
+    """Read a fingerprint as 16 hex digits, as ``0x…``, as decimal digits or as an integer.
+
+    Examples
+    --------
+    >>> parse_simhash("00000000000000ff"), parse_simhash("0xff"), parse_simhash("255")
+    (255, 255, 255)
+    >>> parse_simhash("1000000000000000") == 1 << 60
+    True
+    """
+    number: object = value
+    if isinstance(value, str):
+        number = int(value) if _DECIMAL.fullmatch(value) else None
+        if _SIXTEEN_HEX.fullmatch(value) or _PREFIXED_HEX.fullmatch(value):
+            number = int(value, 16)
+    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _LIMIT:
+        return number
+    # An integer above Python's limit of 4300 decimal digits has no repr; hex has no such limit.
+    text = hex(value) if type(value) is int else repr(value)
+    text = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    raise InvalidArgument(f"{text} is not a fingerprint: 16 hex digits, 0x… or an integer below 2**64")
+
 
 _PAIR = 2
 _INTEGER_FEATURES = 1 << 64
@@ -31,6 +61,7 @@ class Builder:
         self._max_bytes = options.max_document_bytes
         self._metadata = options.metadata_fields
         self._keep_raw = options.keep_raw
+        self._preference = options.preference if options.preference and options.preference.field else None
         self._advice = f"; it has {{}}: {name_the_field(options)}" if advise else None
         self._kind: Literal["text", "simhash", "features"] = "text"
         if options.simhash_field is not None:
@@ -55,9 +86,11 @@ class Builder:
                 check_length(len(raw), self._max_bytes, "the record with its features")
                 features = _features(value)
             metadata = self._metadata_of(record) if self._metadata else None
+            preference = None if self._preference is None else self._preference.place(record)
         except (InvalidInput, InvalidArgument) as error:
             return Reject(place, str(error), raw, known)
-        return Document(known, text, simhash, features, metadata, place, raw if self._keep_raw else None)
+        own = raw if self._keep_raw else None
+        return Document(known, text, simhash, features, metadata, place, own, preference)
 
     def _missing(self, record: Mapping[str, object]) -> str:
         advice, self._advice = self._advice, None

@@ -1,9 +1,91 @@
-"""How the input is to be read."""
+"""How the input is to be read, and which of near copies is preferred."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite, nan
+from typing import Literal, Self
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.inputs.encodings import AUTO, checked_codec
+
+FORMS = "'first', 'longest', 'best:FIELD', 'best:-FIELD' or 'rank:FIELD=A,B'"
+
+
+@dataclass(frozen=True)
+class Preference:
+    """An order of preference of documents; of equals the earlier one in the input comes first.
+
+    Examples
+    --------
+    >>> Preference.parse("rank:source=news,blog").place({"source": "blog"})
+    1.0
+    >>> Preference.parse("best:score").place({"score": 7}) < Preference.parse("best:score").place({"score": 6})
+    True
+    """
+
+    by: Literal["first", "longest", "best", "rank"] = "first"
+    field: str | None = None
+    """Field of a record with its score or its source."""
+    ascending: bool = False
+    """Whether the least score is the best."""
+    sources: tuple[str, ...] = ()
+    """The preferred source first; sources that are not listed come last, all alike."""
+
+    @classmethod
+    def parse(cls, form: str) -> Self:
+        """Read one of the forms.
+
+        Raises
+        ------
+        InvalidArgument
+            When it is none of them.
+        """
+        kind, _, rest = form.partition(":") if isinstance(form, str) else ("", "", "")
+        if form in ("first", "longest"):
+            return cls("longest" if form == "longest" else "first")
+        if kind == "best" and rest.removeprefix("-"):
+            return cls("best", rest.removeprefix("-"), rest.startswith("-"))
+        field, _, listed = rest.partition("=")
+        sources = tuple(listed.split(","))
+        if kind != "rank" or not field or not all(sources):
+            raise InvalidArgument(f"keep is {form!r}: wanted {FORMS}")
+        if len(set(sources)) < len(sources):
+            raise InvalidArgument(f"keep is {form!r}: a source is listed twice")
+        return cls("rank", field, sources=sources)
+
+    def place(self, record: Mapping[str, object]) -> float:
+        """Return the place of a record in the order: the least is preferred.
+
+        Raises
+        ------
+        InvalidInput
+            When the field is missing, or holds no number where a score is needed. A score is a finite number, or a
+            string that holds one, as in CSV; it is compared as a 64-bit floating point number.
+        """
+        name = self.field or ""
+        if name not in record:
+            raise InvalidInput(f"the field {name!r} is missing, which says what of near copies is kept")
+        value = record[name]
+        if self.by == "rank":
+            if not isinstance(value, str | int) or isinstance(value, bool):
+                raise InvalidInput(f"the field {name!r} names no source")
+            return float(self.sources.index(str(value)) if str(value) in self.sources else len(self.sources))
+        score = _number(value)
+        if not isfinite(score):
+            raise InvalidInput(f"the field {name!r} is not a number")
+        return score if self.ascending else -score
+
+
+def _number(value: object) -> float:
+    """Return a finite number, or another value of float for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        return nan
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return nan
+
 
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 DOCUMENT_BYTES = 8 << 20  # The default limit of a text: the longest Western novels have 4 to 7 MB.
@@ -31,6 +113,7 @@ class InputOptions:
     features_field: str | None = None  # The field of the caller's own features, read instead of a text.
     metadata_fields: tuple[str, ...] = ()
     """Fields to copy; together at most 1 KB as compact JSON. Where none is named, pages have all of theirs."""
+    preference: Preference | None = None  # Places each record in an order by one of its fields.
     stdin: str | None = None
     """A file to read in place of ``"-"``, for a caller that has copied standard input to read it twice."""
     keep_raw: bool = False  # Whether documents carry the input's own bytes.
@@ -73,3 +156,9 @@ class InputOptions:
             if name is not None:
                 return name
         return self.text_field
+
+    @property
+    def record_fields(self) -> tuple[str, ...]:
+        """All fields of a record that are read, each once."""
+        ranked = (self.preference.field,) if self.preference and self.preference.field else ()
+        return tuple(dict.fromkeys((self.id_field, self.source_field, *self.metadata_fields, *ranked)))

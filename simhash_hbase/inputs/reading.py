@@ -1,16 +1,81 @@
-"""Reading: every source in the order given, its records in the order of the file."""
+"""The table of readers, which of them a source gets, and the reading of all sources."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 
 from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
-from simhash_hbase.inputs.folders import Source, shown
-from simhash_hbase.inputs.formats import format_of, reader_of
-from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.page.extract import extracted
+from simhash_hbase.inputs.options import FORMATS, InputOptions
+from simhash_hbase.inputs.pages import extracted
 from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
-from simhash_hbase.inputs.sources import Sources, listed
-from simhash_hbase.inputs.stream.streams import Progress
+from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
+from simhash_hbase.inputs.streams import Progress
+
+Reader = Callable[[Source, InputOptions, Progress], Iterator[Scanned]]
+
+READERS = {
+    "jsonl": ("lines", "read_jsonl"),
+    "csv": ("csvfile", "read_csv"),
+    "tsv": ("csvfile", "read_tsv"),
+    "text": ("lines", "read_text_lines"),
+    "folder": ("lines", "read_whole_file"),
+    "html": ("html", "read_html"),
+    "warc": ("warc", "read_warc"),
+    "wet": ("warc", "read_warc"),
+    "parquet": ("parquet", "read_parquet"),
+}
+"""Module and function; a new format is one file, one line here, its name in `FORMATS` and its suffixes below."""
+
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "text",
+    ".text": "text",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".warc": "warc",
+    ".wet": "wet",
+    ".parquet": "parquet",
+}
+_WITHOUT_FIELDS = frozenset({"text", "folder", "html", "warc", "wet"})
+# In a folder anything else is one text; .json is, too, since most such files hold one value.
+_KINDS = frozenset(SUFFIXES) - {".txt", ".text", ".json"}
+
+
+def reader_of(name: str) -> Reader:
+    """Return the reader of a format."""
+    module, function = READERS[name]
+    reader: Reader = getattr(import_module(f"simhash_hbase.inputs.{module}"), function)
+    return reader
+
+
+def format_of(source: Source, options: InputOptions) -> str:
+    """Return the name of the format that a source is read in."""
+    name = options.format or _by_name(source)
+    if name in _WITHOUT_FIELDS and options.source_field != options.text_field:
+        raise InvalidInput(f"{source.name}: a text or a page has no field {options.source_field!r}")
+    # Where what comes in has been copied, there is a file.
+    if name == "parquet" and source.path is None:
+        raise InvalidInput("Parquet cannot be read from standard input, its description is at its end: name a file")
+    if name == "parquet" and source.compression is not None:
+        raise InvalidInput(f"{source.name}: Parquet in a compressed file is not read: decompress it first")
+    return name
+
+
+def _by_name(source: Source) -> str:
+    suffix = source.suffix
+    if source.name == STDIN:
+        return "jsonl"
+    if source.in_folder and suffix not in _KINDS:
+        return "folder"
+    if suffix not in SUFFIXES:
+        raise InvalidInput(f"{source.name}: the name does not tell the format; give --input-format {'|'.join(FORMATS)}")
+    return SUFFIXES[suffix]
+
 
 _SHOWN = 200  # Most characters of a library's message.
 
@@ -38,7 +103,7 @@ def scan(
 ) -> Iterator[Scanned]:
     """Read documents, but only the bytes of pages: for callers that extract few, or in other processes."""
     options = options or InputOptions()
-    found = listed(sources)
+    found = as_sources(sources)
     for name in _formats(found, options):
         reader_of(name)
     return _scan(found, options, progress or Progress())

@@ -9,26 +9,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.kernel import forms
-from simhash_hbase.kernel.forms import COMPOSED, KEPT, LIST, LISTED, MAPPED, MOST_LISTED, SLOW, WORD
+from simhash_hbase.kernel.forms import COMPOSED, FORMAT, KEPT, LIST, LISTED, MAPPED, MOST_LISTED, SLOW, WORD
 from simhash_hbase.kernel.normal import joining
-from simhash_hbase.kernel.shingles import BINS
+from simhash_hbase.kernel.shingles import BINS, mix
 
 _BLOCK = 32
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_KINDS = {  # Of the classes in characters.txt.
-    "LETTERS": forms.PART,
-    "DIGITS": forms.PART | forms.DIGIT,
-    "MARKS": forms.PART | forms.MARK,
-    "UNSPACED": forms.UNSPACED,
-    "UNSPACED_MARKS": forms.EXTENDS,
-    "HIRAGANA": forms.HIRAGANA,
-    "KATAKANA": forms.KATAKANA,
-    "VOICED": forms.HIRAGANA | forms.KATAKANA | forms.EXTENDS,
-    "FORMATS": forms.FORMAT | COMPOSED,
-    "MID_LETTER": forms.MID_LETTER,
-    "MID_NUMBER": forms.MID_NUMBER,
-    "HEBREW": forms.HEBREW,
+# Kinds of characters in words that jieba does not know, as `segment` has them:
+_PART = 64  # A letter, a digit or a mark of a script that puts blanks between words.
+_DIGIT = 128  # ASCII's digits are of this kind, too.
+_HIRAGANA, _KATAKANA = 512, 1024
+EXTENDS = 4096  # It stays with the character before it, of a script without blanks.
+_CLASSES = {  # In characters.txt.
+    "LETTERS": _PART,
+    "DIGITS": _PART | _DIGIT,
+    "MARKS": _PART | 256,
+    "UNSPACED": 2048,
+    "UNSPACED_MARKS": EXTENDS,
+    "HIRAGANA": _HIRAGANA,
+    "KATAKANA": _KATAKANA,
+    "VOICED": _HIRAGANA | _KATAKANA | EXTENDS,
+    "FORMATS": FORMAT | COMPOSED,
+    "MID_LETTER": 8192,
+    "MID_NUMBER": 16384,
+    "HEBREW": 32768,
 }
 
 
@@ -42,7 +45,7 @@ def character_arrays() -> dict[str, NDArray[Any]]:
     same = np.arange(MAPPED, dtype=np.uint32)
     tables = {
         "normal": np.where(kinds[:MAPPED] & KEPT, same, np.uint32(0)),
-        "folded": np.where(kinds[:MAPPED] & forms.FORMAT, np.uint32(0), same),
+        "folded": np.where(kinds[:MAPPED] & FORMAT, np.uint32(0), same),
     }
     lists: dict[str, list[int]] = {name: [] for name in tables}
     for number in _changing(everything[:MAPPED]):
@@ -71,11 +74,11 @@ def _kinds(everything: str) -> NDArray[np.uint16]:
     kinds[0xFE00:0xFE10] = 0  # Variation selectors.
     kinds[_numbers(re.sub(r"\W+", "", everything))] = WORD | KEPT
     kinds[ord("_")] = WORD
-    kinds[ord("0") : ord("9") + 1] |= forms.DIGIT
+    kinds[ord("0") : ord("9") + 1] |= _DIGIT
     for block in Path(__file__).with_suffix(".txt").read_text("ascii").split("\n\n")[1:]:
         name, _, ranges = block.partition("\n")
         for first, _, last in (some.partition("-") for some in ranges.split()):
-            kinds[int(first, 16) : int(last or first, 16) + 1] |= _KINDS[name]
+            kinds[int(first, 16) : int(last or first, 16) + 1] |= _CLASSES[name]
     composed = (c for c in everything[:MAPPED] if c in joining() or not unicodedata.is_normalized("NFC", c))
     kinds[_numbers("".join(composed))] |= COMPOSED
     kinds[MAPPED:] |= COMPOSED | SLOW
@@ -98,16 +101,8 @@ def _numbers(characters: str) -> NDArray[np.uint32]:
 
 def bin_arrays() -> dict[str, NDArray[np.uint16]]:
     """Return ``orders``, for each bin the order in which it chooses another one, and ``groups``, the bins of bands."""
-    keys = _mixed(np.arange(1, BINS * BINS + 1, dtype=np.uint64)).reshape(BINS, BINS)
-    groups = np.argsort(_mixed(np.arange(1, BINS + 1, dtype=np.uint64)), kind="stable")
-    return {"orders": np.argsort(keys, axis=1).astype(np.uint16).ravel(), "groups": groups.astype(np.uint16)}
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix as splitmix64's finaliser does: no two numbers become one."""
-    values = numbers * _GOLDEN
-    values ^= values >> np.uint64(30)
-    values *= np.uint64(0xBF58476D1CE4E5B9)
-    values ^= values >> np.uint64(27)
-    values *= np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+    keys = np.arange(1, BINS * BINS + 1, dtype=np.uint64)
+    mix(keys.data)
+    groups = np.argsort(keys[:BINS], kind="stable")
+    orders = np.argsort(keys.reshape(BINS, BINS), axis=1)
+    return {"orders": orders.astype(np.uint16).ravel(), "groups": groups.astype(np.uint16)}

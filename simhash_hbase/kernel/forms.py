@@ -21,17 +21,6 @@ LISTED = 4  # It becomes several characters.
 COMPOSED = 8  # Unicode's form NFC may change it or join it with one before it, or it is a format.
 FORMAT = 16  # It controls how text is shown, and is no part of a word.
 KEPT = 32  # It is part of a normal form: a letter, a number or a mark.
-# Those of words that jieba does not know (see characters.txt and `Cutter`):
-PART = 64  # A letter, a digit or a mark of a script that puts blanks between words.
-DIGIT = 128  # ASCII's digits are of this kind, too.
-MARK = 256
-HIRAGANA = 512
-KATAKANA = 1024
-UNSPACED = 2048
-EXTENDS = 4096  # It stays with the character before it, of one of the last three kinds.
-MID_LETTER = 8192
-MID_NUMBER = 16384
-HEBREW = 32768
 
 _LIST = cython.declare(cython.uint, 1 << 31)
 _SLOW = cython.declare(cython.int, 2)

@@ -30,7 +30,7 @@ _LAST_HAN = cython.declare(cython.uint, 0x9FD5)
 _EMITTED = cython.declare(cython.Py_ssize_t, 0x9FD5 - 0x4E00 + 1)
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)  # Interpreted, no product wraps.
-# Kinds of characters, as `forms` has them.
+# Kinds of characters in words that jieba does not know, as `characters` has them.
 _PART = cython.declare(cython.int, 64)
 _DIGIT = cython.declare(cython.int, 128)
 _MARK = cython.declare(cython.int, 256)
@@ -164,8 +164,8 @@ class Cutter:
         words. ``weights`` (float64): the same memory. ``pairs`` (uint8, length 16,384): whether a word begins with two
         characters of ASCII, at 128 times the first one and the second one. ``model`` (float64): logarithms of jieba's
         hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, and 20,950 of the
-        characters for each state. ``kinds`` (uint16): for each code point its kinds (see `forms`). ``unknown``
-        (float64, one value): logarithm of the share of a word that occurs once.
+        characters for each state. ``kinds`` (uint16): for each code point its kinds. ``unknown`` (float64, one value):
+        logarithm of the share of a word that occurs once.
     """
 
     trie: cython.ulonglong[::1]
@@ -247,7 +247,7 @@ class Cutter:
     def _cut_text(self, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
         """Find the words of other scripts in a text, and leave what is between them to jieba."""
         kinds: cython.int = 0
-        if self.mode != 0:
+        if self.mode:
             for place in range(start, end):
                 kinds |= self.kinds[self.points[place]]
         place = start if kinds & _FOREIGN else end
@@ -262,7 +262,10 @@ class Cutter:
                 if kinds & _PART:
                     self._cut_known(start, place)
                     start = stop
-                    self._emit_word(place, stop)
+                    for at in range(place, stop):
+                        if 0x2018 <= self.points[at] <= 0x2019:
+                            self.points[at] = 39  # The apostrophe of ASCII.
+                    self._emit(place, stop)
             elif kind & (_HIRAGANA | _KATAKANA | _UNSPACED) and (kind & _UNSPACED or not kind & _EXTENDS):
                 # The mark of a long vowel is of both kana, and goes with what comes before it.
                 kind &= _HIRAGANA if kind & _HIRAGANA else _KATAKANA | _UNSPACED
@@ -304,15 +307,6 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    def _emit_word(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Take a word of another script, with the apostrophe of ASCII."""
-        for place in range(start, stop):
-            if 0x2018 <= self.points[place] <= 0x2019:
-                self.points[place] = 39
-        self._emit(start, stop)
-
-    @cython.cfunc
-    @cython.nogil
     def _emit_pairs(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
         """Take each character of a run, with its marks, together with the next one; a single one by itself."""
         first: cython.Py_ssize_t = start
@@ -341,17 +335,15 @@ class Cutter:
                     stop += 1
                 if has_words:
                     self._cut_block(place, stop)
-                elif stop - place == 1:
-                    self._emit(place, stop)
                 else:
                     # The best path leaves all of it single: English takes a third of the time.
                     self._cut_ascii(place, stop)
-            elif self.points[place] == 13 and stop < end and self.points[stop] == 10:
-                stop += 1
-                if self.mode <= 1:
-                    self._emit(place, stop)
             else:
-                self._emit(place, stop)
+                if self.points[place] == 13 and stop < end and self.points[stop] == 10:
+                    stop += 1
+                # Of a line's end nothing is a word, though it has two characters.
+                if stop - place == 1 or self.mode <= 1:
+                    self._emit(place, stop)
             place = stop
 
     @cython.cfunc
@@ -406,16 +398,14 @@ class Cutter:
             for place in range(start, stop):
                 self._emit(place, place + 1)
             return
-        place = start
         while start < stop:
+            is_han: cython.bint = _is_han(self.points[start])
             place = start
-            if _is_han(self.points[start]):
-                while place < stop and _is_han(self.points[place]):
-                    place += 1
+            while place < stop and _is_han(self.points[place]) == is_han:
+                place += 1
+            if is_han:
                 self._cut_by_model(start, place)
             else:
-                while place < stop and not _is_han(self.points[place]):
-                    place += 1
                 self._cut_ascii(start, place)
             start = place
 
@@ -460,57 +450,34 @@ class Cutter:
         Each state follows one of two: B and S follow E or S, M and E follow B or M. Of a character, bit 0 to 3 of its
         way back say for B, E, M and S whether it is the later one.
         """
-        point: cython.Py_ssize_t = 20 + self.points[start] - _FIRST_HAN
-        b: cython.double = self.model[0] + self.model[point]
-        e: cython.double = self.model[1] + self.model[point + _EMITTED]
-        m: cython.double = self.model[2] + self.model[point + 2 * _EMITTED]
-        s: cython.double = self.model[3] + self.model[point + 3 * _EMITTED]
-        # Steps: self.model[4 + 4 * from + to], states in the order B, E, M, S.
+        at: cython.Py_ssize_t = 20 + self.points[start] - _FIRST_HAN
+        ways: cython.int = 0
+        state: cython.int = 0
+        model = self.model
+        before: cython.double[4] = [0.0, 0.0, 0.0, 0.0]
+        after: cython.double[4] = [0.0, 0.0, 0.0, 0.0]
+        for state in range(4):
+            before[state] = model[state] + model[at + state * _EMITTED]
         for place in range(start + 1, stop):
-            point = 20 + self.points[place] - _FIRST_HAN
-            way = 0
-            p = self.model[point]
-            first = e + self.model[8] + p
-            second = s + self.model[16] + p
-            next_b = first
-            if second >= first:
-                next_b = second
-                way = 1
-            p = self.model[point + _EMITTED]
-            first = b + self.model[5] + p
-            second = m + self.model[13] + p
-            next_e = first
-            if second >= first:
-                next_e = second
-                way |= 2
-            p = self.model[point + 2 * _EMITTED]
-            first = b + self.model[6] + p
-            second = m + self.model[14] + p
-            next_m = first
-            if second >= first:
-                next_m = second
-                way |= 4
-            p = self.model[point + 3 * _EMITTED]
-            first = e + self.model[11] + p
-            second = s + self.model[19] + p
-            s = first
-            if second >= first:
-                s = second
-                way |= 8
-            b = next_b
-            e = next_e
-            m = next_m
-            self.ways[place - start] = way
-        state = 3 if s >= e else 1
+            at = 20 + self.points[place] - _FIRST_HAN
+            ways = 0
+            for state in range(4):
+                # Steps: model[4 + 4 * from + to].
+                other = 1 if state == 0 or state == 3 else 0
+                chance = model[at + state * _EMITTED]
+                first = before[other] + model[4 + 4 * other + state] + chance
+                second = before[other + 2] + model[12 + 4 * other + state] + chance
+                after[state] = second if second >= first else first
+                ways |= (second >= first) << state
+            for state in range(4):
+                before[state] = after[state]
+            self.ways[place - start] = ways
+        state = 3 if before[3] >= before[1] else 1
         # Each way back is replaced by whether a word ends there.
         for place in range(stop - 1, start - 1, -1):
-            way = self.ways[place - start]
+            ways = self.ways[place - start] >> state
             self.ways[place - start] = state & 1
-            if place > start:
-                if state == 0 or state == 3:
-                    state = 3 if way & (1 << state) else 1
-                else:
-                    state = 2 if way & (1 << state) else 0
+            state = (1 if state == 0 or state == 3 else 0) + 2 * (ways & 1)
         begin = start
         for place in range(start, stop):
             if self.ways[place - start] or place == stop - 1:

@@ -15,6 +15,8 @@ BINS = 512
 SHINGLE = 5  # Characters.
 
 _EMPTY = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_TWO = cython.declare(cython.ulonglong, 0x3FFFFFFFFFF)  # 42 bits.
+_THREE = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)  # 63 bits.
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _M1 = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
 _M2 = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
@@ -30,16 +32,10 @@ def _mix(value: cython.ulonglong) -> cython.ulonglong:
     return value ^ (value >> 31)
 
 
-@cython.cfunc
-@cython.nogil
-def _shingle_hash(
-    a: cython.ulonglong, b: cython.ulonglong, c: cython.ulonglong, d: cython.ulonglong, e: cython.ulonglong
-) -> cython.ulonglong:
-    """Hash five code points: three and two of 21 bits are held without loss."""
-    value: cython.ulonglong = (((a << 42) | (b << 21) | c) * _GOLDEN) & _EMPTY
-    value ^= value >> 32
-    value = (value + ((d << 21) | e)) & _EMPTY
-    return _mix((value * _GOLDEN) & _EMPTY)
+def mix(values: cython.ulonglong[::1]) -> None:
+    """Mix numbers in their place: no two become one."""
+    for at in range(values.shape[0]):
+        values[at] = _mix((values[at] * _GOLDEN) & _EMPTY)
 
 
 def sketch(
@@ -95,22 +91,18 @@ def _find_minima(
     normal: cython.uint[::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, minima: cython.ulonglong[::1]
 ) -> cython.void:
     """Find the smallest hash of each bin; a text below five characters has one shingle, itself."""
-    a: cython.ulonglong = 0
-    b: cython.ulonglong = 0
-    c: cython.ulonglong = 0
-    d: cython.ulonglong = 0
-    e: cython.ulonglong = 0
+    three: cython.ulonglong = 0  # The last code points of 21 bits each: three and two are held without loss.
+    two: cython.ulonglong = 0
     for place in range(512):
         minima[place] = _EMPTY
     for place in range(start, stop if stop >= start + 5 or stop == start else start + 5):
-        a = b
-        b = c
-        c = d
-        d = e
+        three = ((three << 21) | (two >> 21)) & _THREE
         # A number above Unicode's last keeps a short text apart from every longer one.
-        e = normal[place] if place < stop else 0x110000
+        two = ((two << 21) | (normal[place] if place < stop else 0x110000)) & _TWO
         if place >= start + 4:
-            value = _shingle_hash(a, b, c, d, e)
+            value = (three * _GOLDEN) & _EMPTY
+            value ^= value >> 32
+            value = _mix((((value + two) & _EMPTY) * _GOLDEN) & _EMPTY)
             minima[value >> 55] = min(minima[value >> 55], value)
 
 

@@ -4,7 +4,6 @@ The global interpreter lock is free while the kernel works, so that threads anal
 than a table is Python's: forms that depend on neighbours, words of more than 1,024 characters.
 """
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from simhash_hbase.digests import blake2b, digest_of
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, segment, shingles, votes
 from simhash_hbase.kernel.cache import tables
-from simhash_hbase.kernel.characters import bin_arrays, character_arrays
+from simhash_hbase.kernel.characters import EXTENDS, bin_arrays, character_arrays
 from simhash_hbase.kernel.dictionary import dictionary_arrays, dictionary_digest, model_array, model_digest
 from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
 
@@ -97,9 +96,9 @@ class CountedWords(NamedTuple):
         """Return the words of all texts, each once."""
         hashes, numbers, documents = np.unique(self.hashes, return_index=True, return_counts=True)
         points, starts, stops, firsts = self.places
-        places = firsts[numbers]
-        lengths = (stops - starts)[places].astype(np.int64)
-        return DistinctWords(hashes, documents, *_gathered(points, starts[places].astype(np.int64), lengths))
+        begins = starts[firsts[numbers]].astype(np.int64)
+        lengths = stops[firsts[numbers]] - begins
+        return DistinctWords(hashes, documents, _gathered(points, begins, lengths), lengths)
 
     def vote(self, weights: Weights, *, top: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Decide the fingerprint of each text, and count the features that voted.
@@ -129,32 +128,30 @@ class DistinctWords(NamedTuple):
     hashes: NDArray[np.uint64]
     documents: NDArray[np.int64]
     points: NDArray[np.uint32]  # Code points of the words, one behind the other.
-    ends: NDArray[np.int64]  # Where each word ends.
-
-    def word(self, number: int) -> str:
-        """Return a word by its number."""
-        start = self.ends[number - 1] if number else 0
-        return _text(self.points[start : self.ends[number]])
+    lengths: NDArray[np.int64]
 
     @classmethod
     def merged(cls, parts: Sequence["DistinctWords"]) -> "DistinctWords":
         """Add up the texts of several batches."""
-        hashes = np.concatenate([part.hashes for part in parts])
-        hashes, numbers, groups = np.unique(hashes, return_index=True, return_inverse=True)
-        documents = np.zeros(len(hashes), np.int64)
-        np.add.at(documents, groups, np.concatenate([part.documents for part in parts]))
-        lengths = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
-        points = np.concatenate([part.points for part in parts])
+        hashes, documents, points, lengths = map(np.concatenate, zip(*parts, strict=True))
+        distinct, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+        totals = np.zeros(len(distinct), np.int64)
+        np.add.at(totals, which, documents)
         begins = np.cumsum(lengths) - lengths
-        return cls(hashes, documents, *_gathered(points, begins[numbers], lengths[numbers]))
+        return cls(distinct, totals, _gathered(points, begins[first], lengths[first]), lengths[first])
+
+    def repeated(self) -> dict[str, int]:
+        """Return the words of two texts or more, and of how many."""
+        text, stops = _text(self.points), np.cumsum(self.lengths)
+        places = zip((stops - self.lengths).tolist(), stops.tolist(), self.documents.tolist(), strict=True)
+        return {text[start:stop]: documents for start, stop, documents in places if documents > 1}
 
 
-def _gathered(
-    points: NDArray[np.uint32], begins: NDArray[np.int64], lengths: NDArray[np.int64]
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Put words one behind the other: their code points, and where each ends."""
+def _gathered(points: NDArray[np.uint32], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Put words one behind the other."""
     ends = np.cumsum(lengths)
-    return points[np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)], ends
+    places: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)
+    return points[places]
 
 
 class Sketched(NamedTuple):
@@ -184,17 +181,17 @@ class Batch:
 
     def count(self, wording: Wording, *, seed: int) -> CountedWords:
         """Cut the texts into words, and count these."""
-        form = partial(canonical, folded=wording.folded)
         if wording.folded:
-            points, offsets = self._forms("folded", form)
+            points, offsets = self._forms("folded", partial(canonical, folded=True))
         else:
+            form = partial(canonical, folded=False)
             points, offsets = self._completed(self.points, self.offsets, forms.COMPOSED, form)
-        starts, stops, before = _cut(points, offsets, segment.WORDS if wording.folded else segment.KEYWORDS)
-        return _counted(points, starts, stops, before, seed=seed, dropped=wording.dropped)
+        words = _cut(points, offsets, segment.WORDS if wording.folded else segment.KEYWORDS)
+        return _counted(points, *words, seed=seed, dropped=wording.dropped)
 
     def shingles(self, size: int, *, seed: int) -> CountedWords:
         """Count the runs of `size` characters of the normal forms; a shorter text is one."""
-        normal, ends = self._normal()
+        normal, ends = self._forms("normal", normalize)
         lengths = np.diff(ends)
         numbers = np.where(lengths > 0, np.maximum(lengths - size + 1, 1), 0)
         before = np.concatenate([[0], np.cumsum(numbers)])
@@ -202,9 +199,15 @@ class Batch:
         stops = np.minimum(starts + size, np.repeat(ends[1:], numbers))
         return _counted(normal, starts.astype(np.uint32), stops.astype(np.uint32), before, seed=seed)
 
+    def normal_forms(self) -> list[str]:
+        """Return the texts as `normalize` does, several times as fast."""
+        normal, ends = self._forms("normal", normalize)
+        text = _text(normal)
+        return [text[start:stop] for start, stop in pairwise(ends.tolist())]
+
     def sketch(self, bands: int = 0, bins: int = 0) -> Sketched:
         """Sketch and digest the texts; bands are groups of `bins` minima."""
-        normal, ends = self._normal()
+        normal, ends = self._forms("normal", normalize)
         arrays = kernel_tables()
         sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)
         segments = np.zeros((len(self.texts), bands), np.uint32)
@@ -212,12 +215,8 @@ class Batch:
         shingles.sketch(*_buffers(normal, ends, *chosen, sketches.ravel(), segments.ravel()), bands=bands)
         return Sketched(sketches, _digests(normal, ends), np.diff(ends), segments)
 
-    def _normal(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Normalise the texts: code points, and where each text ends, after a 0."""
-        return self._forms("normal", normalize)
-
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Write the forms of the texts by a table, or by a function where that does not say all."""
+        """Return code points of the texts' forms, by a table or else by a function, and where each ends, after a 0."""
         table, listed = kernel_tables()[name], kernel_tables()[f"{name}_lists"]
         written, ends = np.empty(self._most, np.uint32), np.zeros(len(self.texts) + 1, np.int64)
         forms.rewrite(*_buffers(self.points, self.offsets, self.kinds, table, listed, written, ends))
@@ -248,34 +247,27 @@ def batches(texts: Sequence[str]) -> Iterator[Batch]:
         yield Batch(texts[start:])
 
 
-def tokens(text: str, *, folded: bool = False) -> list[str]:
-    """Cut a text into its tokens, blanks and punctuation among them: of Chinese and ASCII those of ``jieba.lcut``.
+def tokens(text: str, *, folded: bool = False, kind: int = segment.TOKENS) -> list[str]:
+    """Cut a text into its tokens: of Chinese and ASCII those of ``jieba.lcut``, blanks and punctuation among them.
 
     Examples
     --------
     >>> tokens("L'été：用TF-IDF")
     ["L'été", '：', '用', 'TF', '-', 'IDF']
     """
-    return _tokens(canonical(text, folded=folded), segment.TOKENS)
+    return cut(canonical(text, folded=folded), kind)
 
 
-has_word_character = re.compile(r"\w").search
-
-
-def cut(text: str) -> list[str]:
-    """Cut a text into the tokens of ``jieba.lcut``.
+def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
+    """Cut a text into the tokens of ``jieba.lcut``, or into those of another kind (see `segment`).
 
     Examples
     --------
     >>> cut("用TF-IDF找T恤，版本12.1.2")
     ['用', 'TF', '-', 'IDF', '找', 'T恤', '，', '版本', '12.1', '.', '2']
     """
-    return _tokens(text, segment.JIEBA_TOKENS)
-
-
-def _tokens(text: str, mode: int) -> list[str]:
     points, offsets = _points([text])
-    starts, stops, _ = _cut(points, offsets, mode)
+    starts, stops, _ = _cut(points, offsets, kind)
     text = _text(points)  # Apostrophes may be others now.
     return [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
@@ -313,7 +305,7 @@ def bounded_word(word: str) -> str:
     """Return a word; one longer than `MAX_WORD` is replaced by its beginning and a digest, as each of a pair is."""
     if len(word) <= MAX_WORD:
         return word
-    extends = kernel_tables()["kinds"][_points([word])[0][1:]] & forms.EXTENDS
+    extends = kernel_tables()["kinds"][_points([word])[0][1:]] & EXTENDS
     ends = [*(np.flatnonzero(extends == 0) + 1).tolist(), len(word)]
     word = "".join(_bounded(word[start:stop]) for start, stop in pairwise([0, *ends]))
     return _bounded(word)
@@ -386,31 +378,22 @@ def _counted(
 ) -> CountedWords:
     long = np.flatnonzero(stops - starts > MAX_WORD)
     if len(long):
-        bounded, ends = _points(
-            [bounded_word(_text(points[starts[number] : stops[number]])) for number in long.tolist()]
-        )
+        longest_words = (_text(points[start:stop]) for start, stop in zip(starts[long], stops[long], strict=True))
+        bounded, ends = _points(list(map(bounded_word, longest_words)))
         starts[long], stops[long] = len(points) + ends[:-1], len(points) + ends[1:]
         points = np.concatenate([points, bounded])
     size, texts = len(starts), len(before)
-    words = CountedWords(
-        np.empty(size, np.uint64),
-        np.empty(size, np.intc),
-        np.empty(texts, np.int64),
-        (points, starts, stops, np.empty(size, np.uint32)),
-    )
+    places = (points, starts, stops, np.empty(size, np.uint32))
+    words = CountedWords(np.empty(size, np.uint64), np.empty(size, np.intc), np.empty(texts, np.int64), places)
     left_out = Weights.of_words(dict.fromkeys(dropped, 1.0), other=0.0, seed=seed)
     longest = max(map(len, dropped), default=0)
     words.features().count(before.data, _buffers(left_out.keys, left_out.values), longest, seed)
     used = int(words.offsets[-1])
-    places = (points, starts, stops, words.places[-1][:used])
-    return CountedWords(words.hashes[:used], words.counts[:used], words.offsets, places)
+    return CountedWords(words.hashes[:used], words.counts[:used], words.offsets, (*places[:3], places[3][:used]))
 
 
 def _digests(normal: NDArray[np.uint32], ends: NDArray[np.int64]) -> list[bytes]:
     # Digits and letters alone have no lone surrogate.
-    whole = normal.astype("<u4", copy=False).tobytes()
-    bounds = (4 * ends).tolist()
-    return [
-        blake2b(whole[start:stop].decode("utf-32-le").encode(), digest_size=_DIGEST_BYTES).digest()
-        for start, stop in pairwise(bounds)
-    ]
+    text = _text(normal)
+    parts = (text[start:stop].encode() for start, stop in pairwise(ends.tolist()))
+    return [blake2b(part, digest_size=_DIGEST_BYTES).digest() for part in parts]

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Unpack
 
-from simhash_hbase.errors import IndexExists, InvalidProfile, SimhashError
-from simhash_hbase.features.idf import IdfTable, jieba_idf_digest
+from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, SimhashError
+from simhash_hbase.features.idf import IdfTable, Sample, jieba_idf_digest, learn
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_profile
 from simhash_hbase.kernel.dictionary import dictionary_digest
-from simhash_hbase.opening.stores import create_store, open_store
-from simhash_hbase.profile.profile import SEGMENTING, Profile
+from simhash_hbase.opening.stores import create_store, is_service, open_store
+from simhash_hbase.profile.profile import SEGMENTING, Profile, ProfileOptions
 
-if TYPE_CHECKING:
-    from simhash_hbase.features.learning import Learned
+IN_MEMORY_BYTES = 4 << 20
+"""Bytes of input; a document in memory takes 7 KB, however short it is, and is decided at half of the speed."""
 
 
 def open_index(
-    url: str, *, profile: Profile | None = None, readonly: bool = False, patience_s: float | None = None
+    url: str,
+    *,
+    collection: str | None = None,
+    profile: Profile | None = None,
+    readonly: bool = False,
+    patience_s: float | None = None,
 ) -> Index:
     """Open an index.
 
     Parameters
     ----------
     url : str
-        As for `create_store`.
+        As for `create_store`, or ``http://HOST:PORT`` and ``https://HOST`` for one behind the HTTP service.
+    collection : str, optional
+        The one that is read and written; see `Index.in_collection`.
     profile : Profile, optional
         What the caller expects of it.
     readonly : bool
         Nothing will be written.
     patience_s : float, optional
-        As for `open_store`.
+        As for `open_store`; with a service, seconds for which requests are repeated while it does not answer.
 
     Returns
     -------
     Index
+        With a service a `simhash_hbase.client.RemoteIndex`, whose key is the variable ``SIMHASH_HBASE_API_KEY``, or in
+        the file that ``SIMHASH_HBASE_API_KEY_FILE`` names.
 
     Raises
     ------
@@ -44,16 +57,45 @@ def open_index(
     ProfileMismatch
         When it was made with another profile, or another dictionary.
     """
+    if is_service(url):
+        return _open_service(url, profile, patience_s).in_collection(collection)
     store = open_store(url, readonly=readonly, patience_s=patience_s)
     try:
         index = Index(store)
         if profile is not None:
             index.profile.check_same(profile)
         _check_machine(index.profile)
+        return index if collection is None else index.in_collection(collection)
     except SimhashError:
         store.close()
         raise
+
+
+def _open_service(url: str, profile: Profile | None, patience_s: float | None) -> Index:
+    from simhash_hbase.client import RemoteIndex  # noqa: PLC0415 - an extra
+
+    patience = {} if patience_s is None else {"patience_s": patience_s}
+    index = RemoteIndex(url, key=_api_key(), **patience)
+    if profile is not None:
+        try:
+            index.profile.check_same(profile)
+        except SimhashError:
+            index.close()
+            raise
     return index
+
+
+def _api_key() -> str | None:
+    """Read the key for a service."""
+    if key := os.environ.get("SIMHASH_HBASE_API_KEY"):
+        return key
+    if not (path := os.environ.get("SIMHASH_HBASE_API_KEY_FILE")):
+        return None
+    try:
+        return Path(path).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise InvalidArgument(f"{path}, which SIMHASH_HBASE_API_KEY_FILE names, cannot be read: {reason}") from error
 
 
 def create_index(
@@ -63,7 +105,7 @@ def create_index(
     if_not_exists: bool = False,
     regions: int | None = None,
     compression: str | None = None,
-    **options: object,
+    **options: Unpack[ProfileOptions],
 ) -> Index:
     """Make an index.
 
@@ -75,10 +117,13 @@ def create_index(
         Texts of the user's own for the idf table of the analyzer ``learned``, which is then the default.
     if_not_exists : bool
         Open the index that is there already, if it was made with the same profile.
-    regions, compression
-        As for `create_store`.
+    regions : int, optional
+        Regions that a table in HBase begins with, 4 by default.
+    compression : str, optional
+        Codec of the files of a table in HBase, none by default.
     **options
-        Fields of `Profile`.
+        What the index is made with: `analyzer`, `top`, `scheme`, `distance`, `similarity` and the other fields of
+        `ProfileOptions`, which `Profile` explains.
 
     Returns
     -------
@@ -102,10 +147,10 @@ def create_index(
     from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
     from simhash_hbase.features.hashes import warn_of_weak_hash  # noqa: PLC0415
 
-    profile, learned = _resolved(learn_from, options)
+    profile, sample = _resolved(learn_from, options)
     warn_of_weak_hash(profile.hash)
-    idf, counted = learned or (None, None)
-    analysis = Analysis(profile, idf, counted=counted).probed()
+    idf = sample and sample.idf
+    analysis = Analysis(profile, idf, sample=sample).probed()
     profile = analysis.profile
     try:
         store = create_store(url, regions=regions, compression=compression, ttl_ms=profile.ttl_ms)
@@ -125,26 +170,47 @@ def create_index(
     return index
 
 
-def resolve_profile(learn_from: Iterable[str] | None = None, **options: object) -> tuple[Profile, IdfTable | None]:
-    """Fill in what a profile takes from this machine and from a sample."""
-    profile, learned = _resolved(learn_from, options)
-    return profile, learned and learned.idf
+@contextmanager
+def temporary_index(
+    input_bytes: int | None, *, learn_from: Iterable[str] | None = None, **options: Unpack[ProfileOptions]
+) -> Iterator[Index]:
+    """Make an index that ends with the block, also when a signal or an error ends that.
+
+    Parameters
+    ----------
+    input_bytes : int, optional
+        Size of the documents; None if it is unknown.
+    learn_from, **options
+        As for `create_index`.
+    """
+    with ExitStack() as stack:
+        url = "memory:"
+        if input_bytes is None or input_bytes > IN_MEMORY_BYTES:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simhash-hbase-"))
+            url = f"file:{Path(folder) / 'index'}"
+        yield stack.enter_context(create_index(url, learn_from=learn_from, **options))
 
 
-def _resolved(learn_from: Iterable[str] | None, options: dict[str, object]) -> tuple[Profile, Learned | None]:
+def resolve_profile(
+    learn_from: Iterable[str] | None = None, **options: Unpack[ProfileOptions]
+) -> tuple[Profile, IdfTable | None]:
+    """Make the profile and the idf table that `create_index` would."""
+    profile, sample = _resolved(learn_from, options)
+    return profile, sample and sample.idf
+
+
+def _resolved(learn_from: Iterable[str] | None, options: ProfileOptions) -> tuple[Profile, Sample | None]:
     if learn_from is not None:
         if options.get("analyzer") not in (None, "learned"):
-            raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out --learn-from")
+            raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out the sample to learn from")
         options["analyzer"] = "learned"
     elif options.get("analyzer") == "learned":
-        raise InvalidProfile("analyzer learned needs a sample of your documents: --learn-from FILE")
+        raise InvalidProfile("analyzer learned needs a sample of your documents to learn from")
     profile = _with_machine(Profile.resolve(**options))
     if learn_from is None:
         return profile, None
-    from simhash_hbase.features.learning import learn  # noqa: PLC0415
-
-    learned = learn(learn_from, seed=profile.seed)
-    return profile.replace(idf=learned.idf.digest(), idf_documents=learned.idf.documents), learned
+    sample = learn(learn_from, seed=profile.seed)
+    return profile.replace(idf=sample.idf.digest(), idf_documents=sample.idf.documents), sample
 
 
 def _with_machine(profile: Profile) -> Profile:

@@ -3,17 +3,47 @@
 import os
 from dataclasses import replace
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, Unsupported
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Store
 
-SCHEMES = {"file": "file:", "hbase": "hbase://", "redis": "redis://", "rediss": "rediss://", "memory": "memory:"}
+SCHEMES = {
+    "file": "file:",
+    "hbase": "hbase://",
+    "hbase+http": "hbase+http://",
+    "hbase+https": "hbase+https://",
+    "redis": "redis://",
+    "rediss": "rediss://",
+    "memory": "memory:",
+    "http": "http://",
+    "https": "https://",
+}
+SERVICES = ("http", "https")
 DEFAULT_REGIONS = 4
 
 
 def is_address(word: str) -> bool:
     """Return whether a word is the address of an index, by its beginning."""
-    return word.startswith(tuple(SCHEMES.values()))
+    return word.startswith(tuple(SCHEMES.values())) and (not is_service(word) or _names_a_service(word))
+
+
+def is_service(url: str) -> bool:
+    """Return whether an address is that of the HTTP service."""
+    return url.partition(":")[0] in SERVICES
+
+
+def looks_like_address(word: str) -> bool:
+    """Return whether a word beside names of files is meant as the address of an index.
+
+    The address of a page or of a file of documents has a path that does not end with a slash; a service's has none.
+    """
+    scheme, colon, _ = word.partition(":")
+    return bool(colon) and scheme in SCHEMES and (scheme not in SERVICES or _names_a_service(word))
+
+
+def _names_a_service(url: str) -> bool:
+    path = url.partition("://")[2].partition("/")[2]
+    return not path or path.endswith("/")
 
 
 def folder_of(url: str) -> str | None:
@@ -34,8 +64,12 @@ def create_store(
 ) -> Store:
     """Make an empty store."""
     scheme, rest = _split(url)
+    if scheme in SERVICES:
+        raise Unsupported(
+            f"{_shown(url)} is a service: an index is made where it is kept, such as file: or hbase://, and then served"
+        )
     if scheme != "hbase" and (regions is not None or compression is not None):
-        raise InvalidArgument(f"--regions and --compression are for tables in HBase, not for {scheme}:")
+        raise InvalidArgument(f"regions and compression are for tables in HBase, not for {scheme}:")
     match scheme:
         case "memory":
             from simhash_hbase.stores.memory import MemoryStore
@@ -49,7 +83,7 @@ def create_store(
             from simhash_hbase.stores import hbase
 
             schema = TableSchema(regions=regions or DEFAULT_REGIONS, compression=compression or "NONE", ttl_ms=ttl_ms)
-            return hbase.HBaseStore.create(hbase.parse_url(url), schema)
+            return hbase.HBaseStore.create(hbase.parse_url(url, os.environ), schema)
     from simhash_hbase.stores.embedded import EmbeddedStore
 
     return EmbeddedStore.create(rest)
@@ -73,11 +107,13 @@ def open_store(url: str, *, readonly: bool = False, patience_s: float | None = N
         case "hbase":
             from simhash_hbase.stores import hbase
 
-            gateways = hbase.parse_url(url)
+            gateways = hbase.parse_url(url, os.environ)
             if patience_s is not None:
                 soon_s = min(gateways.connect_timeout_s, patience_s)
                 gateways = replace(gateways, connect_timeout_s=soon_s, timeout_s=patience_s, deadline_s=patience_s)
             return hbase.HBaseStore.open(gateways)
+        case "http" | "https":
+            raise Unsupported(f"{_shown(url)} is a service: its rows are in another place, such as file: or hbase://")
     from simhash_hbase.stores.embedded import EmbeddedStore
 
     return EmbeddedStore.open(rest, readonly=readonly)
@@ -86,17 +122,21 @@ def open_store(url: str, *, readonly: bool = False, patience_s: float | None = N
 def table_of(url: str) -> str:
     """Read the name of the table out of an HBase address."""
     if _split(url)[0] != "hbase":
-        raise InvalidArgument(f"{url} is no table in HBase: wanted hbase://host:port/[namespace:]table")
+        raise InvalidArgument(f"{_shown(url)} is no table in HBase: wanted hbase://host:port/[namespace:]table")
     from simhash_hbase.stores import hbase
 
     return hbase.parse_url(url).table
 
 
+def _shown(url: str) -> str:
+    """Return an address as messages have it: without what may be a password."""
+    scheme, _, rest = url.partition(":")
+    return f"{scheme}:…" if "@" in rest else url
+
+
 def _split(url: str) -> tuple[str, str]:
     scheme, colon, rest = url.partition(":")
-    if "@" in rest:
-        # Not to be shown: there may be a password in it.
-        url = f"{scheme}:…"
+    url = _shown(url)
     if not colon:
         raise InvalidArgument(f"{url!r} is no index address: wanted file:PATH, such as file:{url}")
     if scheme not in SCHEMES:
@@ -108,4 +148,4 @@ def _split(url: str) -> tuple[str, str]:
         rest = os.path.expanduser(rest)
         if rest.partition("/")[0] == "~":
             raise InvalidArgument(f"{url}: this user has no home folder: name the folder by its path")
-    return ("redis" if scheme == "rediss" else scheme), rest
+    return {"rediss": "redis", "hbase+http": "hbase", "hbase+https": "hbase"}.get(scheme, scheme), rest

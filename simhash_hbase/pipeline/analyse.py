@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
-from simhash_hbase.pipeline.workers import Payload, Workers, payload, work
 from simhash_hbase.rows.entries import Entries
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ BYTES_A_CHARACTER = 4
 IN_FLIGHT = 3
 SHARES = (256, 128, 64, 32, 16, 8, 4, 2)
 """Of a whole chunk, in the first chunks of a stream whose first results are waited for: together nearly one."""
+
+Payload = tuple[str, list[str], list[object], list[dict[str, object] | None] | None]
+"""A method of `Analysis` and its arguments: ids, texts (or fingerprints or features), metadata."""
 
 
 @dataclass(slots=True)
@@ -86,17 +91,20 @@ def _text_to_come(page: Page) -> Document:
     return Document(page.id, "", None, None, None, page.place, None)
 
 
-def analyse(records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1, soon: bool = False) -> Iterator[Chunk]:
+def analyse(
+    records: Iterable[Scanned], analysis: Analysis | None, *, workers: int = 1, soon: bool = False
+) -> Iterator[Chunk]:
     """Fingerprint and sketch a stream of records, and extract its pages.
 
-    An input of one chunk starts no process. Where results are wanted soon, the first chunks are short.
+    An input of one chunk starts no process. Where results are wanted soon, the first chunks are short. Without an
+    analysis pages are extracted only, in this process, and chunks have no entries.
     """
     records = iter(records)
     if soon:
         for chunk in _chunks(records, SHARES):
             yield _analysed(chunk, analysis)
     chunks = _chunks(records)
-    if workers > 1:
+    if workers > 1 and analysis is not None:
         first, second = next(chunks, None), next(chunks, None)
         if first is not None and second is not None:
             yield from _shared(chain((first, second), chunks), analysis, workers)
@@ -111,6 +119,9 @@ def _shared(chunks: Iterable[Chunk], analysis: Analysis, workers: int) -> Iterat
 
     So a process that takes its time to start delays nothing, and two processes are never slower than one.
     """
+    # A few documents need none of it.
+    from simhash_hbase.pipeline.worker import Workers  # noqa: PLC0415
+
     with closing(Workers(analysis, workers - 1)) as pool:
         waiting: deque[tuple[Chunk, Future[Done]]] = deque()
         for chunk in chunks:
@@ -132,7 +143,7 @@ def _next(waiting: deque[tuple[Chunk, Future[Done]]], analysis: Analysis) -> Chu
     return finish(first, future.result()) if first.analysed is None else first
 
 
-def _analysed(chunk: Chunk, analysis: Analysis) -> Chunk:
+def _analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:
     return finish(chunk, analyse_chunk(analysis, *chunk.parts()))
 
 
@@ -155,7 +166,7 @@ class Done(NamedTuple):
     extracted: dict[int, Document]  # Documents of the pages that have text, by their positions.
 
 
-def analyse_chunk(analysis: Analysis, what: Payload, pages: dict[int, Page]) -> Done:
+def analyse_chunk(analysis: Analysis | None, what: Payload, pages: dict[int, Page]) -> Done:
     """Extract, fingerprint and sketch the parts of a chunk, in any process."""
     if not pages:
         return Done(work(analysis, *what), {})
@@ -191,3 +202,34 @@ def _bytes_of(document: Document | Page) -> bytes:
     if document.raw is not None:
         return document.raw
     return document.content if isinstance(document, Page) else (document.text or "").encode()
+
+
+def processors() -> int:
+    """Count the processors that this process may use, or, where the system does not tell, all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def payload(documents: Sequence[Document]) -> Payload:
+    """Reduce documents, all with a text, all with features or all with a fingerprint, to what a worker needs."""
+    ids = [document.id for document in documents]
+    has_metadata = any(document.metadata for document in documents)
+    metadata = [document.metadata for document in documents] if has_metadata else None
+    if documents and documents[0].simhash is not None:
+        return "fingerprints", ids, [document.simhash for document in documents], metadata
+    if documents and documents[0].features is not None:
+        return "features", ids, [document.features for document in documents], metadata
+    return "texts", ids, [document.text for document in documents], metadata
+
+
+def work(
+    analysis: Analysis | None, kind: str, ids: Sequence[str], what: Sequence[object], metadata: object
+) -> Analysed:
+    """Analyse a payload in this process; without an analysis, let its documents pass."""
+    if analysis is None:
+        return Analysed(Entries.of_fingerprints([], np.empty(0, np.uint64)), list(range(len(ids))), {})
+    if not ids:
+        return analysis.fingerprints([], [])
+    done: Analysed = getattr(analysis, kind)(ids, what, metadata)
+    return done

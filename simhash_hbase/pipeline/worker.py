@@ -1,4 +1,4 @@
-"""A process that does one job at a time, with an end."""
+"""Processes that analyse: one, which does one job at a time, with an end, and a pool of them."""
 
 import multiprocessing
 import os
@@ -6,6 +6,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -100,6 +101,37 @@ class Worker:
         process.kill()
         process.join()
         return process.exitcode
+
+
+class Workers:
+    """A pool of processes, each of which one thread waits for.
+
+    Not `concurrent.futures.ProcessPoolExecutor`: in Python 3.11 its own thread fails when a process is killed while
+    another one starts, and the new one may never be told to end. Here a process that is lost costs its job only.
+    """
+
+    def __init__(self, analysis: Analysis, processes: int) -> None:
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="worker")
+        self._all = [Worker(analysis) for _ in range(processes)]
+        # As many threads as workers, so that a thread always finds a free one.
+        self._free = list(self._all)
+
+    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Have a function of this package called with the process's analysis."""
+        return self._threads.submit(self._call, function, *arguments)
+
+    def close(self) -> None:
+        """End the processes; what is waiting or under way is given up."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._all:
+            worker.close()
+
+    def _call(self, function: Callable[..., T], *arguments: object) -> T:
+        worker = self._free.pop()
+        try:
+            return worker.call(function, *arguments)
+        finally:
+            self._free.append(worker)
 
 
 def _start(analysis: Analysis, most_grown: int, niceness: int) -> tuple[BaseProcess, Connection]:

@@ -1,11 +1,13 @@
 """How near two documents are, and whether that is near enough: the one place that compares with k and a threshold."""
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simhash_hbase.profile import choices
+from simhash_hbase.profile.choices import MatchName
 from simhash_hbase.rows.documents import sketch_bytes
 from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
@@ -30,13 +32,13 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
     `distance` under both. Whether two documents match depends on these two alone, and is symmetric.
     """
 
-    match: Literal["distance", "verified"] = "verified"
+    match: MatchName = choices.MATCH
     """Which of the two rules."""
-    distance: Bits = 3
+    distance: Bits = choices.DISTANCE
     """Bits that may differ."""
-    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.77
+    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = choices.SIMILARITY
     """Least estimated Jaccard similarity of 5-character shingles, under ``verified``."""
-    radius: Bits = 7
+    radius: Bits = 2 * choices.DISTANCE + 1
     """Bits that may differ before the sketch is asked, under ``verified``."""
     band_distance: BandDistance | None = None
     """The same for documents that share one sketch row, two, and so on; None: sketch rows are not read."""

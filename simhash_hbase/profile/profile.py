@@ -1,12 +1,14 @@
 """The profile: everything that decides a fingerprint or an answer, frozen in an index when it is created."""
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict, Unpack
 
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
-from simhash_hbase.profile.hashnames import HashName
+from simhash_hbase.profile import choices
+from simhash_hbase.profile.choices import AnalyzerName, HashName, MatchName
 from simhash_hbase.profile.near import BandDistance, Bits, MatchRule
 from simhash_hbase.rows import bands as banding
 from simhash_hbase.rows.blocks import Scheme
@@ -16,15 +18,43 @@ from simhash_hbase.rows.entries import SKETCH_VERSION
 FORMAT = 3  # Of rows and cells. Formats 1 and 2 were never released.
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
-DEFAULT_TOP = 200
 WORDS: Literal["unicode-1"] = "unicode-1"
-DEFAULT_SHINGLE = 4
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
-_NOT_CHOSEN = frozenset({*TAKEN_FROM_MACHINE, *NEVER_COMPARED, "format", "dictionary", "idf", "idf_documents", "words"})
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class ProfileOptions(TypedDict, total=False):
+    """What a caller may choose of a profile: the fields of `Profile` that say what each of them decides.
+
+    Without an option, an index gets the default of the field, or one that fits the other options.
+    """
+
+    analyzer: AnalyzerName
+    top: int
+    shingle: int
+    binary: bool
+    hash: HashName
+    seed: int
+    scheme: str
+    distance: int
+    match: MatchName
+    similarity: float
+    fingerprints: int
+    sketch: bool  # False: keep no sketches, and match by distance.
+    bands: int
+    band_bins: int
+    band_distance: int | Sequence[int]
+    free_distance: int
+    short: int
+    short_characters: int
+    max_rows_per_prefix: int
+    max_members: int
+    ttl_days: float
+    lease_s: float
+    grace_s: float
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,7 +75,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     format: int = FORMAT
     """Version of rows and cells."""
-    analyzer: Literal["jieba", "learned", "shingle", "weighted"] = "jieba"
+    analyzer: AnalyzerName = choices.ANALYZER
     """How a text becomes weighted features."""
     top: Positive | None = None
     """Heaviest features kept; None keeps all."""
@@ -69,17 +99,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What was installed where the probe was made: an error names it where the probe differs."""
     extractor: dict[str, str] | None = None
     """What was installed there for the main texts of pages: a warning names it where another one reads pages."""
-    hash: HashName = "murmur3"
+    hash: HashName = choices.HASH
     """How a feature becomes 64 bits."""
-    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
+    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = choices.SEED
     """Seed of the hash, where it takes one."""
-    scheme: str = "5x2"
+    scheme: str = choices.SCHEME
     """Blocks x chosen blocks."""
-    distance: Annotated[int, msgspec.Meta(ge=0, le=63)] = 3
+    distance: Annotated[int, msgspec.Meta(ge=0, le=63)] = choices.DISTANCE
     """Distance up to which answers are complete."""
-    match: Literal["distance", "verified"] = "verified"
+    match: MatchName = choices.MATCH
     """Rule of the index: of `claim` and `dedup`, and of a query that asks for no other."""
-    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.77
+    similarity: Annotated[float, msgspec.Meta(ge=0, le=1)] = choices.SIMILARITY
     """Threshold of rule ``verified``."""
     fingerprints: int = 1
     """Fingerprints a document."""
@@ -96,20 +126,20 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     free_distance: Bits | None = None
     """Bits that may differ before each further one asks the sketch for 1/256 more; None: the similarity is enough at
     every distance."""
-    short: Annotated[int, msgspec.Meta(ge=0)] = 30
+    short: Annotated[int, msgspec.Meta(ge=0)] = banding.SHORT_WITHOUT["short"]
     """Below so many features an answer says that the text is short; 0: never."""
-    short_characters: Annotated[int, msgspec.Meta(ge=0)] = 0
+    short_characters: Annotated[int, msgspec.Meta(ge=0)] = banding.SHORT_WITHOUT["short_characters"]
     """Below so many characters, too; 0: never."""
-    max_rows_per_prefix: Positive = 30_000
+    max_rows_per_prefix: Positive = choices.MAX_ROWS_PER_PREFIX
     """Block rows of one prefix that a query reads at most; more is said as ``truncated``. With 10,000, 13
     of 200 answers were cut among 516,000 pages of the same templates; with 25,000 and more none."""
-    max_members: Positive = 1_000
+    max_members: Positive = choices.MAX_MEMBERS
     """Documents of one fingerprint that a query reads at most; more is said as ``truncated``."""
     ttl_days: Annotated[float, msgspec.Meta(gt=0)] | None = None
     """Days after which a document that was not seen again expires; None: never."""
-    lease_s: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    lease_s: Annotated[float, msgspec.Meta(gt=0)] = choices.LEASE_S
     """Seconds after which an undecided claim that nobody renews is given up."""
-    grace_s: Annotated[float, msgspec.Meta(ge=0)] = 3600.0
+    grace_s: Annotated[float, msgspec.Meta(ge=0)] = choices.GRACE_S
     """Seconds for which `vacuum` leaves alone what a running writer may still need; two minutes at least where the
     store has no transactions."""
 
@@ -128,13 +158,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise InvalidProfile(str(problem))
 
     @classmethod
-    def resolve(cls, **options: object) -> "Profile":
+    def resolve(cls, **options: Unpack[ProfileOptions]) -> "Profile":
         """Make a profile from user options, with the defaults that depend on others filled in.
 
         Parameters
         ----------
         **options
-            Fields of `Profile`; those that are None count as not given, and ``sketch=False`` asks for none.
+            See `ProfileOptions`; those that are None count as not given.
 
         Returns
         -------
@@ -145,15 +175,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         InvalidProfile
             When one of them is of the wrong type, out of range or unknown.
         """
-        given = {name: value for name, value in options.items() if value is not None}
-        analyzer = given.get("analyzer", "jieba")
+        given: dict[str, object] = {name: value for name, value in options.items() if value is not None}
+        analyzer = given.get("analyzer", choices.ANALYZER)
         if analyzer == "jieba":
-            given.setdefault("top", DEFAULT_TOP)
+            given.setdefault("top", choices.TOP)
         if analyzer == "shingle":
-            given.setdefault("shingle", DEFAULT_SHINGLE)
+            given.setdefault("shingle", choices.SHINGLE)
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
-        match = given.setdefault("match", "verified" if sketched else "distance")
+        match = given.setdefault("match", choices.MATCH if sketched else "distance")
         if given.setdefault("bands", banding.DEFAULT_BANDS if sketched and match == "verified" else 0):
             given = banding.with_band_defaults(given)
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
@@ -161,7 +191,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @classmethod
     def _convert(cls, fields: dict[str, object]) -> "Profile":
         if unknown := [name for name in fields if name not in cls.__struct_fields__]:
-            known = ", ".join(name for name in cls.__struct_fields__ if name not in _NOT_CHOSEN)
+            known = ", ".join(ProfileOptions.__annotations__)
             raise InvalidProfile(f"profile: unknown field {', '.join(unknown)}; the fields are {known}")
         try:
             return msgspec.convert(banding.with_limits(fields), cls)

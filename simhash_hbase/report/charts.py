@@ -1,10 +1,48 @@
-"""Histograms as inline SVG, and as tables for those who cannot see them."""
+"""Histograms: the counts of their bars, drawn as inline SVG, and as tables for those who cannot see them."""
 
+import sqlite3
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from simhash_hbase.report.figures import Bar
+_BINS = 50  # Bins of similarity, from 0 to 1.
+_SHOWN_FROM = 35
+
+
+class HistogramBar(NamedTuple):
+    """One bar of a histogram."""
+
+    label: str
+    tick: str
+    height: int
+    start: float  # The least value in the bar.
+
+
+def distance_bars(database: sqlite3.Connection) -> list[HistogramBar]:
+    """Count duplicates by their distance to what was kept."""
+    counts = dict(database.execute("SELECT distance, COUNT(*) FROM duplicate GROUP BY distance"))
+    return [
+        HistogramBar(f"distance {distance}", str(distance), counts.get(distance, 0), distance)
+        for distance in range(max(counts, default=0) + 1)
+    ]
+
+
+def similarity_bars(database: sqlite3.Connection) -> list[HistogramBar]:
+    """Count duplicates by their similarity to what was kept, where it is known."""
+    bins = f"CAST(similarity * {_BINS} + 1e-9 AS INTEGER)"
+    counts = dict(
+        database.execute(f"SELECT {bins}, COUNT(*) FROM duplicate WHERE similarity IS NOT NULL GROUP BY {bins}")
+    )
+    if not counts:
+        return []
+    bars = []
+    for number in range(min(*counts, _SHOWN_FROM), _BINS + 1):
+        low, high = f"{number / _BINS:.2f}", f"{(number + 1) / _BINS:.2f}"
+        label = "similarity 1" if number == _BINS else f"similarity from {low} to below {high}"
+        tick = "1" if number == _BINS else low
+        bars.append(HistogramBar(label, tick, counts.get(number, 0), number / _BINS))
+    return bars
+
 
 WIDTH, HEIGHT = 520, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 8, 8, 26, 30
@@ -21,7 +59,7 @@ class Bound(NamedTuple):
 
 
 def histogram(
-    name: str, title: str, unit: str, bars: Sequence[Bar], *, bound: Bound | None, counted: str = "duplicates"
+    name: str, title: str, unit: str, bars: Sequence[HistogramBar], *, bound: Bound | None, counted: str = "duplicates"
 ) -> str:
     """Draw bars."""
     most = max(bar.height for bar in bars) or 1
@@ -46,7 +84,7 @@ def histogram(
     )
 
 
-def _line(bound: Bound, bars: Sequence[Bar], step: float) -> str:
+def _line(bound: Bound, bars: Sequence[HistogramBar], step: float) -> str:
     """Draw the rule's bound and its label."""
     each = bars[1].start - bars[0].start if len(bars) > 1 else 1
     place = (bound.value - bars[0].start) / each
@@ -59,7 +97,7 @@ def _line(bound: Bound, bars: Sequence[Bar], step: float) -> str:
     return line + _text(text_x, _TOP - 12, f"count {side}", bound.label)
 
 
-def _bar(bar: Bar, left: float, step: float, share: float, *, has_tick: bool) -> str:
+def _bar(bar: HistogramBar, left: float, step: float, share: float, *, has_tick: bool) -> str:
     base = HEIGHT - _BOTTOM
     # A bar above zero must be visible.
     height = max(share * (base - _TOP), 1.5) if bar.height else 0
@@ -78,7 +116,7 @@ def _bar(bar: Bar, left: float, step: float, share: float, *, has_tick: bool) ->
     return "".join([*parts, "</g>"])
 
 
-def _has_room(bar: Bar, step: float) -> bool:
+def _has_room(bar: HistogramBar, step: float) -> bool:
     return len(f"{bar.height:,}") * _DIGIT <= step
 
 

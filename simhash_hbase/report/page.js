@@ -1,104 +1,29 @@
 
-"use strict";
-// What follows only ever sets text, never HTML: ids and texts are anybody's.
+// What `texts.js` exports stands before this.
 const data = JSON.parse(document.getElementById("data").textContent);
 const FIRST = 10;
 const STEP = 20;
-const CONTEXT = 1;
 
-function make(name, attributes, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
-
-const number = (value) => value.toLocaleString("en-US");
-const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
-const similarity = (value) => (value === null ? "unknown" : value.toFixed(3));
-// Which forms a font gives to Han characters.
-const SCRIPTS = [[/[\u3040-\u30ff]/, "ja"], [/[\uac00-\ud7a3]/, "ko"], [/[\u4e00-\u9fff]/, "zh"], [/(?:)/, ""]];
-const language = (text) => SCRIPTS.find(([script]) => script.test(text))[1];
 const bits = (value) => plural(value, "bit");
-const idOf = (text) => make("bdi", { class: "id" }, text);
 // Inside of a summary a link could not be told from the summary's own click, so there are none.
 const isAddress = (text) => /^https?:\/\/[^\s…]+$/i.test(text);
 const linkOf = (text) => (isAddress(text)
-  ? make("a", { href: text, target: "_blank", rel: "noopener noreferrer" }, idOf(text)) : idOf(text));
+  ? element("a", { href: text, target: "_blank", rel: "noopener noreferrer" }, idOf(text)) : idOf(text));
 
 // --- one pair -------------------------------------------------------------------------------------------------------
 
-function side(segments, at) {
-  const cell = make("div", { dir: "auto" });
-  for (const segment of segments) {
-    if (typeof segment === "string") cell.append(segment);
-    else if (segment.length > 2) cell.append(segment[at]);
-    else if (segment[at]) cell.append(make(at ? "ins" : "del", {}, segment[at]));
-  }
-  // The line ends behind a row are the row's own.
-  while (cell.lastChild && !cell.lastChild.textContent.trim()) cell.lastChild.remove();
-  if (cell.lastChild) cell.lastChild.textContent = cell.lastChild.textContent.trimEnd();
-  return cell;
-}
-
-const isGap = (row) => !Array.isArray(row);
-const isEqual = (row) => (isGap(row) ? row.equal : row.every((segment) => typeof segment === "string"));
-
-function drawRow(row) {
-  if (isGap(row)) {
-    const what = row.equal
-      ? `${plural(row.left, "equal character")} left out of this page`
-      : `left out of this page: ${plural(row.left, "character")} of the kept text, ${number(row.right)} of the duplicate`;
-    return make("p", { class: "gap" }, what);
-  }
-  const differs = row.some((segment) => Array.isArray(segment) && segment.length === 2);
-  return make("div", { class: differs ? "row differs" : "row equal" }, side(row, 0), side(row, 1));
-}
-
-// Long runs of equal rows wait behind a button, but for a row of context beside each difference.
-function drawRows(rows) {
-  const drawn = [];
-  for (let start = 0; start < rows.length; ) {
-    let stop = start;
-    while (stop < rows.length && isEqual(rows[stop])) stop += 1;
-    const first = start === 0 ? start : start + CONTEXT;
-    const last = stop === rows.length ? stop : stop - CONTEXT;
-    if (last - first > 1 && (start > 0 || stop < rows.length)) {
-      drawn.push(...rows.slice(start, first).map(drawRow), hidden(rows.slice(first, last)));
-      drawn.push(...rows.slice(last, stop + 1).map(drawRow));
-    } else {
-      drawn.push(...rows.slice(start, stop + 1).map(drawRow));
-    }
-    start = stop + 1;
-  }
-  return drawn;
-}
-
-function hidden(rows) {
-  const length = (row) => (isGap(row) ? row.left : row.reduce((sum, segment) => sum + segment.length, 0));
-  const count = rows.reduce((sum, row) => sum + length(row), 0);
-  const button = make("button", { class: "gap", type: "button" }, `Show ${plural(count, "equal character")}`);
-  button.addEventListener("click", () => {
-    const drawn = rows.map(drawRow);
-    drawn[0].tabIndex = -1;
-    button.replaceWith(...drawn);
-    drawn[0].focus({ preventScroll: true });
-  });
-  return button;
-}
-
 function head(title, id, characters) {
   const length = characters === undefined ? "" : ` · ${plural(characters, "character")}`;
-  return make("div", {}, make("b", {}, title), linkOf(id), make("span", { class: "soft" }, length));
+  return element("div", {}, element("b", {}, title), linkOf(id), element("span", { class: "soft" }, length));
 }
 
 function drawPair(pair) {
-  const cluster = make("p", {}, make("a", { href: `#cluster-${pair.cluster}` }, "Its cluster"));
-  const sides = make("div", { class: "sides" });
-  sides.append(make("div", { class: "head" },
+  const cluster = element("p", {}, element("a", { href: `#cluster-${pair.cluster}` }, "Its cluster"));
+  const sides = element("div", { class: "sides" });
+  sides.append(element("div", { class: "head" },
     head("kept", pair.of, pair.lengths?.[0]), head("duplicate", pair.id, pair.lengths?.[1])));
-  if (pair.note) sides.append(make("p", { class: "gap" }, pair.note));
-  sides.append(...drawRows(pair.rows ?? []));
+  if (pair.note) sides.append(element("p", { class: "gap" }, pair.note));
+  sides.append(...drawRows(pair.rows ?? [], { trims: true }));
   sides.lang = language(sides.textContent);
   return [sides, cluster];
 }
@@ -106,10 +31,10 @@ function drawPair(pair) {
 function pairSummary(pair) {
   const changes = pair.changes === undefined ? "" : pair.changes ? plural(pair.changes, "difference") : "no differences";
   return [
-    make("span", { class: "figure" }, bits(pair.distance)),
-    make("span", { class: "figure" }, `similarity ${similarity(pair.similarity)}`),
-    make("span", { class: "ids" }, idOf(pair.of), idOf(pair.id)),
-    make("span", { class: "figure soft changes" }, changes),
+    element("span", { class: "figure" }, bits(pair.distance)),
+    element("span", { class: "figure" }, `similarity ${similarity(pair.similarity)}`),
+    element("span", { class: "ids" }, idOf(pair.of), idOf(pair.id)),
+    element("span", { class: "figure soft changes" }, changes),
   ];
 }
 
@@ -117,23 +42,23 @@ function pairSummary(pair) {
 
 function member(found) {
   const [id, distance, similar, pair] = found;
-  const link = pair === null ? "" : make("a", { href: `#pair-${pair}` }, "compare");
-  return make("tr", {}, make("td", {}, linkOf(id)), make("td", { class: "n" }, number(distance)),
-    make("td", { class: "n" }, similarity(similar)), make("td", { class: "n" }, link));
+  const link = pair === null ? "" : element("a", { href: `#pair-${pair}` }, "compare");
+  return element("tr", {}, element("td", {}, linkOf(id)), element("td", { class: "n" }, number(distance)),
+    element("td", { class: "n" }, similarity(similar)), element("td", { class: "n" }, link));
 }
 
 function drawCluster(cluster) {
   const heads = [["duplicate", ""], ["bits", "n"], ["similarity", "n"], ["", "n"]];
-  const table = make("table", {},
-    make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind, scope: "col" }, text)))),
-    make("tbody", {}, ...cluster.members.map(member)));
+  const table = element("table", {},
+    element("thead", {}, element("tr", {}, ...heads.map(([text, kind]) => element("th", { class: kind, scope: "col" }, text)))),
+    element("tbody", {}, ...cluster.members.map(member)));
   const rest = cluster.size - cluster.members.length;
-  const note = rest ? [make("p", { class: "note" }, `and ${plural(rest, "more duplicate")}, not listed in this page`)] : [];
+  const note = rest ? [element("p", { class: "note" }, `and ${plural(rest, "more duplicate")}, not listed in this page`)] : [];
   return [table, ...note];
 }
 
 function clusterSummary(cluster) {
-  return [idOf(cluster.id), make("span", { class: "figure" }, plural(cluster.size, "duplicate"))];
+  return [idOf(cluster.id), element("span", { class: "figure" }, plural(cluster.size, "duplicate"))];
 }
 
 // --- lists ----------------------------------------------------------------------------------------------------------
@@ -167,8 +92,8 @@ class List {
   }
 
   entry(item) {
-    const body = make("div", { class: "body" });
-    const entry = make("details", { id: `${this.name}-${item.at}` }, make("summary", {}, ...this.summary(item)), body);
+    const body = element("div", { class: "body" });
+    const entry = element("details", { id: `${this.name}-${item.at}` }, element("summary", {}, ...this.summary(item)), body);
     entry.addEventListener("toggle", () => {
       if (entry.open && !body.hasChildNodes()) body.append(...this.draw(item));
     });

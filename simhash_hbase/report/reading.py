@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.decide.decided import Decided, read_decisions
-from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Record, Reject, Scanned, repeated_id, scan
-from simhash_hbase.inputs.page.extract import extracted
+from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Reject, Scanned, repeated_id, scan
+from simhash_hbase.inputs.pages import extracted
 from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.pipeline.meter import Meter
 from simhash_hbase.rows.keys import id_digest
@@ -20,7 +20,7 @@ _CHANGED = "the input changed while it was read, so there is no report; the deci
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus:
+class DecidedCorpus:
     """The decided input."""
 
     lines: Callable[[], Iterable[bytes]]  # Reads the decisions, JSON lines in the order of the input.
@@ -36,7 +36,7 @@ class Corpus:
 
 
 @dataclass
-class Reading:
+class InputTotals:
     """The totals of the input."""
 
     kept: int = 0
@@ -67,17 +67,19 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Text:
+class ComparedText:
     """The compared part of a document's text."""
 
     text: str
     characters: int
 
 
-def read_again(corpus: Corpus, wanted: Sequence[int], database: sqlite3.Connection, meter: Meter) -> Reading:
+def read_again(corpus: DecidedCorpus, wanted: Sequence[int], database: sqlite3.Connection, meter: Meter) -> InputTotals:
     """Read the input together with its decisions."""
-    names = _prepare(database, wanted)
-    reading = Reading()
+    database.execute("CREATE TABLE text (id PRIMARY KEY, text, characters)")
+    pair = "SELECT id, of FROM duplicate WHERE number = ?"
+    names = {name for number in wanted for name in database.execute(pair, (number,)).fetchone()}
+    reading = InputTotals()
     progress = Progress()
     for number, (record, decided) in enumerate(_beside(corpus, progress), 1):
         if decided is None:
@@ -85,21 +87,17 @@ def read_again(corpus: Corpus, wanted: Sequence[int], database: sqlite3.Connecti
         else:
             reading.has_pages |= isinstance(record, Page)
             reading.count(decided, _bytes(record))
-            if record.id in names:
-                _keep(database, extracted(record))
+            document = extracted(record) if record.id in names else None
+            if isinstance(document, Document) and document.text is not None:
+                row = (document.id, document.text[:COMPARED_CHARACTERS], len(document.text))
+                database.execute("INSERT INTO text VALUES (?, ?, ?)", row)
         meter.show(number, progress.bytes_read)
     if reading.refused != corpus.refused:
         raise InvalidInput(_CHANGED)
     return reading
 
 
-def _prepare(database: sqlite3.Connection, wanted: Sequence[int]) -> set[str]:
-    database.execute("CREATE TABLE text (id PRIMARY KEY, text, characters)")
-    pair = "SELECT id, of FROM duplicate WHERE number = ?"
-    return {name for number in wanted for name in database.execute(pair, (number,)).fetchone()}
-
-
-def _beside(corpus: Corpus, progress: Progress) -> Iterator[tuple[Scanned, Decided | None]]:
+def _beside(corpus: DecidedCorpus, progress: Progress) -> Iterator[tuple[Scanned, Decided | None]]:
     """Yield records with their decisions, which are in the order of the input; refused ones have none.
 
     Records are told apart by their ids, since analysing all of them would take as long as deciding them. Of an id that
@@ -118,7 +116,7 @@ def _beside(corpus: Corpus, progress: Progress) -> Iterator[tuple[Scanned, Decid
         raise InvalidInput(_CHANGED)
 
 
-def _repeated_ids(corpus: Corpus) -> set[bytes]:
+def _repeated_ids(corpus: DecidedCorpus) -> set[bytes]:
     """Return digests of the ids that come more than once; a repeated id is refused, so without refusals none is."""
     seen: set[bytes] = set()
     repeated: set[bytes] = set()
@@ -146,12 +144,6 @@ def _bytes(record: Scanned) -> int:
     return 0 if isinstance(record, Reject) else len((record.text or "").encode())
 
 
-def _keep(database: sqlite3.Connection, record: Record) -> None:
-    if isinstance(record, Document) and record.text is not None:
-        row = (record.id, record.text[:COMPARED_CHARACTERS], len(record.text))
-        database.execute("INSERT INTO text VALUES (?, ?, ?)", row)
-
-
 def _rejected(record: Document | Page, analysis: Analysis) -> Reject:
     """Give the reason of a record without decision: no text or feature, or a repeated id."""
     for reject in _rejects(record, analysis):
@@ -159,7 +151,7 @@ def _rejected(record: Document | Page, analysis: Analysis) -> Reject:
     return Reject(record.place, repeated_id(record.id, record.place), b"", record.id)
 
 
-def text_of(database: sqlite3.Connection, name: str) -> Text | None:
+def text_of(database: sqlite3.Connection, name: str) -> ComparedText | None:
     """Return the text of a document of a wanted pair; None when the input does not have it."""
     row = database.execute("SELECT text, characters FROM text WHERE id = ?", (name,)).fetchone()
-    return Text(*row) if row is not None else None
+    return ComparedText(*row) if row is not None else None

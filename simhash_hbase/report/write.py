@@ -1,9 +1,9 @@
 """The report of one `dedup`: from decisions and input to a page."""
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from importlib.metadata import version
 from typing import BinaryIO
 
@@ -12,18 +12,151 @@ from simhash_hbase.index.decide.decided import duplicate_table
 from simhash_hbase.inputs import total_bytes
 from simhash_hbase.pipeline.meter import Metering, silent
 from simhash_hbase.profile import Profile
-from simhash_hbase.report.figures import distance_bars, similarity_bars
-from simhash_hbase.report.page import Section, make_page
-from simhash_hbase.report.pairs import Lists, make_lists
-from simhash_hbase.report.reading import Corpus, Reading, read_again
-from simhash_hbase.report.sections import charts, figures, lists, notices, refused
-from simhash_hbase.report.selection import Selection, choose_pairs
+from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.report.charts import Bound, HistogramBar, distance_bars, histogram, similarity_bars
+from simhash_hbase.report.page import Section, make_page, resource, shortened, tile, tiles
+from simhash_hbase.report.pairs import Lists, Selection, choose_pairs, make_lists
+from simhash_hbase.report.reading import DecidedCorpus, InputTotals, read_again
+
+_UNITS = ("bytes", "KB", "MB", "GB", "TB")
+_STEP = 1000
+_REASON = 300
+
+
+def figures(reading: InputTotals, clusters: int, *, has_texts: bool) -> str:
+    """Show what was read, kept and refused."""
+    records = reading.kept + reading.duplicates + reading.refused
+    kind = "texts and pages" if reading.has_pages else "text"
+    of_all = f"of {reading.bytes:,} bytes of {kind}: {_percent(reading.duplicate_bytes, reading.bytes)}"
+    shown = [
+        tile("read", "records read", f"{records:,}",
+              "documents and refused records" if reading.refused else "documents"),
+        tile("kept", "kept", f"{reading.kept:,}", f"{_percent(reading.kept, records)} of the records"),
+        tile("duplicates", "duplicates", f"{reading.duplicates:,}",
+              f"{_percent(reading.duplicates, records)}, in {clusters:,} cluster{'s' * (clusters != 1)}"),
+        tile("refused", "refused", f"{reading.refused:,}", "listed below" if reading.refused else "nothing"),
+        tile("bytes", "in duplicates", _bytes(reading.duplicate_bytes) if has_texts else "unknown",
+              f"{reading.duplicate_bytes:,} {of_all}" if has_texts else "the input has no texts"),
+    ]  # fmt: skip
+    shares = (("kept", reading.kept), ("copies", reading.duplicates), ("refused", reading.refused))
+    return tiles(shown, _share(shares))
+
+
+def _share(shares: Sequence[tuple[str, int]]) -> str:
+    total = sum(count for _, count in shares)
+    if not total:
+        return ""
+    drawn, left = [], 0.0
+    for name, count in shares:
+        width = 100 * count / total
+        drawn.append(f'<rect class="{name}" x="{left:.3f}" width="{width:.3f}" height="12"/>')
+        left += width
+    keys = "".join(
+        f'<li><svg class="share" viewBox="0 0 10 10"><rect class="{name}" width="10" height="10"/></svg>{word}</li>'
+        for (name, count), word in zip(shares, ("kept", "duplicates", "refused"), strict=True)
+        if count
+    )
+    # The tiles have the same figures in words.
+    return (
+        f'<svg class="share" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">{"".join(drawn)}</svg>'
+        f'<ul class="keys" aria-hidden="true">{keys}</ul>'
+    )
+
+
+def notices(reading: InputTotals, *, dry: bool) -> str:
+    """Write the notices."""
+    said = []
+    if dry:
+        said.append("This was a dry run: nothing was written to the index.")
+    if not reading.duplicates:
+        said.append("There are no duplicates.")
+    if reading.short:
+        them = "it" if reading.short == 1 else "them"
+        said.append(f"{_documents(reading.short)} so short that edited copies of {them} may have been missed.")
+    if reading.removed:
+        said.append(
+            f"{_documents(reading.removed)} a duplicate of one that was removed from the index or changed since."
+        )
+    return "".join(f'<p class="notice">{sentence}</p>' for sentence in said)
+
+
+def _documents(count: int) -> str:
+    return "1 document is" if count == 1 else f"{count:,} documents are"
+
+
+def refused(reading: InputTotals) -> str:
+    """List refused records, each with its place and reason; nothing when there are none."""
+    if not reading.refused:
+        return ""
+    rows = "".join(
+        f"<tr><td>{_quoted(str(reject.place))}</td><td>{_quoted(shortened(reject.reason, _REASON))}</td></tr>"
+        for reject in reading.rejects
+    )
+    shown = len(reading.rejects)
+    which = "all of them" if shown == reading.refused else f"the first {shown:,} of {reading.refused:,}"
+    return (
+        '<section id="refused-records"><h2>Refused records</h2>'
+        f'<p class="note">Here are {which}; the rest of the input went on. --rejects FILE keeps them whole.</p>'
+        f'<div class="card"><table><thead><tr><th scope="col">where</th><th scope="col">why</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def charts(
+    distances: Sequence[HistogramBar], similarities: Sequence[HistogramBar], duplicates: int, rule: MatchRule
+) -> str:
+    """Draw both histograms; nothing without duplicates."""
+    if not duplicates:
+        return ""
+    bound: Bound | None = Bound(rule.farthest + 1, f"at most {rule.farthest}")
+    drawn = histogram("distances", "Distance to the kept document", "bits of 64 that differ", distances, bound=bound)
+    note = ""
+    if similarities:
+        title = "Similarity to the kept document"
+        unit = "estimated Jaccard similarity of 5-character shingles"
+        bound = Bound(rule.similarity, f"at least {rule.similarity:g}") if rule.match == "verified" else None
+        drawn += histogram("similarities", title, unit, similarities, bound=bound)
+    unknown = duplicates - sum(bar.height for bar in similarities)
+    if unknown:
+        note = (
+            f'<p class="note">Of {unknown:,} duplicate{"s" * (unknown != 1)} the similarity is unknown: it takes a'
+            " sketch on both sides.</p>"
+        )
+    return (
+        '<section id="histograms"><h2>How far duplicates are from what was kept</h2>'
+        f'{note}<div class="charts">{drawn}</div></section>'
+    )
+
+
+def lists(clusters: str, pairs: str, distances: Sequence[HistogramBar]) -> str:
+    """Write the empty lists, which the script fills."""
+    options = (f'<option value="{at}">{escape(bar.label)}</option>' for at, bar in enumerate(distances) if bar.height)
+    return resource("lists.html").substitute(clusters=escape(clusters), pairs=escape(pairs), distances="".join(options))
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "0.0%"
+
+
+def _bytes(count: float) -> str:
+    for unit in _UNITS:
+        if count < _STEP or unit == _UNITS[-1]:
+            break
+        count /= _STEP
+    return f"{count:,.0f} {unit}" if unit == _UNITS[0] else f"{count:,.1f} {unit}"
+
+
+def _quoted(text: str) -> str:
+    """Escape a text of the input, and isolate its writing direction."""
+    return f"<bdi>{escape(text)}</bdi>"
+
 
 _NAMED_SOURCES = 3
+_KEPT = {"first": "the first", "longest": "the longest"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class ReportRun:
     """The run that a report describes."""
 
     index: str  # Address of the index, without secrets.
@@ -32,7 +165,7 @@ class Run:
     dry: bool = False
 
 
-def write_report(stream: BinaryIO, corpus: Corpus, run: Run, *, meter: Metering = silent) -> None:
+def write_report(stream: BinaryIO, corpus: DecidedCorpus, run: ReportRun, *, meter: Metering = silent) -> None:
     """Write the report of a corpus that was decided.
 
     Reads the decisions twice and the input once. Data that grows with the corpus stays in the folder for temporary
@@ -43,36 +176,28 @@ def write_report(stream: BinaryIO, corpus: Corpus, run: Run, *, meter: Metering 
         with meter("report: read", total_bytes(corpus.sources), unit="bytes") as shown:
             reading = read_again(corpus, chosen.numbers, database, shown)
         with meter("report: compare", len(chosen.numbers), noun="pairs") as shown:
-            found = make_lists(database, chosen.numbers, shown, has_texts=corpus.has_texts)
-        stream.write(_page(database, corpus, run, reading, chosen, found))
-
-
-def _page(
-    database: sqlite3.Connection, corpus: Corpus, run: Run, reading: Reading, chosen: Selection, found: Lists
-) -> bytes:
-    (clusters,) = database.execute("SELECT COUNT(DISTINCT of) FROM duplicate").fetchone()
-    distances = distance_bars(database)
-    shown = lists(_clusters_shown(found, clusters), _pairs_shown(found, chosen, reading.duplicates), distances)
-    drawn = charts(distances, similarity_bars(database), reading.duplicates, corpus.analysis.profile.rule)
-    sections = [
-        Section(figures(reading, clusters, has_texts=corpus.has_texts), [("figures", "Figures")]),
-        Section(notices(reading, dry=run.dry)),
-        Section(drawn, [("histograms", "Histograms")]),
-        Section(shown if clusters else "", [("clusters", "Clusters"), ("pairs", "Pairs")]),
-        Section(refused(reading), [("refused-records", "Refused records")]),
-    ]
-    return make_page(
-        heading=f"Near-duplicates of {_named(corpus.sources)}",
-        lead=_lead(corpus, run),
-        sections=sections,
-        data={"pairs": found.pairs, "clusters": found.clusters} if clusters else None,
+            listed = make_lists(database, chosen.numbers, shown, has_texts=corpus.has_texts)
+        (clusters,) = database.execute("SELECT COUNT(DISTINCT of) FROM duplicate").fetchone()
+        distances, similarities = distance_bars(database), similarity_bars(database)
+    sentences = _clusters_shown(listed, clusters), _pairs_shown(listed, chosen, reading.duplicates)
+    named, profile = _named(corpus.sources), corpus.analysis.profile
+    # An order by a field has no shorter name than its form.
+    kept = _KEPT.get(run.keep, f"that of --keep {run.keep}")
+    page = make_page(
+        heading=f"Near-duplicates of {named}",
+        lead=f"{named} against {run.index}, {run.time:%-d %B %Y, %H:%M} UTC. {_rule(profile)};"
+        f" of near copies {kept} is kept.",
+        sections=[
+            Section(figures(reading, clusters, has_texts=corpus.has_texts), [("figures", "Figures")]),
+            Section(notices(reading, dry=run.dry)),
+            Section(charts(distances, similarities, reading.duplicates, profile.rule), [("histograms", "Histograms")]),
+            Section(lists(*sentences, distances) if clusters else "", [("clusters", "Clusters"), ("pairs", "Pairs")]),
+            Section(refused(reading), [("refused-records", "Refused records")]),
+        ],
+        data={"pairs": listed.pairs, "clusters": listed.clusters} if clusters else None,
         version=version("simhash-hbase"),
     )
-
-
-def _lead(corpus: Corpus, run: Run) -> str:
-    time = f"{run.time:%-d %B %Y, %H:%M} UTC"
-    return f"{_named(corpus.sources)} against {run.index}, {time}. {_rule(corpus.analysis.profile)}; {_keeps(run)}."
+    stream.write(page)
 
 
 def _named(sources: Sequence[str]) -> str:
@@ -90,19 +215,15 @@ def _rule(profile: Profile) -> str:
     return f"Duplicates are {judged} (rule {rule.match}, analyzer {profile.analyzer}, scheme {profile.scheme})"
 
 
-def _keeps(run: Run) -> str:
-    return "of near copies the longest is kept" if run.keep == "longest" else "of near copies the first is kept"
-
-
-def _clusters_shown(found: Lists, total: int) -> str:
-    listed = len(found.clusters)
-    which = "all of them" if listed == total else f"{listed:,} of {total:,}: the largest, and those of the pairs below"
+def _clusters_shown(listed: Lists, total: int) -> str:
+    count = len(listed.clusters)
+    which = "all of them" if count == total else f"{count:,} of {total:,}: the largest, and those of the pairs below"
     return f"A cluster is a kept document with its duplicates. In this page are {which}."
 
 
-def _pairs_shown(found: Lists, chosen: Selection, total: int) -> str:
-    shown = len(found.pairs)
+def _pairs_shown(listed: Lists, chosen: Selection, total: int) -> str:
+    shown = len(listed.pairs)
     if shown == total:
         return "In this page are all of them."
-    room = f"; {found.left_out:,} of these were too long for this page" if found.left_out else ""
+    room = f"; {listed.left_out:,} of these were too long for this page" if listed.left_out else ""
     return f"In this page are {shown:,} of {total:,}: {chosen.sentence}{room}."

@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from simhash_hbase.rows.layout import MAX_TABLES, SKETCH_BYTES
 
 DEFAULT_BANDS = 6
-BAND_DEFAULTS = {"band_bins": 4, "band_distance": (16, 22, 32), "free_distance": 10}
+BAND_DISTANCE = (16, 22, 32)
+BAND_DEFAULTS = {"band_bins": 4, "band_distance": BAND_DISTANCE, "free_distance": 10}
 # Below which sizes a text is called short. Sketch rows find edited copies by characters in a row, whatever the script.
 SHORT_DEFAULTS = {"short": 10, "short_characters": 80}
 SHORT_WITHOUT = {"short": 30, "short_characters": 0}

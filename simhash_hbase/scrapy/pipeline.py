@@ -14,6 +14,7 @@ from scrapy.exceptions import DropItem
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import run_in_thread
 
+from simhash_hbase.client import RemoteIndex
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, SimhashError, no_words
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
@@ -88,10 +89,11 @@ class NearDuplicatesPipeline:
         """Open the index; a crawl without one does not start."""
         if self.options.html:
             # Its extra is missed now, not at the first page.
-            import simhash_hbase.inputs.page.maintext  # noqa: F401, PLC0415 - an extra
+            import simhash_hbase.inputs.html  # noqa: F401, PLC0415 - an extra
         self._index = await run_in_thread(open_index, self.options.url)
-        # A store that cannot claim is refused now, not at each item.
-        self._index.claim_entries(self._index.analysis.texts([], [], []).entries)
+        if not isinstance(self._index, RemoteIndex):
+            # A store that cannot claim is refused now, not at each item.
+            self._index.claim_entries(self._index.analysis.texts([], [], []).entries)
 
     async def close_spider(self) -> None:
         """Close the index; Scrapy has waited for all items."""
@@ -179,7 +181,7 @@ class NearDuplicatesPipeline:
     def _text(self, name: str, content: str) -> str | InvalidInput:
         if not self.options.html:
             return content
-        from simhash_hbase.inputs.page.maintext import main_text  # noqa: PLC0415 - an extra
+        from simhash_hbase.inputs.html import main_text  # noqa: PLC0415 - an extra
 
         try:
             return main_text(content).text

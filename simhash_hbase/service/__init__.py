@@ -2,28 +2,26 @@
 
 from typing import TYPE_CHECKING
 
-from simhash_hbase.errors import MissingExtra
+from simhash_hbase.errors import missing_extra
 from simhash_hbase.lazily import handing_on
 
 if TYPE_CHECKING:
     from simhash_hbase.service.app import create_app
-    from simhash_hbase.service.http.keys import Keyring, make_key
-    from simhash_hbase.service.http.logs import set_up_logs
+    from simhash_hbase.service.keys import Keyring, make_key
     from simhash_hbase.service.limits import Limits
-    from simhash_hbase.service.listening import listen
-    from simhash_hbase.service.server import serve
+    from simhash_hbase.service.logs import set_up_logs
+    from simhash_hbase.service.processes import Settings, listen, run_service
 
-__all__ = ["Keyring", "Limits", "create_app", "listen", "make_key", "serve", "set_up_logs"]
+__all__ = ["Keyring", "Limits", "Settings", "create_app", "listen", "make_key", "run_service", "set_up_logs"]
 
 _hand_on = handing_on(
     __name__,
     {
         "app": ["create_app"],
-        "http.keys": ["Keyring", "make_key"],
-        "http.logs": ["set_up_logs"],
+        "keys": ["Keyring", "make_key"],
         "limits": ["Limits"],
-        "listening": ["listen"],
-        "server": ["serve"],
+        "logs": ["set_up_logs"],
+        "processes": ["Settings", "listen", "run_service"],
     },
 )
 
@@ -34,4 +32,6 @@ def __getattr__(name: str) -> object:
     except ImportError as error:
         if (error.name or "").startswith("simhash_hbase"):
             raise
-        raise MissingExtra("the service needs three packages more: pip install 'simhash-hbase[service]'") from error
+        from simhash_hbase.service.processes import EXTRA_MISSING  # noqa: PLC0415
+
+        raise missing_extra(EXTRA_MISSING, "service") from error

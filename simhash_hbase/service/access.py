@@ -2,20 +2,22 @@
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Annotated
 from urllib.parse import parse_qsl
 
-from fastapi import Request, Security
+from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.inputs.fields import listed
+from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.names import MAX_NAME_BYTES
 from simhash_hbase.service.core import Service
-from simhash_hbase.service.http.keys import Keyring
-from simhash_hbase.service.http.middleware import VOUCH
-from simhash_hbase.service.http.problems import Problem, busy
-from simhash_hbase.service.http.trail import Trail
+from simhash_hbase.service.keys import Keyring
+from simhash_hbase.service.problems import Problem, busy, of_error
+from simhash_hbase.service.requests import Trail
 
 MALFORMED = 400
 UNAUTHORIZED = 401
@@ -27,29 +29,42 @@ _bearer = HTTPBearer(
     auto_error=False, scheme_name="key", description="Made by `simhash-hbase key`, as `Authorization: Bearer KEY`."
 )
 _Given = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+_Collection = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=MAX_NAME_BYTES,
+        description="The collection whose documents are meant; without it, those that are in none.",
+    ),
+]
 
 
-def _needs(scope: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Awaitable[Service]]:
-    """Make the dependency of routes that a key with a scope may use; it gives them the service."""
+def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Awaitable[Service]]:
+    """Make the dependency of routes that a key with one of the scopes may use; it gives them the service."""
 
     async def allowed(request: Request, given: _Given) -> Service:
         service: Service = request.app.state.service
-        request.state.trail.writes = scope == "write"
-        if service.keys is None:
-            _vouch(request, is_known=True)
-        else:
-            _check_key(request, service.keys, given, scope)
+        trail: Trail = request.state.trail
+        trail.writes = scopes == ("write",)
+        if service.keys is not None:
+            _check_key(request, service.keys, given, scopes)
         _check_parameters(request)
-        _take_place(request, service, scope)
+        _take_collection(trail, request.query_params.get("collection"))
+        _take_place(request, service, scopes)
         return service
 
     return allowed
 
 
-def _check_key(request: Request, keys: Keyring, given: HTTPAuthorizationCredentials | None, scope: str) -> None:
+async def _named(collection: _Collection = None) -> None:
+    """Describe the parameter of routes to documents; `_take_collection` reads it, once the key is known."""
+
+
+def _check_key(
+    request: Request, keys: Keyring, given: HTTPAuthorizationCredentials | None, scopes: Sequence[str]
+) -> None:
     trail: Trail = request.state.trail
     key = keys.find(given.credentials) if given is not None else None
-    _vouch(request, is_known=key is not None)
     if key is None:
         raise Problem(
             UNAUTHORIZED,
@@ -58,9 +73,21 @@ def _check_key(request: Request, keys: Keyring, given: HTTPAuthorizationCredenti
             headers={"WWW-Authenticate": "Bearer"},
         )
     trail.key = key.name
-    if scope not in key.scopes:
-        raise Problem(FORBIDDEN, "forbidden", f"this key does not have the scope {scope}")
+    scope = next((each for each in scopes if each in key.scopes), None)
+    if scope is None:
+        raise Problem(FORBIDDEN, "forbidden", f"this key does not have the scope {' or '.join(scopes)}")
+    trail.collections = key.collections
     trail.is_allowed = partial(keys.holds, key, scope)
+
+
+def _take_collection(trail: Trail, name: str | None) -> None:
+    """Note whose documents are asked for; a key that is bound to collections has to name one of them."""
+    try:
+        trail.collection = Collection(name).name
+    except InvalidArgument as error:
+        raise of_error(error) from error
+    if trail.collections is not None and name is not None and name not in trail.collections:
+        raise Problem(FORBIDDEN, "forbidden", "this key is bound to other collections")
 
 
 def _check_parameters(request: Request) -> None:
@@ -86,15 +113,10 @@ def _check_parameters(request: Request) -> None:
         raise Problem(MALFORMED, "malformed_request", f"parameter {listed(repeated)} is given more than once")
 
 
-def _vouch(request: Request, *, is_known: bool) -> None:
-    if VOUCH in request.scope:
-        request.scope[VOUCH](is_known)
-
-
-def _take_place(request: Request, service: Service, scope: str) -> None:
+def _take_place(request: Request, service: Service, scopes: Sequence[str]) -> None:
     """Let a request in if there is room; a busy service still gives its metrics."""
     trail: Trail = request.state.trail
-    if scope == "metrics":
+    if "metrics" in scopes:
         return
     if not service.places.take(trail.payer):
         service.metrics.turned_away.inc()
@@ -108,6 +130,8 @@ def _give_back(service: Service, client: str) -> None:
     service.metrics.under_way.dec()
 
 
+Knowing = Annotated[Service, Security(_needs("read", "write"))]
 Reading = Annotated[Service, Security(_needs("read"))]
 Writing = Annotated[Service, Security(_needs("write"))]
+InCollection = Depends(_named)
 Metering = Annotated[Service, Security(_needs("metrics"))]

@@ -15,15 +15,15 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 
 from simhash_hbase.index.index import Index
+from simhash_hbase.service import pages
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.http.keys import Keyring
-from simhash_hbase.service.http.metrics import Metrics
-from simhash_hbase.service.http.middleware import Surround
-from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.service.keys import Keyring
 from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.metrics import Metrics
+from simhash_hbase.service.problems import Problem
+from simhash_hbase.service.requests import Surround
 from simhash_hbase.service.routes import ROUTERS
-from simhash_hbase.service.routes.console import Parts
 from simhash_hbase.service.schemas import schemas
 
 THREADS = 16
@@ -50,16 +50,16 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
         lifespan=_lifespan,
     )
     app.openapi = partial(_describe, app)  # type: ignore[method-assign]
-    app.state.service = Service(engine=engine, limits=limits, metrics=metrics, keys=keys)
-    for router in ROUTERS:
+    service = app.state.service = Service(engine=engine, limits=limits, metrics=metrics, keys=keys)
+    for router in (*ROUTERS, pages.router):
         app.include_router(router)
-    app.mount("/console", Parts())
+    app.mount("/console", pages.ConsoleFiles())
     app.add_exception_handler(Problem, _tell)
     app.add_exception_handler(HTTPException, _tell_http)
     app.add_exception_handler(RequestValidationError, _tell_invalid)
     if keys is None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK_NAMES)
-    app.add_middleware(Surround, metrics=metrics)
+    app.add_middleware(Surround, metrics=metrics, idle_s=limits.idle_s, is_draining=lambda: service.is_draining)
     return app
 
 
@@ -100,7 +100,7 @@ async def _tell_http(request: Request, error: Exception) -> Response:
 
 
 def _methods(path: str) -> set[str]:
-    routes = (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
+    routes = (route for router in (*ROUTERS, pages.router) for route in router.routes if isinstance(route, APIRoute))
     return {method for route in routes if route.path == path for method in route.methods or ()}
 
 

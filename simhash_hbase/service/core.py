@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
+from urllib.parse import quote
 
 import msgspec
 from fastapi import Request
@@ -14,31 +15,23 @@ from starlette.types import Receive, Scope, Send
 
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.service.batcher import Batcher
-from simhash_hbase.service.connections import Connections
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.http.keys import LOOK_S, Keyring
-from simhash_hbase.service.http.logs import logger
-from simhash_hbase.service.http.metrics import Metrics
-from simhash_hbase.service.http.problems import Problem, busy, of_error
-from simhash_hbase.service.http.trail import Trail
-from simhash_hbase.service.intake import Turns
-from simhash_hbase.service.items import Item, decode, document_or_id
-from simhash_hbase.service.limits import LARGE_BYTES, Limits, is_large
-from simhash_hbase.service.operations import Operation, Record, analyse_raw
-from simhash_hbase.service.shares import Shares
-from simhash_hbase.service.stream.chunks import Ready
-from simhash_hbase.service.stream.lines import End, Lines
-from simhash_hbase.service.stream.streams import Stream
+from simhash_hbase.service.items import Item, Ready, decode, document_or_id
+from simhash_hbase.service.keys import LOOK_S, Keyring
+from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares, is_large
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.metrics import Metrics
+from simhash_hbase.service.operations import Operation, Record, analyse_raw, within
+from simhash_hbase.service.problems import Problem, busy, of_error
+from simhash_hbase.service.requests import Trail
+from simhash_hbase.service.schemas import JSON, NDJSON
+from simhash_hbase.service.streams import End, Lines, Stream
 
 T = TypeVar("T")
 
-JSON = "application/json"
-NDJSON = "application/x-ndjson"
-# More would take the files that a process may have open.
-CONNECTIONS = 768
 _NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
 
-TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA, SERVER_ERRORS = 408, 413, 415, 500
+FORBIDDEN, TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA, SERVER_ERRORS = 403, 408, 413, 415, 500
 
 
 @dataclass(kw_only=True)
@@ -53,8 +46,6 @@ class Service:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the service is to end: streams then end after a document."""
     end_by: float | None = None  # By `time.monotonic`, when it must have ended; None: when all is finished.
-    connections: Connections = field(default_factory=lambda: Connections(CONNECTIONS))
-    turns: Turns = field(default_factory=Turns)
 
     def __post_init__(self) -> None:
         self.batcher = Batcher(self.engine, most=self.limits.batch)
@@ -64,6 +55,7 @@ class Service:
 
     async def respond(self, request: Request, operation: Operation, *, one: bool = True) -> Response:
         """Answer a body: JSON at once, lines of JSON as they come."""
+        operation = _within(operation, request.state.trail)
         if _media(request) in _NDJSON_NAMES:
             _check_plain(request)
             request.state.trail.media = "ndjson"
@@ -73,7 +65,8 @@ class Service:
         body = await self.body(request, f"{JSON} for one document, {NDJSON} for lines")
         if is_large(body):
             return await self._answered(request, operation, self._record_apart(request, operation, body))
-        return await self.answer(request, operation, document_or_id(decode(body), operation.wanted()))
+        item = document_or_id(decode(body), operation.wanted())
+        return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def body(self, request: Request, wanted: str = JSON) -> bytes:
         """Read a body that is to be one JSON object."""
@@ -91,6 +84,7 @@ class Service:
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
+        operation = _within(operation, request.state.trail)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
     async def _answered(self, request: Request, operation: Operation, work: Awaitable[Record]) -> Response:
@@ -161,6 +155,14 @@ class Service:
         trail.waits = False
 
 
+def _within(operation: Operation, trail: Trail) -> Operation:
+    """Make an operation on the documents that a request asks for."""
+    if trail.collections is not None and trail.collection is None:
+        named = f"?collection={quote(min(trail.collections), safe='')}"
+        raise Problem(FORBIDDEN, "forbidden", f"this key is bound to collections: name one, such as {named}")
+    return within(operation, trail.collection)
+
+
 def _media(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -204,8 +206,9 @@ class _StreamResponse(Response):
         try:
             await lines.begin()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            async for piece in stream.answers(lines):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            async with aclosing(stream.answers(lines)) as answers:
+                async for piece in answers:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
         finally:
             lines.close()
         await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -17,9 +17,9 @@ from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.profilerows import read_idf, read_profile
 from simhash_hbase.index.upkeep.stats import Stats
-from simhash_hbase.pipeline.worker import Worker
-from simhash_hbase.pipeline.workers import Payload, Workers, work
-from simhash_hbase.service.shares import Shares
+from simhash_hbase.pipeline.analyse import Payload, work
+from simhash_hbase.pipeline.worker import Worker, Workers
+from simhash_hbase.service.limits import Shares
 
 S = TypeVar("S")
 T = TypeVar("T")

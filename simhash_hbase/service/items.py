@@ -1,15 +1,17 @@
-"""From the JSON of a request, or of a line of a stream, to a document or an id."""
+"""From the JSON of requests and lines to documents and ids, and to chunks of them that are analysed together."""
 
 from collections.abc import Collection
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
 
 import msgspec
 
+from simhash_hbase.errors import EmptyDocument
+from simhash_hbase.features.analysis import Analysed
 from simhash_hbase.inputs import Document, InputOptions, Place
 from simhash_hbase.inputs.fields import Builder, listed
-from simhash_hbase.rows.entries import metadata_problem
-from simhash_hbase.service.http.problems import Problem
+from simhash_hbase.rows.entries import Entries, metadata_problem
+from simhash_hbase.service.problems import Problem, of_error
 
 Item = Document | str  # A document with a text, features or a fingerprint; or the id of a stored one.
 
@@ -56,10 +58,10 @@ def document_or_id(value: dict[str, object], wanted: Wanted) -> Item:
         check_fields(value, _DOCUMENT_FIELDS if documents else ("id",))
     contents = [name for name in _BUILDERS if name in value] if documents else []
     if len(contents) > 1:
-        raise _invalid(f"give one of {_CONTENTS}, not {' and '.join(contents)}")
+        raise invalid(f"give one of {_CONTENTS}, not {' and '.join(contents)}")
     if not contents:
         if not ids:
-            raise _invalid(f"one of the fields {_CONTENTS} is missing")
+            raise invalid(f"one of the fields {_CONTENTS} is missing")
         # The id is checked by the same rules as a document's.
         contents, value = ["simhash"], {**value, "simhash": 0}
         return _built(value, contents[0], needs_id=True).id
@@ -70,16 +72,16 @@ def check_fields(value: dict[str, object], known: Collection[str]) -> None:
     """Refuse fields that nothing reads: a name that was mistyped, or belongs elsewhere, would be lost silently."""
     unknown = value.keys() - known
     if unknown:
-        raise _invalid(f"unknown field {listed(sorted(unknown))}: the fields are {', '.join(known)}")
+        raise invalid(f"unknown field {listed(sorted(unknown))}: the fields are {', '.join(known)}")
 
 
 def _built(value: dict[str, object], content: str, *, needs_id: bool) -> Document:
     named = "id" in value
     if needs_id and not named:
-        raise _invalid("the field 'id' is missing")
+        raise invalid("the field 'id' is missing")
     record = _BUILDERS[content].build(value, Place("", 0), b"")
     if not isinstance(record, Document):
-        raise _invalid(record.reason)
+        raise invalid(record.reason)
     return replace(record, id=record.id if named else "", metadata=_metadata(value))
 
 
@@ -88,16 +90,81 @@ def _metadata(value: dict[str, object]) -> dict[str, object] | None:
     if metadata is None:
         return None
     if not isinstance(metadata, dict):
-        raise _invalid("the metadata is not a JSON object")
+        raise invalid("the metadata is not a JSON object")
     if problem := metadata_problem(metadata):
-        raise _invalid(f"the metadata {problem}")
+        raise invalid(f"the metadata {problem}")
     return metadata or None
 
 
-def _invalid(detail: str) -> Problem:
+def invalid(detail: str) -> Problem:
+    """Make the refusal of a document, or of another object."""
     return Problem(UNPROCESSABLE, "invalid_document", detail)
 
 
 def _shown(error: Exception) -> str:
     """Describe an error; the text of a UnicodeError would quote the bytes."""
     return str(error) if isinstance(error, msgspec.DecodeError) else "it is not UTF-8"
+
+
+LINES = 64
+BYTES = 256 << 10
+# About what a line takes in memory besides its bytes.
+LINE_BYTES = 512
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Consecutive lines; their documents have all a text, all features or all a fingerprint."""
+
+    numbers: list[int] = field(default_factory=list)
+    items: list[Item | Problem] = field(default_factory=list)
+    kind: str | None = None  # ``text``, ``simhash`` or ``features``; None without documents.
+    size: int = 0  # About its bytes in memory.
+
+    def takes(self, item: Item | Problem) -> bool:
+        """Tell whether one more fits."""
+        if len(self.items) >= LINES or self.size >= BYTES:
+            return False
+        return self.kind is None or not isinstance(item, Document) or _kind(item) == self.kind
+
+    def add(self, number: int, item: Item | Problem, size: int) -> None:
+        """Take one more."""
+        self.numbers.append(number)
+        self.items.append(item)
+        self.size += size + LINE_BYTES
+        if isinstance(item, Document):
+            self.kind = _kind(item)
+
+    @property
+    def documents(self) -> list[Document]:
+        """Those items that are documents."""
+        return [item for item in self.items if isinstance(item, Document)]
+
+
+@dataclass(slots=True)
+class Ready:
+    """A chunk whose documents are analysed."""
+
+    chunk: Chunk
+    entries: Entries | None  # Of the documents that have a fingerprint, in their order.
+    refused: dict[int, Problem]  # Positions among its documents of the others, and why.
+
+    @classmethod
+    def of(cls, chunk: Chunk, analysed: Analysed) -> Self:
+        """Join a chunk with what analysis made of its documents."""
+        refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
+        return cls(chunk, analysed.entries, refused)
+
+    @classmethod
+    def alone(cls, number: int, item: str | Problem, analysed: Analysed | None, size: int) -> Self:
+        """Make a chunk of one: a document by its id and what analysis made of it, or else an id or a refusal."""
+        if analysed is None or isinstance(item, Problem):
+            return cls(Chunk([number], [item], None, size), None, {})
+        document = Document(item, "", None, None, None, Place("", 0), b"")
+        return cls.of(Chunk([number], [document], "text", size), analysed)
+
+
+def _kind(document: Document) -> str:
+    if document.simhash is not None:
+        return "simhash"
+    return "text" if document.features is None else "features"

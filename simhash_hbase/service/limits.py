@@ -1,6 +1,8 @@
-"""How much a client may ask for, and how long it may take."""
+"""How much a client may ask for, how long it may take, and its share of what all clients use."""
 
-from dataclasses import dataclass, fields
+import asyncio
+from collections import Counter, deque
+from dataclasses import dataclass, fields, replace
 
 from simhash_hbase.errors import InvalidArgument
 
@@ -20,14 +22,106 @@ class Limits:
     request_s: float = 30.0  # Seconds for a request that is not a stream, from its header to its answer.
     idle_s: float = 30.0  # Seconds that a stream may send no line end, or leave an answer unread.
     stream_s: float = 3600.0  # Seconds after which a stream ends; the client continues in another request.
-    header_s: float = 10.0  # Seconds until the header of a request must have arrived.
 
     def __post_init__(self) -> None:
         for field in fields(self):
             if not getattr(self, field.name) > 0:
                 raise InvalidArgument(f"{field.name} is {getattr(self, field.name)}: wanted more than 0")
 
+    def part(self, processes: int) -> "Limits":
+        """Return the limits of one of several processes: what all may hold at a time is divided among them."""
+        return replace(
+            self,
+            requests=-(-self.requests // processes),
+            bytes_in_flight=max(self.body_bytes, self.bytes_in_flight // processes),
+        )
+
 
 def is_large(raw: bytes | None) -> bool:
     """Tell whether decoding a body or line here would keep others waiting."""
     return raw is not None and len(raw) > LARGE_BYTES
+
+
+SHARE = 3 / 4
+
+
+class Shares:
+    """Places, bytes or processes.
+
+    Belongs to one event loop. Waiting clients are served in order; one that waits for its own share holds up nobody.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+        self._of: Counter[str] = Counter()
+        self._waiting: deque[Ticket] = deque()
+
+    def take(self, client: str, amount: int = 1) -> bool:
+        """Take some if it is there now; tell whether it was."""
+        if not (self._has(amount) and self._may(client, amount)):
+            return False
+        self._taken += amount
+        self._of[client] += amount
+        return True
+
+    def give_back(self, client: str, amount: int = 1) -> None:
+        """Return what was taken."""
+        self._taken -= amount
+        self._of[client] -= amount
+        if not self._of[client]:
+            del self._of[client]
+        self._serve()
+
+    def ask(self, client: str, amount: int = 1) -> "Ticket":
+        """Queue for some; the caller must close the ticket."""
+        ticket = Ticket(self, client, amount)
+        self._waiting.append(ticket)
+        self._serve()
+        return ticket
+
+    def leave(self, ticket: "Ticket") -> None:
+        """Leave the queue."""
+        self._waiting.remove(ticket)
+        self._serve()
+
+    def _serve(self) -> None:
+        left: list[Ticket] = []
+        while self._waiting:
+            first = self._waiting.popleft()
+            if self.take(first.client, first.amount):
+                first.served.set()
+                continue
+            left.append(first)
+            if not self._has(first.amount) and self._may(first.client, first.amount):
+                # Otherwise small amounts would overtake a large one for ever.
+                break
+        self._waiting.extendleft(reversed(left))
+
+    def _has(self, amount: int) -> bool:
+        return self._taken == 0 or self._taken + amount <= self._most
+
+    def _may(self, client: str, amount: int) -> bool:
+        held = self._of[client]
+        return not held or held + amount <= int(self._most * SHARE)
+
+
+class Ticket:
+    """A place in the queue, then the amount itself."""
+
+    def __init__(self, shares: Shares, client: str, amount: int) -> None:
+        self._shares = shares
+        self._is_closed = False
+        self.client = client
+        self.amount = amount
+        self.served = asyncio.Event()
+
+    def close(self) -> None:
+        """Return the amount, or leave the queue; may be called again."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self.served.is_set():
+            self._shares.give_back(self.client, self.amount)
+        else:
+            self._shares.leave(self)

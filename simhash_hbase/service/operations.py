@@ -10,11 +10,11 @@ from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import answer_record, copies_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.pipeline.workers import payload, work
+from simhash_hbase.pipeline.analyse import payload, work
 from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.service.http.problems import Problem, of_error
 from simhash_hbase.service.items import Wanted, decode, document_or_id
+from simhash_hbase.service.problems import Problem, of_error
 
 Record = dict[str, object] | Problem
 
@@ -27,6 +27,8 @@ LEASES = 2
 HURRIED_S = 2.0
 # Queries with the same parameters are one operation, so that they can be worked on together.
 QUERIES = 32
+# So are operations on one collection.
+COLLECTIONS = 1024
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,6 +96,20 @@ REMOVE = Operation(name="remove", on_ids=_remove, outcome=lambda record: "remove
 GET = Operation(name="get", on_ids=_get, outcome=lambda record: "found")
 # A list of copies may have thousands of entries: few lists are in memory at a time.
 COPIES = Operation(name="copies", on_ids=_copies, batch=8, outcome=lambda record: "found")
+
+
+@lru_cache(COLLECTIONS)
+def within(operation: Operation, collection: str | None) -> Operation:
+    """Make an operation on the documents of one collection; a batch never has those of two."""
+    if collection is None:
+        return operation
+    on_entries, on_ids, hurried = operation.on_entries, operation.on_ids, operation.hurried
+    return replace(
+        operation,
+        on_entries=on_entries and (lambda index, entries: on_entries(index.in_collection(collection), entries)),
+        on_ids=on_ids and (lambda index, ids: on_ids(index.in_collection(collection), ids)),
+        hurried=hurried and within(hurried, collection),
+    )
 
 
 @lru_cache(QUERIES)

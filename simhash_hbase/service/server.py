@@ -1,4 +1,4 @@
-"""The server process: sockets, time-outs below HTTP, signals."""
+"""The server of one process: from its first connection to its last answer."""
 
 import gc
 import signal
@@ -6,44 +6,68 @@ import socket
 import sys
 import time
 from logging import INFO, WARNING
+from multiprocessing.connection import Connection
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
 from simhash_hbase.service.core import Service
-from simhash_hbase.service.http.logs import logger
-from simhash_hbase.service.http.protocol import GuardedProtocol
-from simhash_hbase.service.listening import QUEUED
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.processes import QUEUED
 
-HEADER_BYTES = 64 << 10
-# asyncio accepts as many of them in one step as it takes the queue to be long; 1,024 take 60 ms, in which nobody else
-# is served.
+# asyncio accepts as many connections in one step as it takes the queue to be long; 1,024 take 60 ms, in which nobody
+# else is served. One of several processes takes one at a time, and so leaves some to the others.
 ACCEPTED_AT_ONCE = 32
+# More would take the files that a process may have open. uvicorn answers 503 to requests beyond it.
+CONNECTIONS = 768
 KEEP_ALIVE_S = 30
 SWITCH_S = 0.001
+TICKS_A_SECOND = 10
 
 
-def serve(app: FastAPI, listener: socket.socket, *, grace_s: float, drain_s: float = 0) -> bool:
-    """Serve until SIGINT, or until some seconds after SIGTERM; then finish what was accepted."""
+def serve(
+    app: FastAPI, listener: socket.socket, *, grace_s: float, drain_s: float = 0, owner: Connection | None = None
+) -> bool:
+    """Serve until SIGINT, or until some seconds after SIGTERM; then finish what was accepted.
+
+    Parameters
+    ----------
+    app : FastAPI
+        Of `create_app`.
+    listener : socket.socket
+        Open already.
+    grace_s : float
+        Seconds to finish.
+    drain_s : float
+        Seconds to go on after SIGTERM.
+    owner : Connection, optional
+        Receives a message when the process listens, and sends the numbers of signals, which then come from nowhere
+        else.
+
+    Returns
+    -------
+    bool
+        Whether all calls of the index have ended.
+    """
     service: Service = app.state.service
     # The event loop waits at most so long for each thread that works on a request; the default is 5 ms.
     sys.setswitchinterval(SWITCH_S)
     config = uvicorn.Config(
         app,
-        http=GuardedProtocol,
+        http="httptools",
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        backlog=ACCEPTED_AT_ONCE,
+        backlog=ACCEPTED_AT_ONCE if owner is None else 1,
+        limit_concurrency=CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=round(grace_s),
-        h11_max_incomplete_event_size=HEADER_BYTES,
     )
-    _Server(config, service, grace_s=grace_s, drain_s=drain_s).run(sockets=[listener])
+    _Server(config, service, owner, grace_s=grace_s, drain_s=drain_s).run(sockets=[listener])
     service.engine.close(service.end_by)
     return not service.engine.under_way
 
@@ -51,9 +75,12 @@ def serve(app: FastAPI, listener: socket.socket, *, grace_s: float, drain_s: flo
 class _Server(uvicorn.Server):
     """Drains on SIGTERM, then ends streams, and the process with exit code 0."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, *, grace_s: float, drain_s: float) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, owner: Connection | None, *, grace_s: float, drain_s: float
+    ) -> None:
         super().__init__(config)
         self._service = service
+        self._owner = owner
         self._grace_s = grace_s
         self._drain_s = drain_s
         self._is_to_drain = False
@@ -66,9 +93,16 @@ class _Server(uvicorn.Server):
         for listener in sockets or []:
             listener.listen(QUEUED)
             host, port = listener.getsockname()[:2]
-            logger.info("listening", extra={"fields": {"host": host, "port": port}})
+            if self._owner is None:
+                logger.info("listening", extra={"fields": {"host": host, "port": port}})
+        if self._owner is not None:
+            self._owner.send(None)
 
     async def on_tick(self, counter: int) -> bool:
+        if self._owner is not None:
+            self._heed(self._owner)
+        if not counter % TICKS_A_SECOND:
+            self._service.metrics.observe_store()
         if self._is_to_drain and not self._service.is_draining:
             self._service.is_draining = True
             self._drained_at = time.monotonic() + self._drain_s
@@ -85,6 +119,18 @@ class _Server(uvicorn.Server):
         logger.log(WARNING if given_up else INFO, "stopped", extra={"fields": {"calls_given_up": given_up}})
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._owner is None:
+            self._stop(sig)
+
+    def _heed(self, owner: Connection) -> None:
+        """Take the signals that the owner has passed on; without an owner nobody would ever stop this process."""
+        try:
+            while not self.should_exit and owner.poll():
+                self._stop(owner.recv())
+        except (EOFError, OSError):
+            self.should_exit = True
+
+    def _stop(self, sig: int) -> None:
         if sig == signal.SIGTERM and self._drain_s and not self._is_to_drain:
             self._is_to_drain = True
             return

@@ -4,14 +4,14 @@ Python workers do what this package does elsewhere; Spark reads, shuffles and so
 integer that ascends with the files and their lines, so it says everywhere which document comes first.
 """
 
-from simhash_hbase.errors import MissingExtra
+from simhash_hbase.errors import missing_extra
 
 try:
     import pandas  # noqa: F401
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
 except ImportError as error:
-    raise MissingExtra("Spark needs pyspark: pip install 'simhash-hbase[spark]'") from error
+    raise missing_extra("Spark needs pyspark", "spark") from error
 
 from simhash_hbase.spark.dedup import deduplicate
 from simhash_hbase.spark.load import load

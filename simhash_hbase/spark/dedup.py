@@ -1,9 +1,11 @@
-"""``dedup`` on Spark: the decisions of one machine, line for line."""
+"""``dedup`` on Spark: the decisions of one machine, line for line, against the input and an index."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -11,17 +13,145 @@ from pyspark.sql import functions as F
 
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.decide.greedy import Rank, rank_of, recorded_decision
+from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import decision_record, json_line
+from simhash_hbase.index.search import Hit, find_nearest, found_since
+from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import Text
 from simhash_hbase.rows.layout import TEXT_BYTES
-from simhash_hbase.spark.against import TEXT, held_documents, index_hits
-from simhash_hbase.spark.analysed import Input, without_repeats
-from simhash_hbase.spark.columns import Mapped, batch_of, collected
+from simhash_hbase.spark.documents import Input, Mapped, collected, entries_of, in_order_of_preference, without_repeats
 from simhash_hbase.spark.meeting import HOT, meeting_rows, with_points
-from simhash_hbase.spark.nearest import OWN_ORDER, named_originals, with_states
-from simhash_hbase.spark.rounds import decide_points
+from simhash_hbase.spark.records import batch_of
+from simhash_hbase.spark.rounds import OWN_ORDER, decide_points, named_originals, with_states
+
+TEXT = "struct<simhash: long, digest: binary>"
+RECORDED = (
+    "position long, id string, recorded boolean, original boolean, of string, distance int, similarity double, "
+    f"standing {TEXT}, of_text {TEXT}"
+)
+HITS = "position long, alone boolean, distance int, dissimilarity double, ms long, sequence long, of string"
+FAR = 1 << 62
+_TEXT = pa.struct([("simhash", pa.int64()), ("digest", pa.binary())])
+
+
+class IndexPlace(NamedTuple):
+    """The documents that an input is decided against."""
+
+    url: str
+    collection: str | None = None
+
+
+@cache
+def _opened(place: IndexPlace) -> Index:
+    """Open the index once in each worker."""
+    return open_index(place.url, collection=place.collection, readonly=True)
+
+
+def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> DataFrame:
+    """List the documents whose ids the index holds, with its answer where the text is the same."""
+
+    def held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        index = _opened(place)
+        masked = index.collection.masked
+        for batch in batches:
+            given = entries_of(batch, index.profile.bands)
+            entries = index.collection.stored(given)
+            states = [found and found[0].in_force() for found in read_states(index.store, entries.ids)]
+            rows = [
+                (position, name, state.of_text, recorded_decision(text, state, oldest))
+                for position, name, text, state in zip(
+                    batch["position"].to_pylist(), given.ids, entries.texts(), states, strict=True
+                )
+                if state is not None
+            ]
+            named = [decision.of for *_, decision in rows if decision and decision.of]
+            standing = dict(zip(named, read_states(index.store, named), strict=True))
+            for position, name, of_text, decision in rows:
+                cell = standing.get(decision.of) if decision and decision.of else None
+                found = cell and cell[0].found(oldest)
+                yield batch_of(
+                    position=[position],
+                    id=[name],
+                    recorded=[decision is not None],
+                    original=[bool(decision and decision.is_original)],
+                    of=pa.array([decision and decision.of and own_id(decision.of)], pa.string()),
+                    distance=pa.array([decision and decision.distance], pa.int32()),
+                    similarity=pa.array([decision and decision.similarity], pa.float64()),
+                    standing=pa.array([found and _columns(found.text, masked)], _TEXT),
+                    of_text=pa.array([of_text and _columns(of_text, masked)], _TEXT),
+                )
+
+    return documents.mapInArrow(held, RECORDED)
+
+
+def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Mapping[str, int]) -> DataFrame:
+    """Find for each document the nearest original of the index.
+
+    `moving` are documents of the input that the index holds with another text, by their positions: what the index holds
+    of them counts up to there. Who is near to one of them is alone in its point, since copies of it may be decided
+    otherwise.
+    """
+    shared = documents.sparkSession.sparkContext.broadcast(moving)
+
+    def hits(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        index = _opened(place)
+        for batch in batches:
+            entries = index.collection.stored(entries_of(batch, index.profile.bands))
+            best = _Best(batch["position"].to_pylist(), oldest, shared.value)
+            find_nearest(index.store, index.profile, entries, found_since(0), best.offer)
+            yield best.rows()
+
+    return documents.mapInArrow(hits, HITS)
+
+
+class _Best:
+    """The best hit of each document of a batch."""
+
+    def __init__(self, positions: list[int], oldest: int, moving: Mapping[str, int]) -> None:
+        self._positions = positions
+        self._oldest = oldest
+        self._moving = moving
+        self._ranks: dict[int, Rank] = {}
+        self._alone: set[int] = set()
+
+    def offer(self, at: int, hit: Hit) -> bool:
+        """Take a hit; see `simhash_hbase.index.decide.greedy.Batch.offer`."""
+        state = hit.state
+        if state.seen < self._oldest:
+            return False
+        name = own_id(state.id)
+        turn = self._moving.get(name, FAR)
+        if turn < FAR:
+            self._alone.add(at)
+        if turn > self._positions[at]:
+            rank = rank_of(hit.distance, hit.similarity, state.order, name)
+            self._ranks[at] = min(self._ranks.get(at, rank), rank)
+        return turn == FAR
+
+    def rows(self) -> pa.RecordBatch:
+        """Give the rows of `HITS`; a document without a hit has none, unless it is alone."""
+        places = sorted(self._ranks.keys() | self._alone)
+        ranks = [self._ranks.get(at) for at in places]
+        return batch_of(
+            position=pa.array([self._positions[at] for at in places], pa.int64()),
+            alone=pa.array([at in self._alone for at in places], pa.bool_()),
+            distance=pa.array([rank and rank.distance for rank in ranks], pa.int32()),
+            dissimilarity=pa.array([rank and rank.dissimilarity for rank in ranks], pa.float64()),
+            ms=pa.array([rank and rank.order[0] for rank in ranks], pa.int64()),
+            sequence=pa.array([rank and rank.order[1] for rank in ranks], pa.int64()),
+            of=pa.array([rank and rank.id for rank in ranks], pa.string()),
+        )
+
+
+def _columns(text: Text, masked: Callable[[int], int]) -> dict[str, int | bytes]:
+    """Write a stored text as the input has its texts."""
+    return {"simhash": int(np.uint64(masked(text.simhash)).astype(np.int64)), "digest": text.digest}
+
 
 DISK = StorageLevel.DISK_ONLY
 
@@ -39,9 +169,9 @@ class Decisions:
 
 
 def deduplicate(
-    spark: SparkSession, corpus: Input, analysis: Analysis, *, url: str | None = None, hot: int = HOT
+    spark: SparkSession, corpus: Input, analysis: Analysis, *, against: IndexPlace | None = None, hot: int = HOT
 ) -> Decisions:
-    """Decide a corpus against itself and, where `url` names one, an index, which stays as it is.
+    """Decide a corpus against itself and, where one is named, an index, which stays as it is.
 
     Parameters
     ----------
@@ -51,8 +181,8 @@ def deduplicate(
         The documents.
     analysis : Analysis
         That of the index, or one with an idf that was learned from `corpus.texts()`.
-    url : str, optional
-        The address of the index; every worker opens it for reading.
+    against : IndexPlace, optional
+        The address of the index, and which collection; every worker opens it for reading.
     hot : int, optional
         A prefix that more points share is divided.
 
@@ -63,7 +193,11 @@ def deduplicate(
     """
     profile = analysis.profile
     whole, refused = without_repeats(corpus.documents(analysis).persist(DISK), corpus.order)
-    fresh, recorded = _against(whole, profile, url)
+    if corpus.options.preference is None or corpus.options.preference.by == "first":
+        whole = whole.withColumn("line", F.col("position"))
+    else:
+        whole = in_order_of_preference(whole).persist(DISK)
+    fresh, recorded = _against(whole, profile, against)
     documents = with_points(fresh).persist(DISK)
     points = documents.where("position = point").select("point", "last", "simhash", "sketch")
     rows = meeting_rows(points, profile, hot=hot).persist(DISK)
@@ -76,23 +210,23 @@ def deduplicate(
         answers = answers.unionByName(_standing(recorded, stated), allowMissingColumns=True)
     else:
         answers = answers.withColumns({"recorded": F.lit(False), "standing": F.lit(None).cast(TEXT)})
-    lines = answers.orderBy("position").mapInArrow(_printed(profile), "value string")
+    lines = answers.orderBy("line").mapInArrow(_printed(profile), "value string")
     kept = stated.where("kept").count() + (recorded.where("original").count() if recorded is not None else 0)
     return Decisions(lines, refused, whole.count(), kept, state.rounds, rows.count())
 
 
-def _against(whole: DataFrame, profile: Profile, url: str | None) -> tuple[DataFrame, DataFrame | None]:
+def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tuple[DataFrame, DataFrame | None]:
     """Divide documents into those to be decided, with the nearest document of the index, and those it has decided."""
-    if url is None:
+    if place is None:
         columns = {"distance": "int", "dissimilarity": "double", "ms": "long", "sequence": "long", "of": "string"}
         nothing = {name: F.lit(None).cast(kind) for name, kind in columns.items()}
         return whole.withColumns({"alone": F.lit(False), **nothing}), None
     oldest = profile.oldest(now_ms())
-    held = held_documents(whole, url, oldest).persist(DISK)
+    held = held_documents(whole, place, oldest).persist(DISK)
     decided = held.where("recorded").drop("id", "recorded")
     moving = {row.id: row.position for row in held.where("NOT recorded").select("id", "position").collect()}
     fresh = whole.join(decided.select("position"), "position", "left_anti").persist(DISK)
-    hits = index_hits(fresh, url, oldest, moving)
+    hits = index_hits(fresh, place, oldest, moving)
     joined = fresh.join(hits, "position", "left").withColumn("alone", F.coalesce("alone", F.lit(False)))
     return joined, whole.join(decided, "position")
 

@@ -1,24 +1,108 @@
-"""From files to records: Spark reads lines and rows, this package's readers make documents of them on the workers."""
+"""From files on any Hadoop file system to records: listed, counted, and made documents of on the workers."""
 
+import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
+from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from simhash_hbase.corpus.sample import NOTHING_TO_LEARN_FROM
 from simhash_hbase.errors import InvalidInput
-from simhash_hbase.inputs import InputOptions, Place, Reject, Scanned
+from simhash_hbase.features.idf import LEARN_FROM, Reservoir
+from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Sources
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
 from simhash_hbase.inputs.fields import Builder, listed, name_the_field
-from simhash_hbase.inputs.jsonl import json_records
-from simhash_hbase.inputs.parquet.parquetfile import Build, Row, record_of, values_of
-from simhash_hbase.inputs.stream.streams import Stream
-from simhash_hbase.inputs.textlines import text_records
-from simhash_hbase.spark.places import InputFile
+from simhash_hbase.inputs.lines import json_records, text_records
+from simhash_hbase.inputs.parquet import Build, Row, record_of, values_of
+from simhash_hbase.inputs.reading import format_of
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.streams import Stream
+
+FORMATS = ("jsonl", "text", "parquet")
+LOCAL = "file"
+
+
+def batch_of(**columns: object) -> pa.RecordBatch:
+    """Make a batch."""
+    return pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file of the input."""
+
+    name: str  # As ids and messages show it.
+    uri: str  # As Spark opens it.
+    format: str
+    size: int
+    changed: int
+    keys: tuple[str, ...]  # What Spark may say for it in the column ``_metadata.file_path``.
+
+
+def input_files(spark: SparkSession, named: Sequence[str], options: InputOptions) -> list[InputFile]:
+    """List the files: local ones as every command does, others in the order of their paths, hidden ones left out."""
+    files = [file for name in named for file in _files(spark, name, options)]
+    twice = {file.uri for file in files if sum(other.uri == file.uri for other in files) > 1} if named[1:] else set()
+    if twice:
+        raise InvalidInput(f"{min(twice)} is named twice")
+    if not files:
+        raise InvalidInput("there is no file to read")
+    if len({file.format for file in files}) > 1:
+        raise InvalidInput("the files have several formats: read those of one format at a time")
+    return files
+
+
+def _files(spark: SparkSession, name: str, options: InputOptions) -> Iterator[InputFile]:
+    path = spark._jvm.org.apache.hadoop.fs.Path(name)
+    system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    if path.toUri().getScheme() is None and system.getUri().getScheme() == LOCAL:
+        for source in Sources([name]).files():
+            yield _file(spark, source, _whole(spark, source), options)
+        return
+    found = system.globStatus(path)
+    if found is None or not len(found):
+        raise InvalidInput(f"{name} does not exist")
+    for status in found:
+        alone = len(found) == 1 and not status.isDirectory()
+        for status_, uri in _below(system, status):
+            source = Source(name if alone else uri, uri, uri, not alone, size=status_.getLen())
+            yield _file(spark, source, status_, options)
+
+
+def _below(system: JavaObject, status: JavaObject) -> Iterator[tuple[JavaObject, str]]:
+    if not status.isDirectory():
+        yield status, status.getPath().toString()
+        return
+    for inner in sorted(system.listStatus(status.getPath()), key=lambda each: str(each.getPath().getName())):
+        if not inner.getPath().getName().startswith((".", "_")):
+            yield from _below(system, inner)
+
+
+def _whole(spark: SparkSession, source: Source) -> JavaObject:
+    """Ask Hadoop about a local file."""
+    if source.path is None or source.fault is not None or not source.has_name:
+        raise InvalidInput(f"{source.name}: {source.fault or 'Spark reads files that have names'}")
+    path = spark._jvm.org.apache.hadoop.fs.Path(Path(os.path.abspath(source.path)).as_uri())
+    uri = spark._jvm.java.net.URI(Path(os.path.abspath(source.path)).as_uri())
+    path = spark._jvm.org.apache.hadoop.fs.Path(uri)
+    return path.getFileSystem(spark._jsc.hadoopConfiguration()).getFileStatus(path)
+
+
+def _file(spark: SparkSession, source: Source, status: JavaObject, options: InputOptions) -> InputFile:
+    path = status.getPath()
+    name = format_of(source, options)
+    if name not in FORMATS or source.compression == "zst":
+        raise InvalidInput(f"{source.name}: Spark reads JSON lines, text and Parquet, as they are or as .gz")
+    keys = (path.toString(), path.toUri().toString())
+    return InputFile(source.name, path.toString(), name, status.getLen(), status.getModificationTime(), keys)
+
 
 MARK = b"\xef\xbb\xbf"
 LINES = {"jsonl": json_records, "text": text_records}
@@ -28,7 +112,7 @@ Split: TypeAlias = tuple[str, int]
 
 
 @dataclass
-class Part:
+class SplitRecords:
     """The records of a split, or of some of its rows."""
 
     split: Split
@@ -36,7 +120,7 @@ class Part:
     lines: int = 0  # Those that were read; complete when the records are.
 
 
-Records: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[Part]]
+Records: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[SplitRecords]]
 
 
 @dataclass(frozen=True)
@@ -91,11 +175,12 @@ def raw_frame(spark: SparkSession, files: Sequence[InputFile], options: InputOpt
                 f"the files have no column {options.source_field!r}; they have {listed(frame.columns)}: "
                 f"{name_the_field(options)}"
             )
-        wanted = dict.fromkeys((options.id_field, options.source_field, *options.metadata_fields))
-        values = F.struct(*(F.col(f"`{name}`") for name in wanted if name in frame.columns))
+        values = F.struct(*(F.col(f"`{name}`") for name in options.record_fields if name in frame.columns))
         row = F.col("_metadata.row_index")
     else:
-        _check_encoding(options)
+        name = options.encoding
+        if name == AUTO or checked_codec(name) in WIDE:
+            raise InvalidInput(f"encoding {name} cannot be read in splits: name one such as {UTF8} or gb18030")
         frame = spark.read.option("lineSep", "\n").option("__globPaths__", "false").text(uris)
         values, row = F.col("value").cast("binary"), F.col("_metadata.file_block_start")
     return frame.select(F.col("_metadata.file_path").alias("path"), row.alias("start"), values.alias("value"))
@@ -107,15 +192,15 @@ def record_reader(files: Sequence[InputFile], options: InputOptions, order: Orde
     kind = files[0].format
     before = {} if order is None else order.splits
 
-    def lines(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
+    def lines(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRecords]:
         rows = chain.from_iterable(zip(*(c.to_pylist() for c in batch.columns), strict=True) for batch in batches)
         for (path, start), some in groupby(rows, key=lambda row: row[:2]):
-            part = Part((names[path], start), iter(()))
+            part = SplitRecords((names[path], start), iter(()))
             stream = Stream(_blocks(some, part), codec=checked_codec(options.encoding), encoding=options.encoding)
             part.records = LINES[kind](stream, names[path], options, before.get(part.split, 0) + 1)
             yield part
 
-    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRecords]:
         build = Builder(options).build
         for batch in batches:
             places = zip(batch["path"].to_pylist(), batch["start"].to_pylist(), strict=True)
@@ -124,7 +209,7 @@ def record_reader(files: Sequence[InputFile], options: InputOptions, order: Orde
             for name, group in groupby(found, key=lambda row: row[0]):
                 some = list(group)
                 records = (_row(value, Place(name, row), options, build) for name, row, value in some)
-                yield Part((name, some[0][1] - 1), records, len(some))
+                yield SplitRecords((name, some[0][1] - 1), records, len(some))
 
     return rows if kind == "parquet" else lines
 
@@ -133,12 +218,56 @@ def _row(values: Row | str, place: Place, options: InputOptions, build: Build) -
     return Reject(place, values, b"") if isinstance(values, str) else record_of(values, place, options, build)
 
 
-def _blocks(rows: Iterable[tuple[str, int, bytes]], part: Part) -> Iterator[bytes]:
+def _blocks(rows: Iterable[tuple[str, int, bytes]], part: SplitRecords) -> Iterator[bytes]:
     for _, start, line in rows:
         part.lines += 1
         yield (line.removeprefix(MARK) if part.lines == 1 and start == 0 else line) + b"\n"
 
 
-def _check_encoding(options: InputOptions) -> None:
-    if options.encoding == AUTO or checked_codec(options.encoding) in WIDE:
-        raise InvalidInput(f"encoding {options.encoding} cannot be read in splits: name one such as {UTF8} or gb18030")
+COUNTS = "name string, start long, lines long, records long"
+TEXTS = "number long, text string"
+
+
+def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
+    """Count the lines of every split."""
+
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in read(batches):
+            records = sum(isinstance(record, Document) for record in part.records)
+            name, start = part.split
+            yield batch_of(name=[name], start=[start], lines=[part.lines], records=[records])
+
+    found: dict[Split, Counted] = {}
+    for row in raw.mapInArrow(count, COUNTS).collect():
+        held = found.get((row.name, row.start), Counted(0, 0))
+        found[row.name, row.start] = Counted(held.lines + row.lines, held.records + row.records)
+    return found
+
+
+def sample_texts(
+    raw: DataFrame, read: Records, files: Sequence[InputFile], counted: Mapping[Split, Counted]
+) -> list[str]:
+    """Take the texts that `dedup --create` learns from: the same places of the same reservoir."""
+    order = [split for file in files for split in sorted(split for split in counted if split[0] == file.name)]
+    before: dict[Split, int] = {}
+    total = 0
+    for split in order:
+        before[split] = total
+        total += counted[split].records
+    sample: Reservoir[int] = Reservoir(limit=LEARN_FROM)
+    for number in range(total):
+        sample.add(number)
+    wanted = frozenset(sample.items)
+
+    def take(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in read(batches):
+            whole = (record for record in part.records if isinstance(record, Document))
+            for number, record in enumerate(whole, before[part.split]):
+                if number in wanted:
+                    yield batch_of(number=[number], text=[record.text])
+
+    texts = {row.number: row.text for row in raw.mapInArrow(take, TEXTS).collect()}
+    found = [text for number in sample.items if (text := texts.get(number))]
+    if not found:
+        raise InvalidInput(NOTHING_TO_LEARN_FROM)
+    return found

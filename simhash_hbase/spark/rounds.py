@@ -15,11 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from simhash_hbase.profile import Profile
-from simhash_hbase.spark.columns import Mapped, batch_of, collected, integers
-from simhash_hbase.spark.groups import Groups
-from simhash_hbase.spark.meeting import whole_groups
+from simhash_hbase.spark.documents import Mapped, collected, integers
+from simhash_hbase.spark.meeting import Groups, whole_groups
+from simhash_hbase.spark.records import batch_of
 
 WITNESSES = 4
 FIRST_SOURCES = 8
@@ -28,7 +29,7 @@ AND_MORE = -2
 BLOCKERS = "target long, blocker long"
 
 
-class Decided:
+class PointStates:
     """What is known of positions: a byte each on the driver, two bits where it is sent."""
 
     def __init__(self, total: int) -> None:
@@ -47,10 +48,10 @@ def looked_up(packed: bytes, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(octets[positions >> 3] >> (7 - (positions & 7)).astype(np.uint8) & 1, np.bool_)
 
 
-def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[np.int64]) -> Decided:
+def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[np.int64]) -> PointStates:
     """Decide all points; those of `owned` are duplicates of what the index holds."""
     context = rows.sparkSession.sparkContext
-    state = Decided(total)
+    state = PointStates(total)
     state.duplicate[owned] = True
     is_open = True
     while is_open:
@@ -62,7 +63,7 @@ def decide_points(rows: DataFrame, profile: Profile, total: int, owned: NDArray[
     return state
 
 
-def _resolve(state: Decided, blockers: NDArray[np.int64]) -> bool:
+def _resolve(state: PointStates, blockers: NDArray[np.int64]) -> bool:
     """Decide what the neighbours that were found decide; return whether something is left."""
     # What no neighbour blocks is an original; positions without a point do no harm.
     blocked = np.zeros_like(state.original)
@@ -118,3 +119,79 @@ def _found(groups: Groups, original: bytes) -> pa.RecordBatch:
         rows, left, width = rows[more], right[more], width * 8
     found_pairs = np.unique(np.concatenate(pairs), axis=0)
     return batch_of(target=found_pairs[:, 0].copy(), blocker=found_pairs[:, 1].copy())
+
+
+NEAREST = "target long, source long, distance int, dissimilarity double"
+OWN_ORDER = 1 << 62
+"""Documents of the input are later than those of the index."""
+
+
+def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, state: PointStates) -> DataFrame:
+    """Rank for each document that is no original the originals before it; the columns are those of `index_hits`."""
+    shared = rows.sparkSession.sparkContext.broadcast(state.packed())
+    found = rows.mapInArrow(_nearest(profile, shared), NEAREST)
+    copies = documents.select("position", "point", "sketch", "kept")
+    near = copies.where("NOT kept").join(found, F.col("point") == F.col("target")).where("source < position")
+    # A copy of an original is at distance 0 of it, and nothing else is as near.
+    same = F.when(F.length("sketch") > 0, F.lit(-1.0)).otherwise(F.lit(1.0)).alias("dissimilarity")
+    exact = copies.where("NOT kept AND original").select("position", "point", "sketch")
+    exact = exact.select("position", F.lit(0).alias("distance"), same, F.col("point").alias("source"))
+    return near.select("position", "distance", "dissimilarity", "source").unionByName(exact)
+
+
+def with_states(documents: DataFrame, state: PointStates) -> DataFrame:
+    """Add whether the point of a document is an original, and whether the document itself is kept."""
+    shared = documents.sparkSession.sparkContext.broadcast(state.packed())
+
+    def known(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            is_original = pa.array(looked_up(shared.value[0], np.asarray(batch["point"])))
+            yield pa.RecordBatch.from_arrays([*batch.columns, is_original], [*batch.schema.names, "original"])
+
+    columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in documents.schema)
+    found = documents.mapInArrow(known, f"{columns}, original boolean")
+    return found.withColumn("kept", F.col("original") & (F.col("position") == F.col("point")))
+
+
+def _nearest(profile: Profile, shared: Broadcast) -> Mapped:
+    def nearest(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in whole_groups(batches):
+            groups = Groups(batch, profile)
+            is_original = looked_up(shared.value[0], groups.points)
+            # The originals of each group first, by their points.
+            order = np.lexsort((groups.points, ~is_original, groups.group))
+            rows = np.flatnonzero(~is_original)
+            left = groups.starts[groups.group[rows]]
+            counts = np.bincount(groups.group[is_original], minlength=len(groups.starts))
+            right = left + counts[groups.group[rows]]
+            for found in groups.compare(rows, left, right, order):
+                targets, sources = groups.points[found.rows], groups.points[found.others]
+                apart = found.distances.astype(np.int32)
+                unlike = np.where(np.isnan(found.similarities), 1.0, -found.similarities)
+                best = _staircase(targets, sources, apart, unlike, groups.lasts[found.rows])
+                yield batch_of(
+                    target=targets[best], source=sources[best], distance=apart[best], dissimilarity=unlike[best]
+                )
+
+    return nearest
+
+
+def _staircase(
+    targets: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    distances: NDArray[np.int32],
+    dissimilarities: NDArray[np.float64],
+    lasts: NDArray[np.int64],
+) -> NDArray[np.intp]:
+    """Choose of each target the best source, and those before it that a document before that one may have to name."""
+    order = np.lexsort((sources, dissimilarities, distances, targets))
+    order = order[sources[order] < lasts[order]]
+    if not len(order):
+        return order
+    number = np.cumsum(np.diff(targets[order], prepend=targets[order[0]]) != 0)
+    # Lower for each further target than for all before it, so the least so far is the least of the same target.
+    falling = sources[order] - number * (int(sources.max()) + 1)
+    least = np.minimum.accumulate(falling)
+    first = np.ones(len(order), np.bool_)
+    first[1:] = falling[1:] < least[:-1]
+    return order[first]

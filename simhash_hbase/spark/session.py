@@ -91,7 +91,7 @@ def _begun(options: SparkOptions) -> SparkSession:
         builder = builder.master(master)
         if master.startswith("local"):
             settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
-        os.environ.setdefault("JAVA_HOME", _java_home())
+        os.environ.setdefault("JAVA_HOME", java_home())
         # Else the workers run whatever Python is first on the path.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in settings.items():
@@ -107,7 +107,7 @@ def partitions(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.sql.shuffle.partitions"))
 
 
-def _java_home() -> str:
+def java_home() -> str:
     """Find a Java, or fetch the runtime that HBase gets, too."""
     java = Downloads(cache_folder()).java().resolve()
     return str(java.parent.parent)

@@ -8,14 +8,16 @@ family. Every store has the methods of `Store`. `CompareAndSet` and `Transaction
 Every method may raise the errors of `simhash_hbase.errors` named there for stores; no error of a driver gets out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.keys import BlockRows
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX
 
 UNLIMITED = 2**31 - 2
 """A limit that nothing reaches: one less than the largest signed 32-bit count of a wire format."""
@@ -289,3 +291,28 @@ def atomically(store: Store) -> AbstractContextManager[None]:
         ``store.transaction()``, or one that does nothing.
     """
     return store.transaction() if isinstance(store, Transactional) else nullcontext()
+
+
+CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)
+
+
+def check_positive(name: str, value: int) -> None:
+    """Refuse a limit or a page size below one."""
+    if value < 1:
+        raise InvalidArgument(f"{name} is {value}: wanted at least 1")
+
+
+def check_cell_family(family: str, **sizes: int) -> None:
+    """Refuse a family that holds no cells, and limits and page sizes below one."""
+    if family not in CELL_FAMILIES:
+        raise InvalidArgument(f"family {family!r}: cells are kept in {' and '.join(CELL_FAMILIES)}")
+    for name, value in sizes.items():
+        check_positive(name, value)
+
+
+def check_deletions(family: str, cells: Iterable[Cell]) -> None:
+    """Refuse deletions without a timestamp."""
+    check_cell_family(family)
+    for cell in cells:
+        if cell.timestamp is None:
+            raise InvalidArgument(f"deleting a cell of row {cell.row.hex()} needs a timestamp up to which to delete")

@@ -13,8 +13,19 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.stores.arguments import CELL_FAMILIES, check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, CompareAndSet, PrefixScan, Store, StoreSize, Swap, Transactional
+from simhash_hbase.stores.base import (
+    CELL_FAMILIES,
+    Cell,
+    CompareAndSet,
+    PrefixScan,
+    Store,
+    StoreSize,
+    Swap,
+    Transactional,
+    check_cell_family,
+    check_deletions,
+    check_positive,
+)
 
 U64 = np.uint64
 

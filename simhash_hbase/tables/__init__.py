@@ -3,33 +3,64 @@
 The module `datatrove` has a filter for the pipelines of datatrove.
 """
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar, Unpack, overload
 
-from simhash_hbase.errors import MissingExtra
+from simhash_hbase.errors import missing_extra
 
 try:
-    import pyarrow as pa  # noqa: F401 - the modules below need it
+    import pyarrow as pa
 except ImportError as error:
-    raise MissingExtra("tables need pyarrow: pip install 'simhash-hbase[arrow]'") from error
+    raise missing_extra("tables need pyarrow", "arrow") from error
 
 from simhash_hbase.index.index import Index
-from simhash_hbase.tables.asked import Asked, RefusedRows
-from simhash_hbase.tables.shapes import apply
-from simhash_hbase.tables.work import Dropped, Marked
+from simhash_hbase.profile.profile import ProfileOptions
+from simhash_hbase.tables.request import RefusedRows, Request, Unreadable
+from simhash_hbase.tables.shapes import Dropped, Marked, apply
 
 __all__ = ["RefusedRows", "drop_near_duplicates", "mark_near_duplicates"]
 
+T = TypeVar("T")
 
+
+class Relation(Protocol):
+    """A relation of DuckDB."""
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+
+
+class TableOptions(ProfileOptions, total=False):
+    """Keywords of `drop_near_duplicates` and `mark_near_duplicates`, which explain them."""
+
+    id: str | None
+    keep: str
+    exact: bool
+    contained: float | None
+    index: Index | str | None
+    workers: int
+    max_document_bytes: int
+    learn_from: Iterable[str]
+
+
+@overload
 def drop_near_duplicates(
-    table: Any,  # noqa: ANN401 - whatever speaks Arrow
+    table: Relation, text: str = ..., *, unreadable: Unreadable = ..., **options: Unpack[TableOptions]
+) -> pa.Table: ...
+@overload
+def drop_near_duplicates(
+    table: T, text: str = ..., *, unreadable: Unreadable = ..., **options: Unpack[TableOptions]
+) -> T: ...
+def drop_near_duplicates(
+    table: Any,
     text: str = "text",
     *,
     id: str | None = None,
-    keep: Literal["first", "longest"] = "first",
+    keep: str = "first",
     index: Index | str | None = None,
-    unreadable: Literal["raise", "keep", "drop"] = "raise",
-    **options: Any,  # noqa: ANN401 - of several types
-) -> Any:  # noqa: ANN401 - as the table
+    unreadable: Unreadable = "raise",
+    **options: Any,
+) -> Any:
     """Leave out the rows whose text is a near copy of another row's; the decisions are those of `dedup`.
 
     Parameters
@@ -41,17 +72,21 @@ def drop_near_duplicates(
         Column with the texts.
     id : str, optional
         Column with the ids, strings or integers; without it a row's id is its number from 0.
-    keep : {"first", "longest"}
-        Of near copies, which stays.
+    keep : str
+        Of near copies, which stays: ``first``; ``longest``; ``best:COLUMN``, that with the highest number,
+        ``best:-COLUMN`` with the lowest; ``rank:COLUMN=a,b,c``, that of the preferred source, where sources that are
+        not listed come last. Of equals it is the first. What an index holds already stays, whatever its score.
     index : Index or str, optional
         An index, or its address, that the rows are compared with and written to; it needs `id`. By default
         a temporary one.
     unreadable : {"raise", "keep", "drop"}
-        What becomes of rows that cannot be decided: those without a text or without usable words, and those whose id
-        came before.
+        What becomes of rows that cannot be decided: those without a text or without usable words, those whose id
+        came before, and those without what `keep` asks for.
     **options
         ``workers``: number of processes that fingerprint, 1 by default. ``max_document_bytes``: texts that are longer
-        are refused, 8 MB by default. The others are fields of `Profile` for the temporary index, such as
+        are refused, 8 MB by default. ``exact``: whether pairs that the sketches bring together are judged by their
+        texts. ``contained``: the share of a row's 5-character shingles that the row that stays must hold; it implies
+        ``exact``. The others are fields of `Profile` for the temporary index, such as
         ``similarity=0.9``; by default its idf is learned from the table.
 
     Returns
@@ -76,8 +111,8 @@ def drop_near_duplicates(
     Notes
     -----
     Of a stream some batches are in memory, and some hundred bytes a row, for the ids. Without `index`, or with
-    ``keep="longest"``, the stream is first copied to the folder for temporary files. Rows that were decided stay in
-    `index` when an error ends the work; the same call again makes the same decisions.
+    another `keep` than ``first``, the stream is first copied to the folder for temporary files. Rows that were decided
+    stay in `index` when an error ends the work; the same call again makes the same decisions.
 
     Examples
     --------
@@ -86,18 +121,26 @@ def drop_near_duplicates(
     >>> drop_near_duplicates(table, analyzer="shingle").to_pylist()
     [{'text': 'an article'}, {'text': 'another thing'}]
     """
-    return apply(table, Asked.of(text, id, keep, index, unreadable, options), Dropped(unreadable == "keep"))
+    return apply(table, Request.of(text, id, keep, index, unreadable, options), Dropped(unreadable == "keep"))
 
 
+@overload
+def mark_near_duplicates(table: Relation, text: str = ..., **options: Unpack[TableOptions]) -> pa.Table: ...
+@overload
 def mark_near_duplicates(
-    table: Any,  # noqa: ANN401 - whatever speaks Arrow
+    table: list[str], text: str = ..., **options: Unpack[TableOptions]
+) -> list[dict[str, Any]]: ...
+@overload
+def mark_near_duplicates(table: T, text: str = ..., **options: Unpack[TableOptions]) -> T: ...
+def mark_near_duplicates(
+    table: Any,
     text: str = "text",
     *,
     id: str | None = None,
-    keep: Literal["first", "longest"] = "first",
+    keep: str = "first",
     index: Index | str | None = None,
-    **options: Any,  # noqa: ANN401 - of several types
-) -> Any:  # noqa: ANN401 - as the table
+    **options: Any,
+) -> Any:
     """Add what `drop_near_duplicates` would decide, in four columns; parameters, result and errors are those of it.
 
     All rows stay; those that cannot be decided get nulls, and a warning.
@@ -115,4 +158,4 @@ def mark_near_duplicates(
     >>> mark_near_duplicates(table, analyzer="shingle")["duplicate_of"].to_pylist()
     [None, None, '0']
     """
-    return apply(table, Asked.of(text, id, keep, index, "keep", options), Marked())
+    return apply(table, Request.of(text, id, keep, index, "keep", options), Marked())

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, MissingExtra, no_words
+from simhash_hbase.errors import ClaimContended, EmptyDocument, InvalidArgument, missing_extra, no_words
 from simhash_hbase.index.answers import Answer, Decision
 from simhash_hbase.opening import open_index
 
 try:
     from datatrove.pipeline.filters.base_filter import BaseFilter
 except ImportError as error:
-    raise MissingExtra("this filter needs datatrove: pip install 'simhash-hbase[datatrove]'") from error
+    raise missing_extra("this filter needs datatrove", "datatrove") from error
 
 __all__ = ["NearDuplicatesFilter"]
 
-Verdict = bool | tuple[bool, str]
+FilterResult = bool | tuple[bool, str]
 
 
 class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has no types
@@ -75,18 +75,18 @@ class NearDuplicatesFilter(BaseFilter):  # type: ignore[misc]  # datatrove has n
             yield from super().run(data, rank, world_size)
         del self._index
 
-    def filter(self, doc: Any) -> Verdict:  # noqa: ANN401 - datatrove has no types
+    def filter(self, doc: Any) -> FilterResult:  # noqa: ANN401 - datatrove has no types
         """Decide one document."""
         [verdict] = self.filter_batch([doc])
         return verdict
 
-    def filter_batch(self, batch: Sequence[Any]) -> list[Verdict]:
+    def filter_batch(self, batch: Sequence[Any]) -> list[FilterResult]:
         """Decide documents."""
         given = ((doc.id, doc.text) for doc in batch)
         many = self._index.claim_many if self._action == "claim" else self._index.query_many
         return [self._verdict(doc, answer) for doc, (_, answer) in zip(batch, many(given), strict=True)]
 
-    def _verdict(self, doc: Any, answer: Decision | Answer | ClaimContended | None) -> Verdict:  # noqa: ANN401 - no types
+    def _verdict(self, doc: Any, answer: Decision | Answer | ClaimContended | None) -> FilterResult:  # noqa: ANN401 - no types
         if answer is None:
             if self._unreadable == "raise":
                 raise EmptyDocument(

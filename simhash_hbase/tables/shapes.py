@@ -1,11 +1,14 @@
 """The types of tables, each read as Arrow batches and given back as its own; no library of theirs is imported."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from typing import Any, NamedTuple
+from itertools import chain, islice, tee
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,38 +16,167 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.tables.asked import Asked, Batch
-from simhash_hbase.tables.streams import ArrowRows, batches_of, stream
-from simhash_hbase.tables.work import Work
+from simhash_hbase.tables.request import Read, Request, RowBatch
+
+MARKS = pa.schema(
+    [("duplicate_of", pa.string()), ("distance", pa.int64()), ("similarity", pa.float64()), ("cluster", pa.string())]
+)
+
+RowDecisions = Sequence[Decision | None]  # One a row; None for a refused row.
+
+
+class Rows(Protocol):
+    """Some rows of a table, in the type of that."""
+
+    def taken(self, rows: NDArray[np.int64]) -> Any:  # noqa: ANN401 - the type of the table
+        """Return some of the rows."""
+
+    def beside(self, marks: pa.Table) -> Any:  # noqa: ANN401 - the type of the table
+        """Return all rows with more columns."""
+
+
+class Work(Protocol):
+    """What is done with rows."""
+
+    def __call__(self, rows: Rows, decided: RowDecisions) -> Any:  # noqa: ANN401 - the type of the table
+        """Do it."""
+
+    def schema(self, of: pa.Schema) -> pa.Schema:
+        """Return the columns of the result."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Leaves out duplicates, and refused rows unless they are kept."""
+
+    keeps_refused: bool
+
+    def __call__(self, rows: Rows, decided: RowDecisions) -> Any:  # noqa: ANN401 - the type of the table
+        """Return the rows that stay."""
+        kept = [at for at, one in enumerate(decided) if (self.keeps_refused if one is None else one.is_original)]
+        return rows.taken(np.array(kept, np.int64))
+
+    def schema(self, of: pa.Schema) -> pa.Schema:
+        """Return the same columns."""
+        return of
+
+
+class Marked:
+    """Adds what was decided."""
+
+    def __call__(self, rows: Rows, decided: RowDecisions) -> Any:  # noqa: ANN401 - the type of the table
+        """Return all rows with more columns."""
+        values = [
+            (d.of, d.distance, d.similarity, d.of or d.id) if d is not None else (None,) * len(MARKS) for d in decided
+        ]
+        columns = [[row[at] for row in values] for at in range(len(MARKS))]
+        return rows.beside(pa.table(columns, schema=MARKS))
+
+    def schema(self, of: pa.Schema) -> pa.Schema:
+        """Return all columns; refuse names that are taken."""
+        if taken := set(of.names) & set(MARKS.names):
+            raise InvalidArgument(f"the table has a column {min(taken)!r} already: rename that")
+        return pa.schema([*of, *MARKS], metadata=of.metadata)
+
+
+class ArrowRows(NamedTuple):
+    """Rows of a pyarrow Table."""
+
+    table: pa.Table
+
+    def taken(self, rows: NDArray[np.int64]) -> pa.Table:
+        """Take rows."""
+        try:
+            return self.table.take(rows)
+        except pa.ArrowNotImplementedError:
+            # Some types, such as Polars' strings, can be sliced only.
+            runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+            slices = [self.table.slice(int(run[0]), len(run)) for run in runs if len(run)]
+            return pa.concat_tables(slices) if slices else self.table.slice(0, 0)
+
+    def beside(self, marks: pa.Table) -> pa.Table:
+        """Append columns."""
+        table = self.table
+        for field, column in zip(marks.schema, marks.columns, strict=True):
+            table = table.append_column(field, column)
+        return table
+
+
+def stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: Request, work: Work) -> Iterator[pa.Table]:
+    """Decide batches as the result is read."""
+    with _readers(schema, batches, request) as (ahead, behind):
+        for batch, decided in _paired(behind, request.decide(ahead)):
+            yield work(ArrowRows(pa.Table.from_batches([batch])), decided)
+
+
+@contextmanager
+def _readers(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], request: Request
+) -> Iterator[tuple[Read, Iterable[pa.RecordBatch]]]:
+    """Read a stream twice: to decide, which runs ahead, and to give the rows back."""
+    if not request.rereads:
+        ahead, behind = tee(batches)
+        yield lambda: (batch.select(request.columns) for batch in ahead), behind
+        return
+    with tempfile.TemporaryDirectory(prefix="simhash-hbase-") as folder:
+        path = Path(folder) / "rows.arrows"
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
+        def again() -> Iterator[pa.RecordBatch]:
+            with pa.memory_map(str(path)) as mapped:
+                yield from pa.ipc.open_stream(mapped)
+
+        yield lambda: (batch.select(request.columns) for batch in again()), again()
+
+
+def _paired(
+    batches: Iterable[pa.RecordBatch], decisions: Iterator[tuple[int, Decision]]
+) -> Iterator[tuple[pa.RecordBatch, RowDecisions]]:
+    """Put to each batch the decisions on its rows."""
+    start, held = 0, next(decisions, None)
+    for batch in batches:
+        decided: list[Decision | None] = [None] * len(batch)
+        while held is not None and held[0] < start + len(batch):
+            decided[held[0] - start] = held[1]
+            held = next(decisions, None)
+        start += len(batch)
+        yield batch, decided
+
 
 BATCH_ROWS = 1_000
 
 
-class _Whole(NamedTuple):
+class _WholeTable(NamedTuple):
     """A table whose rows are all there, with what reads, takes and adds columns in its own type."""
 
     schema: pa.Schema
     rows: int
-    read: Callable[[list[str]], Iterable[Batch]]
+    read: Callable[[list[str]], Iterable[RowBatch]]
     taken: Callable[[NDArray[np.int64]], Any]
     beside: Callable[[pa.Table], Any]
 
 
-def apply(table: Any, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
+def apply(table: Any, request: Request, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
     """Decide the rows of a table, and give back what becomes of them."""
     library, kind = _kind(type(table))
     if (library, kind) == ("polars", "LazyFrame"):
-        return apply(table.collect(), asked, work).lazy()
+        return apply(table.collect(), request, work).lazy()
     if (library, kind) == ("datasets", "IterableDataset"):
-        return _iterable(table, asked, work)
+        return _iterable(table, request, work)
     if whole := _WHOLE.get((library, kind)):
-        return _in_one(whole(table), asked, work)
+        return _in_one(whole(table), request, work)
     # Until the stream of a relation is read, its connection answers nothing else.
     if isinstance(table, pa.RecordBatch) or kind == "DuckDBPyRelation":
-        return apply(pa.table(table), asked, work)
+        return apply(pa.table(table), request, work)
     # A column speaks Arrow, too, but is no table.
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, pa.ChunkedArray) and kind != "Series":
-        return _lazily(pa.RecordBatchReader.from_stream(table), asked, work)
+        reader = pa.RecordBatchReader.from_stream(table)
+        request.check(reader.schema)
+        tables = stream(reader.schema, reader, request, work)
+        batches = chain.from_iterable(some.to_batches() for some in tables)
+        return pa.RecordBatchReader.from_batches(work.schema(reader.schema), batches)
     raise InvalidArgument(
         f"a {library}.{kind} is no table: wanted one of pyarrow, Polars, pandas, DuckDB or datasets, "
         "a list of dictionaries or of strings, or what exports an Arrow stream"
@@ -57,28 +189,24 @@ def _kind(given: type) -> tuple[str, str]:
     return next((kind for kind in kinds if kind in _WHOLE), kinds[0])
 
 
-def _in_one(whole: _Whole, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
-    asked.check(whole.schema)
+def _in_one(whole: _WholeTable, request: Request, work: Work) -> Any:  # noqa: ANN401 - of the type of the table
+    request.check(whole.schema)
     work.schema(whole.schema)
     decided: list[Decision | None] = [None] * whole.rows
-    for row, decision in asked.decide(partial(whole.read, asked.columns)):
+    for row, decision in request.decide(partial(whole.read, request.columns)):
         decided[row] = decision
     return work(whole, decided)
 
 
-def _lazily(reader: pa.RecordBatchReader, asked: Asked, work: Work) -> pa.RecordBatchReader:
-    asked.check(reader.schema)
-    schema = work.schema(reader.schema)
-    return pa.RecordBatchReader.from_batches(schema, batches_of(stream(reader.schema, reader, asked, work)))
-
-
-def _arrow(table: pa.Table) -> _Whole:
+def _arrow(table: pa.Table) -> _WholeTable:
     rows = ArrowRows(table)
-    return _Whole(table.schema, len(table), lambda columns: _sliced(table.select(columns)), rows.taken, rows.beside)
+    return _WholeTable(
+        table.schema, len(table), lambda columns: _sliced(table.select(columns)), rows.taken, rows.beside
+    )
 
 
-def _polars(frame: Any) -> _Whole:  # noqa: ANN401 - polars is not imported
-    return _Whole(
+def _polars(frame: Any) -> _WholeTable:  # noqa: ANN401 - polars is not imported
+    return _WholeTable(
         pa.schema([(name, pa.null()) for name in frame.columns]),
         len(frame),
         lambda columns: _sliced(_exported(frame.select(columns))),
@@ -94,8 +222,8 @@ def _exported(frame: Any) -> pa.Table:  # noqa: ANN401 - polars is not imported
         raise InvalidArgument(f"a column has a type that pyarrow does not know: {error}") from error
 
 
-def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
-    def read(columns: list[str]) -> Iterator[Batch]:
+def _pandas(frame: Any) -> _WholeTable:  # noqa: ANN401 - pandas is not imported
+    def read(columns: list[str]) -> Iterator[RowBatch]:
         with _of_one_type():
             return _sliced(pa.Table.from_pandas(frame[columns], preserve_index=False))
 
@@ -104,7 +232,7 @@ def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
         made = marks.to_pandas(types_mapper={pa.int64(): sys.modules["pandas"].Int64Dtype()}.get)
         return frame.assign(**{name: made[name].array for name in made})
 
-    return _Whole(
+    return _WholeTable(
         # Columns may have other names than strings, which nobody can ask for.
         pa.schema([(name, pa.null()) for name in frame.columns if isinstance(name, str)]),
         len(frame),
@@ -114,7 +242,7 @@ def _pandas(frame: Any) -> _Whole:  # noqa: ANN401 - pandas is not imported
     )
 
 
-def _list(given: list[Any]) -> _Whole:
+def _list(given: list[Any]) -> _WholeTable:
     """Take dictionaries for rows, and strings for rows of a column called text."""
     rows = [{"text": item} if isinstance(item, str) else item for item in given]
     if not all(isinstance(row, Mapping) for row in rows) or len({isinstance(item, str) for item in given}) > 1:
@@ -122,11 +250,11 @@ def _list(given: list[Any]) -> _Whole:
         raise InvalidArgument(f"a list of {kinds} is no table: wanted dictionaries or strings")
     names = dict.fromkeys(name for row in rows for name in row if isinstance(name, str)) or {"text": None}
 
-    def read(columns: list[str]) -> Iterator[Batch]:
+    def read(columns: list[str]) -> Iterator[RowBatch]:
         with _of_one_type():
             return _sliced(pa.table({name: pa.array([row.get(name) for row in rows]) for name in columns}))
 
-    return _Whole(
+    return _WholeTable(
         pa.schema([(name, pa.null()) for name in names]),
         len(rows),
         read,
@@ -147,9 +275,9 @@ def _of_one_type() -> Iterator[None]:
         raise InvalidArgument(f"a column has a string that is not Unicode text: {error}") from error
 
 
-def _dataset(dataset: Any) -> _Whole:  # noqa: ANN401 - datasets is not imported
+def _dataset(dataset: Any) -> _WholeTable:  # noqa: ANN401 - datasets is not imported
     library = sys.modules["datasets"]
-    return _Whole(
+    return _WholeTable(
         dataset.features.arrow_schema,
         len(dataset),
         lambda columns: dataset.select_columns(columns).with_format("arrow").iter(BATCH_ROWS),
@@ -158,16 +286,16 @@ def _dataset(dataset: Any) -> _Whole:  # noqa: ANN401 - datasets is not imported
     )
 
 
-def _iterable(dataset: Any, asked: Asked, work: Work) -> Any:  # noqa: ANN401 - datasets is not imported
+def _iterable(dataset: Any, request: Request, work: Work) -> Any:  # noqa: ANN401 - datasets is not imported
     """Decide when the result is iterated, each time anew."""
     library = sys.modules["datasets"]
     dataset = _typed(dataset)
     features = dataset.features
-    asked.check(features.arrow_schema)
+    request.check(features.arrow_schema)
     schema = work.schema(features.arrow_schema)
 
     def tables() -> Iterator[tuple[int, pa.Table]]:
-        return enumerate(stream(features.arrow_schema, _joined(dataset.with_format("arrow").iter(1)), asked, work))
+        return enumerate(stream(features.arrow_schema, _joined(dataset.with_format("arrow").iter(1)), request, work))
 
     more = library.Features.from_arrow_schema(pa.schema([schema.field(n) for n in schema.names if n not in features]))
     return library.IterableDataset(
@@ -191,11 +319,11 @@ def _joined(rows: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
         yield from pa.concat_tables(some).combine_chunks().to_batches()
 
 
-def _sliced(table: pa.Table) -> Iterator[Batch]:
+def _sliced(table: pa.Table) -> Iterator[RowBatch]:
     yield from table.to_reader(max_chunksize=BATCH_ROWS)
 
 
-_WHOLE: dict[tuple[str, str], Callable[[Any], _Whole]] = {
+_WHOLE: dict[tuple[str, str], Callable[[Any], _WholeTable]] = {
     ("pyarrow", "Table"): _arrow,
     ("polars", "DataFrame"): _polars,
     ("pandas", "DataFrame"): _pandas,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.hbase_instance import Instance, running_hbase
-from bench.made import document_id
 from bench.sizes import Sizes
+from bench.synthetic import document_id
 from bench.tables import Table, count, fixed, rate
 from bench.timing import in_turns
 from simhash_hbase.index.answers import Decision

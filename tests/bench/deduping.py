@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench.machine import anonymous_bytes
-from bench.made import document_id
 from bench.sizes import Sizes
+from bench.synthetic import document_id
 from bench.tables import Table, count, fixed, rate
 from bench.texts import are_shared, corpus
 from simhash_hbase.opening import create_index
@@ -26,8 +26,7 @@ from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
 __all__ = ["CLI", "ENVIRONMENT", "measure_dedup", "write_lines"]
 
 CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
-ALONE = (sys.executable, "-W", "ignore", "-m", "bench.alone")
-TABLED = (sys.executable, "-W", "ignore", "-m", "bench.tabled")
+PROCESS = (sys.executable, "-W", "ignore", "-m", "bench.processes")
 # Both are ratios taken in one run; the sets take most of the time of the whole benchmark.
 LIBRARY_ROUNDS, COMMAND_ROUNDS = 2, 1
 # A process of its own finds this package only by its folder.
@@ -70,7 +69,7 @@ def measure_dedup(sizes: Sizes) -> list[Table]:
 def _row(name: str, sizes: Sizes) -> list[str]:
     texts = list(islice(corpus(name), sizes.dedup_documents))
     analysing, deciding, duplicates = min((_library(texts) for _ in range(LIBRARY_ROUNDS)), key=lambda r: r[0] + r[1])
-    alone, command, tabled = _commands(texts)
+    analysis, command, arrow = _commands(texts)
     n = len(texts)
     return [
         name,
@@ -80,8 +79,8 @@ def _row(name: str, sizes: Sizes) -> list[str]:
         rate(n, deciding),
         fixed(100 * deciding / analysing, " %"),
         rate(n, command),
-        fixed(100 * (command - alone) / alone, " %"),
-        fixed(100 * (tabled - command) / command, " %"),
+        fixed(100 * (command - analysis) / analysis, " %"),
+        fixed(100 * (arrow - command) / command, " %"),
     ]
 
 
@@ -110,7 +109,7 @@ def _new(folder: str) -> Any:
 
 def _commands(texts: Sequence[str]) -> tuple[float, float, float]:
     """Time the processes in turns; the best of each."""
-    alone, command, tabled = [], [], []
+    analysis, command, arrow = [], [], []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         path, table = Path(folder) / "documents.jsonl", Path(folder) / "documents.arrow"
         records = [{"id": document_id(at), "text": text} for at, text in enumerate(texts)]
@@ -119,11 +118,11 @@ def _commands(texts: Sequence[str]) -> tuple[float, float, float]:
         with pa.OSFile(str(table), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
             writer.write_table(rows)
         for turn in range(COMMAND_ROUNDS):
-            alone.append(_seconds([*ALONE, str(path)]))
+            analysis.append(_seconds([*PROCESS, "analyse", str(path)]))
             url = f"file:{Path(folder) / f'index{turn}'}"
             command.append(_seconds([*CLI, "dedup", url, str(path), *OPTIONS, "--analyzer", "jieba"]))
-            tabled.append(_seconds([*TABLED, str(table)]))
-    return min(alone), min(command), min(tabled)
+            arrow.append(_seconds([*PROCESS, "table", str(table)]))
+    return min(analysis), min(command), min(arrow)
 
 
 OPTIONS = ("--create", "--workers", "1", "--quiet")

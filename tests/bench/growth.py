@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 
+from bench.fixed_rate import measure_steady
 from bench.growth_corpora import CORPORA, PROFILE, neighbours, queries
-from bench.growth_measured import ROUNDS, Grown, Loaded, Place, filled, measured
+from bench.growth_queries import ROUNDS, Grown, Loaded, Place, filled, measured
 from bench.hbase_instance import Instance, running_hbase
 from bench.hbase_peer import rewrite
 from bench.machine import processor_seconds
 from bench.sizes import Sizes
-from bench.steady import measure_steady
 from bench.tables import Table, count, fixed, microseconds
 from bench.timing import percentile
 from simhash_hbase.bulk import StoreWriter

@@ -8,8 +8,8 @@ from itertools import islice
 
 import numpy as np
 
-from bench.made import document_id, made_entries
 from bench.sizes import Sizes
+from bench.synthetic import document_id, made_entries
 from bench.texts import corpus
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.opened import BATCH_DOCUMENTS

@@ -12,8 +12,7 @@ from typing import Any
 
 from bench.peers import peer
 from simhash_hbase.bulk import HFileWriter
-from simhash_hbase.bulk.places import staging_folder
-from simhash_hbase.bulk.tools import Tools, find_tools
+from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url

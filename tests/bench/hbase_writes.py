@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from bench.hbase_clients import PROFILE
 from bench.hbase_instance import Instance
-from bench.made import fill_spool, made_entries
 from bench.peers import peer
 from bench.sizes import Sizes
+from bench.synthetic import fill_spool, made_entries
 from bench.tables import Table, count, fixed, rate, times
 from simhash_hbase.bulk import Spool, begin, load
-from simhash_hbase.bulk.rows import Corpus, sorted_rows
+from simhash_hbase.bulk.sorting import Corpus, sorted_rows
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.profile import Profile

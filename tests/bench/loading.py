@@ -7,8 +7,8 @@ from time import perf_counter
 import numpy as np
 
 from bench.machine import anonymous_bytes
-from bench.made import made_entries
 from bench.sizes import Sizes
+from bench.synthetic import made_entries
 from bench.tables import Table, count, fixed, rate
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from bench.machine import anonymous_bytes
-from bench.made import document_id
 from bench.peers import peer
 from bench.sentences import Sentences
 from bench.sizes import Sizes
+from bench.synthetic import document_id
 from bench.tables import Table, count, fixed, rate
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.kernel.texts import normalize
+from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.opening import create_index
 from simhash_hbase.rows.entries import Entries
 
@@ -123,7 +123,7 @@ def _datasketch(sentences: Sentences, sizes: Sizes) -> _Speeds:
 
 
 def signature(module: Any, text: str) -> Any:
-    normal = normalize(text)
+    [normal] = Batch([text]).normal_forms()
     starts = range(max(1, len(normal) - SHINGLE + 1))
     signature = module.MinHash(PERMUTATIONS)
     signature.update_batch({normal[at : at + SHINGLE].encode() for at in starts})

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from bench.banding import measure_bands, measure_hbase_bands
 from bench.claiming import measure_claim
 from bench.deduping import measure_dedup
 from bench.fingerprints import measure_fingerprints
@@ -16,7 +15,6 @@ from bench.service import measure_service
 from bench.service_singles import measure_singles, measure_singles_in_hbase
 from bench.sizes import Sizes
 from bench.tables import Table
-from bench.templated import measure_limits, measure_templates
 from bench.throughput import measure_text
 
 __all__ = ["DEFAULT_PARTS", "PARTS"]
@@ -30,27 +28,11 @@ PARTS: dict[str, Callable[[Sizes], list[Table]]] = {
     "dedup": measure_dedup,
     "text": measure_text,
     "service": lambda sizes: [*measure_service(sizes), *measure_singles(sizes)],
-    "bands": measure_bands,
-    "templates": measure_templates,
-    "limits": measure_limits,
     "claim": measure_claim,
     "hbase": measure_hbase,
     "service-hbase": measure_singles_in_hbase,
-    "hbase-bands": measure_hbase_bands,
     "growth": measure_growth,
     "growth-hbase": measure_growth_in_hbase,
 }
 # `growth` takes hours and 20 GB of disk; the others start an HBase.
-DEFAULT_PARTS = (
-    "fingerprints",
-    "queries",
-    "rows",
-    "lsh",
-    "load",
-    "dedup",
-    "text",
-    "service",
-    "bands",
-    "templates",
-    "limits",
-)
+DEFAULT_PARTS = ("fingerprints", "queries", "rows", "lsh", "load", "dedup", "text", "service")

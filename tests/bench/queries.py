@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bench.contestants import DISTANCE, Contestant, Faiss, Ours, PyPI
 from bench.machine import anonymous_bytes
-from bench.made import made_entries
 from bench.sizes import Sizes
+from bench.synthetic import made_entries
 from bench.tables import Table, count, fixed, microseconds, times
 from bench.timing import in_turns, one_by_one, percentile
 from simhash_hbase.errors import SimhashError

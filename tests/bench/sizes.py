@@ -62,20 +62,6 @@ class Sizes:
     """Documents that are claimed at a time."""
     claim_batches: int = 7
     """So many times."""
-    banded_documents: int = 20_000
-    """Documents of an index with sketch rows, and queries of it in batches."""
-    banded_singles: int = 500
-    """Single queries of it."""
-    banded_rounds: int = 7
-    """Rounds in turns with an index without."""
-    growing_sets: tuple[str, ...] = ("graph", "lctt", "laws-en")
-    """Sets that are asked by each way to make sketch rows; the first one is grown."""
-    growing_times: tuple[int, ...] = (1, 10)
-    """So many times."""
-    growing_documents: int = 1_000_000
-    """Documents of a set, at most."""
-    growing_queries: int = 200
-    """Single queries of a grown set."""
     hbase_singles: int = 300
     """Single queries that every client of HBase answers in a round."""
     hbase_rounds: int = 7
@@ -114,7 +100,7 @@ class Sizes:
 
 
 DEFAULT = Sizes()
-LARGE = Sizes(fingerprints=10_000_000, index_fingerprints=1_000_000, flat_queries=50, growing_times=(1, 10, 100))
+LARGE = Sizes(fingerprints=10_000_000, index_fingerprints=1_000_000, flat_queries=50)
 TINY = Sizes(
     sets=("graph",),
     dedup_sets=("graph",),
@@ -142,13 +128,6 @@ TINY = Sizes(
     claim_held=60,
     claim_batch=20,
     claim_batches=2,
-    banded_documents=200,
-    banded_singles=5,
-    banded_rounds=1,
-    growing_sets=("graph", "lctt"),
-    growing_times=(1, 2),
-    growing_documents=60,
-    growing_queries=10,
     hbase_singles=10,
     hbase_rounds=1,
     hbase_warm=5,

@@ -16,9 +16,9 @@ import rjieba
 from peers import entrants
 
 from bench.deduping import CLI, ENVIRONMENT, write_lines
-from bench.made import document_id
 from bench.peers import peer
 from bench.sizes import Sizes
+from bench.synthetic import document_id
 from bench.tables import Table, count, fixed, rate
 from bench.texts import are_shared, corpus
 from simhash_hbase.errors import MissingExtra

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from bruteforce import similarity
+from support.bruteforce import similarity
 
 from claim_search.plan import Document
 from claim_search.writers import DECIDED, Answer

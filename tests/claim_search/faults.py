@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from random import Random
 
-from swapping import SwappingOnly
+from support.swapping import SwappingOnly
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.layout import STATE_QUALIFIER

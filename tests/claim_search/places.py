@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from support.faulty_proxy import Chaos, FaultyProxy
+
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_store, open_store
 from simhash_hbase.profile import Profile
@@ -18,7 +20,6 @@ from simhash_hbase.stores.hbase import parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.faults import Chaos, FaultyProxy
 
 CUT = 0.002
 """The share of pieces of replies in the middle of which a connection of a writer to its gateway is closed."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from bruteforce import SKETCH_BITS, entries, flip
+from support.bruteforce import SKETCH_BITS, entries, flip
 
 FULL_BITS = 64
 BATCHES = (1, 4, 16, 48)

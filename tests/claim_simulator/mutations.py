@@ -7,8 +7,10 @@ from claim_search import mutations as search
 from claim_search.mutations import TRANSACTION
 
 from simhash_hbase.index import changes, write
+from simhash_hbase.index import search as found
 from simhash_hbase.index.claim import cells, look, steps
 from simhash_hbase.index.claim import commit as commits
+from simhash_hbase.index.decide import greedy
 from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.stores.base import Cell
 
@@ -52,6 +54,7 @@ def _with_equal_bytes(name: str, text: Text, order: tuple[int, int], *given) -> 
 
 MUTATIONS = {
     **{name: [mutation] for name, mutation in search.MUTATIONS.items() if name != TRANSACTION},
+    "collections": [(found, "collection_of", lambda stored: ""), (greedy, "collection_of", lambda stored: "")],
     "previous": [(steps, "as_pending", _without_previous)],
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],

@@ -1,5 +1,6 @@
 """What the writers of a schedule do: all of it follows from its seed."""
 
+from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
@@ -7,13 +8,16 @@ from claim_search.plan import Document, make_round
 
 from claim_simulator.world import Trouble
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.collections import Collection
 
 LEASE_S = 0.3
 TTL_DAYS = 1
 NARROW = 0.3
 WITH_TEXTS = 0.7
 SAME_FINGERPRINT = 0.4
+IN_COLLECTIONS = 0.3
 MOST_WRITERS = 4
+COLLECTIONS = (None, "a", "b")
 BESIDE = ("add", "add", "add", "remove", "remove", "dedup", "vacuum", "repair")
 
 
@@ -34,7 +38,22 @@ class Schedule(NamedTuple):
 
 
 def make_schedule(chosen: Random, seed: int) -> Schedule:
-    """Make the schedule of a seed."""
+    """Make the schedule of a seed, some of them with documents of two collections."""
+    made = _plain_schedule(chosen, seed)
+    apart = Random(f"collections {seed}")
+    if apart.random() >= IN_COLLECTIONS:
+        return made
+    names = dict.fromkeys(document.id for document in made.documents)
+    stored = {name: Collection(apart.choice(COLLECTIONS)).stored_id(name) for name in names}
+
+    def moved(documents: Iterable[Document]) -> list[Document]:
+        return [document._replace(id=stored[document.id]) for document in documents]
+
+    writers = [[task._replace(documents=tuple(moved(task.documents))) for task in tasks] for tasks in made.writers]
+    return made._replace(documents=moved(made.documents), writers=writers)
+
+
+def _plain_schedule(chosen: Random, seed: int) -> Schedule:
     profile = PROFILES[chosen.choices(list(PROFILES), (6, 2, 2, 1))[0]]
     writers = chosen.choice((2, 2, 3, 3, 4))
     sketched = profile.match == "verified"

@@ -2,6 +2,7 @@
 
 import traceback
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.lookup import entry_rows
+from simhash_hbase.rows.collections import Collection, own_id
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import TEXT_BYTES
 
@@ -45,6 +47,7 @@ class _Simulation:
     def __init__(self, schedule: Schedule, chosen: Random) -> None:
         self._schedule = schedule
         self._chosen = chosen
+        self._stored_ids = {own_id(document.id): document.id for document in schedule.documents}
         self._world = world = World(chosen, schedule.trouble)
         self._server = Server(world.server_ms, self._changed, self._hidden)
         rows = {id(each): entry_rows(schedule.profile, as_entries([each])) for each in schedule.documents}
@@ -97,6 +100,7 @@ class _Simulation:
         timer = Timer(lambda: world.now, world.sleep)
         index = Index(_Direct(self._server), clock=lambda: world.wall_ms(actor), timer=timer)
         index._store = self._store(actor)
+        index.collection = _AsStored()
         return index
 
     def _store(self, actor: Actor) -> SimulatedStore:
@@ -120,10 +124,19 @@ class _Simulation:
     def _claim(self, index: Index, documents: tuple[Document, ...]) -> tuple[Document, ...]:
         # Behind several crashed writers a claim waits for several leases.
         deadline = None if self._world.is_quiet else self._chosen.choice((None, None, 2 * LEASE_S))
-        answers = index.claim_entries(as_entries(documents), deadline_s=deadline)
+        answers = self._stored(index.claim_entries(as_entries(documents), deadline_s=deadline))
         self._note(self._watch.wrong_claim(documents, answers))
         self._world.had["claims"] += len(answers)
         return tuple(d for d, answer in zip(documents, answers, strict=True) if not isinstance(answer, Decision))
+
+    def _stored(self, answers: list) -> list:
+        """Give answers the stored ids: callers' ids are different in all collections of a schedule."""
+        return [
+            replace(answer, id=self._stored_ids[answer.id], of=answer.of and self._stored_ids[answer.of])
+            if isinstance(answer, Decision)
+            else answer
+            for answer in answers
+        ]
 
     def _add(self, index: Index, documents: tuple[Document, ...]) -> tuple[()]:
         index.add_entries(as_entries(documents))
@@ -131,7 +144,7 @@ class _Simulation:
         return ()
 
     def _dedup(self, index: Index, documents: tuple[Document, ...]) -> tuple[()]:
-        decisions = index.dedup_entries(as_entries(documents), index.deduplicator())
+        decisions = self._stored(index.dedup_entries(as_entries(documents), index.deduplicator()))
         self._note(self._watch.wrong_claim(documents, decisions))
         return ()
 
@@ -188,6 +201,13 @@ class _Simulation:
         has_removals = any(task.kind == "remove" for tasks in self._schedule.writers for task in tasks)
         if verified.stale_copies or (verified.missing_copies and not has_removals):
             self._note(f"lists of copies that are not whole: {verified}")
+
+
+class _AsStored(Collection):
+    """Takes documents as they are stored, of several collections at once, and all on common rows: without masks."""
+
+    def stored_id(self, document_id: str) -> str:
+        return document_id
 
 
 class _Direct(SimulatedStore):

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
-from bruteforce import Written, matches, similarity
 from claim_model.cells import FOUND, Place, decisions, originals
 from claim_model.cells import Cell as ModelCell
 from claim_model.checks import lost_decisions, wrong_change, wrong_late_change, wrong_state
 from claim_model.store import GONE
 from claim_search.plan import Document
+from support.bruteforce import Written, matches, similarity
 
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documents import DocumentState, decode_document
 from simhash_hbase.rows.layout import TEXT_BYTES
 from simhash_hbase.stores.base import Cell
@@ -90,7 +91,8 @@ class Watch:
         self._near = frozenset(
             frozenset((one, other))
             for one, other in combinations(range(len(self.documents)), 2)
-            if matches(_written(self.documents[one]), _written(self.documents[other]), self.profile.rule)
+            if collection_of(self.documents[one].id) == collection_of(self.documents[other].id)
+            and matches(_written(self.documents[one]), _written(self.documents[other]), self.profile.rule)
         )
 
     # -- changes

@@ -4,8 +4,8 @@ import json
 import os
 
 import pytest
-from corpus import near_copies, write_jsonl
-from results import Result
+from support.corpus import near_copies, write_jsonl
+from support.results import Result
 
 from simhash_hbase.cli.app import main
 

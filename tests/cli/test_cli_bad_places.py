@@ -8,7 +8,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from results import python, run
+from support.imported import IMPORT_ALL
+from support.results import python, run
 
 from simhash_hbase.features.probe import extractor_versions
 from simhash_hbase.index.profilerows import read_profile
@@ -16,7 +17,6 @@ from simhash_hbase.opening import open_store
 from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell
-from tests.imported import IMPORT_ALL
 
 OTHER_THINGS = ["a file", "a folder with other files", "another LMDB file", "an empty folder"]
 
@@ -78,7 +78,7 @@ def test_a_path_that_is_no_index_is_a_failure_and_stays_as_it_is(cli, tmp_path, 
     assert {p: p.read_bytes() for p in before} == before
 
 
-@pytest.mark.parametrize("url", ["news.index", "", "file:", "http://example.org", "sqlite:a"])
+@pytest.mark.parametrize("url", ["news.index", "", "file:", "ftp://example.org", "sqlite:a"])
 def test_what_is_no_address_is_wrong_usage(cli, url):
     refused = cli("stats", url)
 

@@ -5,10 +5,9 @@ import random
 from collections import Counter
 
 import pytest
-from corpus import near_copies, text, write_jsonl
-from results import finish, start
-
-from tests.stores.hbase_server import address, tables
+from support.corpus import near_copies, text, write_jsonl
+from support.hbase_server import address, tables
+from support.results import finish, start
 
 
 def test_decisions_are_told_in_input_order(cli, empty, corpus, corpus_file):

@@ -9,12 +9,12 @@ from pathlib import Path
 from select import select
 
 import pytest
-from results import run
-from terminal import open_terminal, read_some, without_styles
+from support.patience import END_S
+from support.results import run
+from support.terminal import open_terminal, read_some, without_styles
 
 from simhash_hbase.cli.app import COMMANDS
 from simhash_hbase.cli.commands.completion import command
-from tests.patience import END_S
 
 PROGRAMS = Path(sys.executable).parent
 PROMPT = "ready>"

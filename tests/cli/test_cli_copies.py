@@ -1,7 +1,7 @@
 """``copies`` and ``query --since``: what was decided a duplicate, and what is new."""
 
 import pytest
-from corpus import write_jsonl
+from support.corpus import write_jsonl
 
 TEXT = "今天上午，市政府召开会议，讨论城市东部的新地铁线路规划，会议决定，工程将在明年三月开始。"
 

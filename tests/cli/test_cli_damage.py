@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from corpus import near_copies, write_jsonl
+from support.corpus import near_copies, write_jsonl
 
 from simhash_hbase import create_index
 

@@ -3,10 +3,11 @@
 import gzip
 import io
 import json
+import random
 import sys
 
 import pytest
-from corpus import near_copies, text, write_jsonl
+from support.corpus import near_copies, text, write_jsonl
 
 FIELDS = {"id", "status", "of", "distance", "similarity", "short"}
 SHINGLES = ("--create", "--analyzer", "shingle")
@@ -213,6 +214,109 @@ def test_keep_longest_decides_as_an_input_sorted_by_length(cli, url, tmp_path):
 
     assert [record["id"] for record in longest.records] == [document["id"] for document in documents]
     assert sorted(longest.out.splitlines()) == sorted(first.out.splitlines())
+
+
+SOURCES = ["wire", "paper", "blog", "unknown"]
+ORDERS = {
+    "best:score": lambda document: -float(document["score"]),
+    "best:-score": lambda document: float(document["score"]),
+    "rank:source=paper,wire,blog": lambda document: [1, 0, 2, 3][SOURCES.index(document["source"])],
+}
+
+
+def scored(documents):
+    """Give documents scores, some of them equal and some as strings, and sources."""
+    chance = random.Random(5)
+    for document in documents:
+        score = chance.randrange(4) / 2
+        yield {**document, "score": chance.choice([score, str(score)]), "source": chance.choice(SOURCES)}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_order_by_a_field_decides_as_an_input_in_this_order(cli, url, tmp_path, order):
+    documents = list(scored(near_copies(30, 4)))
+    as_is = write_jsonl(tmp_path / "a.jsonl", documents)
+    in_order = write_jsonl(tmp_path / "b.jsonl", sorted(documents, key=ORDERS[order]))
+
+    ordered = cli("dedup", url, as_is, *SHINGLES, "--keep", order)
+    first = cli("dedup", url + "2", in_order, *SHINGLES)
+
+    assert [record["id"] for record in ordered.records] == [document["id"] for document in documents]
+    assert sorted(ordered.out.splitlines()) == sorted(first.out.splitlines())
+    assert decided(ordered) != decided(cli("dedup", url + "3", as_is, *SHINGLES))
+
+
+def test_a_record_that_cannot_be_ranked_is_refused_with_its_reason(cli, url, tmp_path):
+    scores = [{"score": 1}, {}, {"score": "high"}, {"score": True}, {"score": "nan"}, {"score": "2.5"}, {"score": None}]
+    records = [{"id": str(at), "text": text(1), **score} for at, score in enumerate(scores)]
+    file = write_jsonl(tmp_path / "a.jsonl", records)
+
+    done = cli("dedup", url, file, *SHINGLES, "--keep", "best:score")
+
+    assert done.code == 3
+    assert decided(done) == {"0": "5", "5": None}
+    assert f"{file}:2: refused: the field 'score' is missing" in done.err
+    assert f"{file}:3: refused: the field 'score' is not a number" in done.err
+    assert "5 refused" in done.err
+
+
+def test_an_order_by_a_field_needs_a_format_with_fields(cli, url, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text(text(1))
+
+    done = cli("dedup", url, file, *SHINGLES, "--keep", "best:score")
+
+    assert done.code == 1
+    assert "the format has no field 'score'" in done.err
+
+
+@pytest.mark.parametrize("order", ["last", "best:", "best:-", "rank:source", "rank:source=a,,b", "rank:source=a,b,a"])
+def test_an_order_that_is_none_is_refused(cli, url, corpus_file, order):
+    done = cli("dedup", url, corpus_file, *SHINGLES, "--keep", order)
+
+    assert done.code == 2
+    assert f"keep is '{order}'" in done.err
+
+
+def test_exact_similarities_and_what_is_not_contained(cli, url, tmp_path):
+    longer = text(1) + text(7)[: len(text(1)) // 3]
+    rows = [{"id": "a", "text": text(1)}, {"id": "b", "text": longer}, {"id": "c", "text": text(1).upper()}]
+    file = write_jsonl(tmp_path / "a.jsonl", rows)
+
+    alike = cli("dedup", url, file, *SHINGLES, "--similarity", "0.4", "--exact", "--keep", "longest")
+    more = cli("dedup", url + "2", file, *SHINGLES, "--similarity", "0.4", "--contained", "0.9")
+
+    assert decided(alike) == {"a": "b", "b": None, "c": "b"}
+    assert decided(more) == {"a": None, "b": None, "c": "a"}
+    near = more.records[1]["near"]
+    assert near["id"] == "a"
+    assert near["similarity"] == near["containment"] == alike.records[0]["similarity"]
+    assert "1 kept for too little in a near copy" in more.err
+    for words in (["--resume", "--results", tmp_path / "r"], ["--match", "distance"]):
+        assert cli("dedup", url + "3", file, "--create", *words, "--exact").code != 0
+
+
+def test_fingerprints_and_features_without_texts_have_no_exact_similarity(cli, url, tmp_path):
+    rows = [{"id": "a", "simhash": "00", "words": [["x", 1]]}, {"id": "b", "simhash": "01", "words": [["x", 1]]}]
+    file = write_jsonl(tmp_path / "a.jsonl", rows)
+    cli("create", url, *SHINGLES)
+
+    for own in (["--simhash-field", "simhash"], ["--features-field", "words"]):
+        done = cli("dedup", url, file, *own, "--exact")
+
+        assert done.code == 2
+        assert "no texts to compare" in done.err
+
+
+def test_the_index_keeps_what_it_holds_whatever_its_score(cli, url, tmp_path):
+    held = write_jsonl(tmp_path / "held.jsonl", [{"id": "held", "text": text(1), "score": 1}])
+    more = write_jsonl(tmp_path / "more.jsonl", [{"id": "better", "text": text(1) + " and so on", "score": 9}])
+    cli("dedup", url, held, *SHINGLES)
+
+    done = cli("dedup", url, more, "--keep", "best:score")
+
+    assert decided(done) == {"better": "held"}
+    assert cli("dedup", url, held, more, "--keep", "best:score").records[1] == done.record
 
 
 def test_keep_longest_leaves_to_the_index_what_it_holds(cli, url, tmp_path):

@@ -6,7 +6,7 @@ import os
 import sys
 
 import pytest
-from corpus import text
+from support.corpus import text
 
 SHINGLES = ("--create", "--analyzer", "shingle")
 

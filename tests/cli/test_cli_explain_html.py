@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from corpus import text
+from support.corpus import text
 
 A = text(1, count=60) + " <script>alert(1)</script> the old word"
 B = text(1, count=60, changed=3) + " <script>alert(1)</script> the new word"

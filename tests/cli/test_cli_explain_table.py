@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from bruteforce import entries
-from corpus import text
+from support.bruteforce import entries
+from support.corpus import text
 
 from simhash_hbase.cli.screen.comparison import comparison
 from simhash_hbase.compare.explain import Side, compare

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from corpus import near_copies, text, write_jsonl
+from support.corpus import near_copies, text, write_jsonl
 
 ONE = "我 喜欢 看 电视，不 喜欢 看 电影"
 OTHER = "我 不 喜欢 看 电视，也 不 喜欢 看 电影"

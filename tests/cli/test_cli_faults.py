@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from corpus import near_copies, text, write_jsonl
+from support.corpus import near_copies, text, write_jsonl
 
 GOOD = json.dumps({"id": "good", "text": text(99)}).encode()
 BAD_LINES = {

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import click
 import pytest
-from corpus import near_copies, text, write_jsonl
-from results import run
+from support.corpus import near_copies, text, write_jsonl
+from support.hbase_server import address, tables
+from support.patience import END_S
+from support.results import run
 
 from simhash_hbase.cli.app import COMMANDS, cli
-from tests.patience import END_S
-from tests.stores.hbase_server import address, tables
 
 PROGRAMS = Path(sys.executable).parent
 TABLE = "hbase://127.0.0.1:9091/news"
@@ -82,8 +82,10 @@ def test_every_option_is_described_in_a_sentence_of_its_own_kind(option, text):
 
 
 def test_a_shared_option_is_described_alike_everywhere():
-    # An index's own rule and that of one query are two things.
+    # An index's own rule and that of one query are two things; so are a collection and those that a key is bound to,
+    # and exact similarities and exact figures.
     several = {"--match", "--distance", "--similarity", "--text", "--scheme", "--workers", "--grace", "--compression"}
+    several |= {"--collection", "--exact"}
     texts = {}
     for option, said in described():
         texts.setdefault(option, set()).add(said)

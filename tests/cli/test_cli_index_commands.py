@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from corpus import near_copies, text, write_jsonl
+from support.corpus import near_copies, text, write_jsonl
 
 from simhash_hbase.opening import open_index
-from simhash_hbase.stores.embedded.copies import copied_bytes
+from simhash_hbase.stores.embedded.folder import copied_bytes
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 

@@ -4,8 +4,8 @@ import gzip
 import json
 
 import pytest
-from corpus import near_copies, text, write_jsonl
-from results import Result
+from support.corpus import near_copies, text, write_jsonl
+from support.results import Result
 
 
 def test_a_line_without_an_id_gets_file_and_line(cli, empty, tmp_path):

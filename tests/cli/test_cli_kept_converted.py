@@ -9,7 +9,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from corpus import near_copies, write_jsonl
+from support.corpus import near_copies, write_jsonl
 
 from simhash_hbase.corpus.decisions import FileDecisions
 

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 import zstandard
-from corpus import text
+from support.corpus import text
 
 PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 

@@ -5,9 +5,9 @@ import gzip
 
 import pytest
 import zstandard
-from corpus import near_copies, text, write_jsonl
-from crawls import Crawl, page
-from results import run
+from support.corpus import near_copies, text, write_jsonl
+from support.crawls import Crawl, page
+from support.results import run
 
 from simhash_hbase.inputs import InputOptions, read
 

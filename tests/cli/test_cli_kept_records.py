@@ -4,8 +4,8 @@ import gzip
 import json
 
 import pytest
-from corpus import text
-from crawls import Crawl, page
+from support.corpus import text
+from support.crawls import Crawl, page
 
 from simhash_hbase.corpus.decisions import FileDecisions
 from simhash_hbase.inputs import InputOptions, Page, scan
@@ -89,7 +89,7 @@ def test_a_last_record_without_blank_lines_can_be_followed_by_another(cli, empty
 
 
 def test_pages_from_standard_input_are_kept_too(empty, tmp_path):
-    from results import run  # noqa: PLC0415 - of a process of its own
+    from support.results import run  # noqa: PLC0415 - of a process of its own
 
     crawl = crawl_of(3)
     kept = tmp_path / "kept.warc.gz"

@@ -7,9 +7,9 @@ from contextlib import redirect_stdout
 
 import pytest
 from cdxj_indexer.main import CDXJIndexer
-from corpus import text
-from crawls import DATE, Crawl, crawl_of_copies, page
-from test_cli_kept_records import _stop_at_the_second_commit
+from cli.test_cli_kept_records import _stop_at_the_second_commit
+from support.corpus import text
+from support.crawls import DATE, Crawl, crawl_of_copies, page
 from warcio.archiveiterator import ArchiveIterator
 from warcio.cli import main as warcio
 

@@ -5,8 +5,8 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from corpus import near_copies
-from results import run
+from support.corpus import near_copies
+from support.results import run
 
 from simhash_hbase.corpus.decisions import FileDecisions
 
@@ -158,7 +158,7 @@ def test_damage_in_a_column_that_was_not_read_before_ends_in_a_sentence(cli, emp
 
 
 def test_a_large_row_group_becomes_several(cli, empty, source, tmp_path, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.inputs.parquet.parquetcopy._GROUP_BYTES", 20_000)
+    monkeypatch.setattr("simhash_hbase.inputs.parquet._GROUP_BYTES", 20_000)
     kept = tmp_path / "kept.parquet"
 
     done = cli("dedup", empty, source, "--output", kept)

@@ -3,12 +3,16 @@
 import json
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
-from corpus import text, write_jsonl
-from results import finish, run, start
+from support.corpus import text, write_jsonl
+from support.patience import END_S
+from support.results import finish, run, start
 
-from tests.patience import END_S
+from simhash_hbase import create_index
+from simhash_hbase.bulk import Spool
+from simhash_hbase.cli.commands.load import Choice, _writer
 
 
 @pytest.fixture
@@ -113,3 +117,19 @@ def test_a_load_that_was_killed_goes_on_where_it_was(cli, empty, tmp_path, work)
     assert done.record["documents"] == len(many)
     assert done.record["resumed"] >= 16_000
     assert cli("verify", empty).code == 0
+
+
+@pytest.mark.parametrize("scheme", ["hbase", "hbase+http", "hbase+https"])
+def test_a_gateway_alone_gets_sorted_puts_and_says_so(monkeypatch, tmp_path, scheme):
+    monkeypatch.setenv("SIMHASH_HBASE_HOME", str(tmp_path))
+    monkeypatch.setenv("SIMHASH_HBASE_ACCESS_USER", "me")
+    monkeypatch.setenv("SIMHASH_HBASE_ACCESS_KEY", "secret")
+    url = f"{scheme}://one/t" + ("" if scheme == "hbase" else "?access=alibaba")
+    chosen = Choice(False, None, False, None, None, None, None)
+    notes = []
+    with create_index("memory:") as index:
+        spool = Spool(tmp_path / "work", index.address, index.profile, index.collection)
+        writer = _writer(url, index, spool, chosen, SimpleNamespace(note=notes.append))
+
+    assert writer.way == "sorted puts"
+    assert [note.partition(": ")[2][:31] for note in notes] == ["a gateway alone cannot load fil"]

@@ -6,7 +6,7 @@ import os
 import sys
 
 import pytest
-from corpus import near_copies, text, write_jsonl
+from support.corpus import near_copies, text, write_jsonl
 
 SHINGLES = ("--create", "--analyzer", "shingle")
 NOT_UTF_8 = os.fsdecode(b"\xff")

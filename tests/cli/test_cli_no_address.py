@@ -6,10 +6,10 @@ import signal
 import time
 
 import pytest
-from corpus import near_copies
-from results import finish, start
+from support.corpus import near_copies
+from support.results import finish, start
 
-from simhash_hbase.opening.temporary import IN_MEMORY_BYTES, temporary_index
+from simhash_hbase.opening.indexes import IN_MEMORY_BYTES, temporary_index
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.memory import MemoryStore
 

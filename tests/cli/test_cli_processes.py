@@ -7,10 +7,9 @@ import signal
 import time
 
 import pytest
-from corpus import near_copies, write_jsonl
-from results import finish, run, start
-
-from tests.patience import END_S
+from support.corpus import near_copies, write_jsonl
+from support.patience import END_S
+from support.results import finish, run, start
 
 STEP = 0x9E3779B97F4A7C15
 OWN = ("--simhash-field", "simhash", "--workers", "1")

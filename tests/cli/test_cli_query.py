@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from corpus import text
+from support.corpus import text
 
 BASE = 0x9E3779B97F4A7C15
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

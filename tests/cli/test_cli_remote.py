@@ -9,16 +9,16 @@ import sys
 
 import fsspec
 import pytest
-from certificates import make_certificate
-from corpus import write_jsonl
-from crawls import crawl_of
-from fresh_clone import blocks, split
-from results import python
+from support.certificates import make_certificate
+from support.corpus import write_jsonl
+from support.crawls import crawl_of
+from support.fresh_clone import blocks, split
+from support.object_store import object_store
+from support.results import python
+from support.web_server import RECORDS, WEB, web
 
 from simhash_hbase.files.remote import PAUSE_S, chunks, created
 from simhash_hbase.inputs import Sources, total_bytes
-from tests.object_store import object_store
-from tests.web_server import RECORDS, WEB, web
 
 
 @pytest.fixture(scope="module")

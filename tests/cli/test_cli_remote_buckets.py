@@ -6,10 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from results import run
-
-from tests.buckets import buckets
-from tests.web_server import RECORDS, WEB
+from support.buckets import buckets
+from support.results import run
+from support.web_server import RECORDS, WEB
 
 pytest.importorskip("gcsfs")
 

@@ -6,10 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from results import run
-
-from tests.hub import hub
-from tests.web_server import RECORDS, WEB
+from support.hub import hub
+from support.results import run
+from support.web_server import RECORDS, WEB
 
 pytest.importorskip("huggingface_hub")
 

@@ -6,10 +6,10 @@ import fsspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.listening import free_port
+from support.web_server import RECORDS, WEB, web
 
 from simhash_hbase.files.remote import PAUSE_S, chunks, shown, without_secrets
-from tests.listening import free_port
-from tests.web_server import RECORDS, WEB, web
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from corpus import near_copies, text, write_jsonl
-from reports import marked, read_report, texts_of
-from results import command, run
-from sites import Site
+from support.corpus import near_copies, text, write_jsonl
+from support.reports import marked, read_report, texts_of
+from support.results import command, run
+from support.sites import Site
 
 from simhash_hbase import opening
 from simhash_hbase.report import reading

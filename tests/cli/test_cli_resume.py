@@ -10,8 +10,8 @@ import sys
 from contextlib import suppress
 
 import pytest
-from corpus import text, write_jsonl
-from reports import read_report
+from support.corpus import text, write_jsonl
+from support.reports import read_report
 
 from simhash_hbase.corpus.decisions import FileDecisions
 from simhash_hbase.pipeline.analyse import analyse

@@ -9,11 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from corpus import text, write_jsonl
-from crawls import Crawl
-
-from simhash_hbase.demo.edits import reworded
-from simhash_hbase.demo.texts import chinese
+from demo import chinese, reworded
+from support.corpus import text, write_jsonl
+from support.crawls import Crawl
 
 RUSSIAN = "Сегодня хорошая погода, и мы пошли гулять в парк номер {}. Дети кормили уток и катались на лодке."
 JAPANESE = "今日は天気がいいので、{}番の公園へ散歩に行きました。子供たちは池の鴨にえさをやりました。"

@@ -1,7 +1,7 @@
 """Values from variables and settings files: of the right type, and an error says where a bad one was set."""
 
 import pytest
-from corpus import text, write_jsonl
+from support.corpus import text, write_jsonl
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import sys
 
 import pytest
-from corpus import text, write_jsonl
+from support.corpus import text, write_jsonl
 
 from simhash_hbase.cli.app import COMMANDS
 

@@ -11,8 +11,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from corpus import near_copies, write_jsonl
-from results import command, finish, start
+from support.corpus import near_copies, write_jsonl
+from support.results import command, finish, start
 
 from simhash_hbase.files.local import placed_database
 

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from corpus import near_copies, text, write_jsonl
-from reports import read_report
+from support.corpus import near_copies, text, write_jsonl
+from support.reports import read_report
 
 SHINGLES = ("--create", "--analyzer", "shingle")
 

@@ -3,8 +3,8 @@
 import subprocess
 
 import pytest
-from corpus import text
-from results import Result, command, run
+from support.corpus import text
+from support.results import Result, command, run
 
 END_S = 300
 CLOSED, FULL = (">&-", "it is closed"), (">/dev/full", "no space left on device")

@@ -5,8 +5,8 @@ import json
 import re
 
 import pytest
-from corpus import near_copies, text, write_jsonl
-from sites import Site
+from support.corpus import near_copies, text, write_jsonl
+from support.sites import Site
 
 DRIVER = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
 

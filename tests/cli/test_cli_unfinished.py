@@ -1,7 +1,7 @@
 """A command that fails has printed what it had finished."""
 
 import pytest
-from corpus import text
+from support.corpus import text
 
 
 @pytest.mark.parametrize("format_", ["json", "table"])

@@ -7,15 +7,15 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from corpora import corpus_path
-from corpus import near_copies, write_jsonl
+from demo import documents
 from playwright.sync_api import expect
-from results import run
+from support.chromium import NARROW, WIDE, open_page
+from support.corpora import corpus_path
+from support.corpus import near_copies, write_jsonl
+from support.picture import take
+from support.results import run
 
 from simhash_hbase.compare.differences import word_differences
-from simhash_hbase.demo import documents
-from tests.chromium import NARROW, WIDE, open_page
-from tests.picture import take
 
 SHARED_DOCUMENTS = 400
 # Opens every pair of the page and every passage that waits behind a button.

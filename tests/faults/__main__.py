@@ -1,5 +1,7 @@
 """Hurt real stores on purpose, and check every answer: ./scripts/faults [SCENARIO…].
 
+``cluster ACTION …`` starts and hurts the cluster alone; ``cluster --help`` says how.
+
 Ctrl-C ends a scenario of HBase after the fault under way, with all its checks.
 """
 
@@ -10,7 +12,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from faults import bulk, embedded, hbase, service
+from faults import bulk, cluster_server, embedded, hbase, service
 from faults.cluster import Cluster
 from faults.outcome import ENDING, HEADER
 
@@ -25,6 +27,8 @@ TIMES = 10
 
 
 def main(words) -> int:
+    if words[:1] == ["cluster"]:
+        return cluster_server.main(words[1:])
     given = _parser().parse_args(words)
     if given.list:
         print("\n".join(SCENARIOS))
@@ -67,7 +71,7 @@ def _parser():
     add("--short", action="store_true", help="a few scenarios, as the tests run them")
     add("--times", type=int, help=f"faults in each scenario ({TIMES})")
     add("--seed", type=int, default=random.randrange(10**6), help="repeat the choices of a run")
-    add("--dir", type=Path, help="folder of the cluster (the one of ./scripts/hbase up --cluster)")
+    add("--dir", type=Path, help="folder of the cluster (the one of ./scripts/faults cluster up)")
     return parser
 
 

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from simhash_hbase.stores.hbase.launcher.commands import QUIET, REGION_ADMIN, find_server
-from tests.patience import END_S
+from support.patience import END_S
+
+from faults.cluster_server import QUIET, REGION_ADMIN, ClusterServer
 
 GATEWAYS = ("thrift2", "thrift2-b")
 DFS_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
@@ -27,10 +28,10 @@ class Region(NamedTuple):
 
 
 class Cluster:
-    """A running cluster of ``scripts/hbase up --cluster``."""
+    """A running cluster of ``scripts/faults cluster up``."""
 
     def __init__(self, folder: Path | None = None):
-        self.server = find_server(folder, "cluster")
+        self.server = ClusterServer(folder)
         self.folder = self.server.home.path
         self._admin = None
         self._turn = threading.Lock()

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bruteforce import entries, flip, neighbours
+from support.bruteforce import entries, flip, neighbours
+from support.patience import END_S
 
 from faults.outcome import Outcome
 from faults.traffic import Traffic
@@ -20,7 +21,6 @@ from simhash_hbase.errors import StoreFull
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
-from tests.patience import END_S
 
 # The map starts so small that it has to grow all the time, and few can read at once.
 OPTIONS = EmbeddedOptions(map_bytes=1 << 18, max_readers=16)

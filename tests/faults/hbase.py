@@ -5,6 +5,8 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
+from support.patience import END_S
+
 from faults.cluster import GATEWAYS, Cluster
 from faults.outcome import ENDING, Outcome
 from faults.traffic import Traffic
@@ -15,7 +17,6 @@ from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.probe import failure
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
-from tests.patience import END_S
 
 REGION_SERVERS = ("rs1", "rs2", "rs3")
 MASTERS = ("master", "backup")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
-from serving import NDJSON, lines, ndjson, serving, wait_for
+from support.serving import NDJSON, lines, ndjson, serving, wait_for
 
 from faults import hbase
 from faults.outcome import Outcome

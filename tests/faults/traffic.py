@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from bruteforce import entries, flip
+from support.bruteforce import entries, flip
+from support.patience import END_S
 
 from simhash_hbase.errors import Retryable
-from tests.patience import END_S
 
 BASE = 3_000
 CENTRES = 40

@@ -3,9 +3,9 @@
 from functools import partial
 
 import pytest
-from bruteforce import ALL_BITS, entries
-from stepping import Stage
-from swapping import SwappingOnly
+from support.bruteforce import ALL_BITS, entries
+from support.stepping import Stage
+from support.swapping import SwappingOnly
 
 from simhash_hbase import ClaimContended, Index, Profile
 from simhash_hbase.index.changes import read_states

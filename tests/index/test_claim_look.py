@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
-from bruteforce import entries
-from swapping import SwappingOnly
+from support.bruteforce import entries
+from support.swapping import SwappingOnly
 
 from simhash_hbase import Profile
 from simhash_hbase.index.changes import read_states

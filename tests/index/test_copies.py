@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from bruteforce import ALL_BITS, entries
-from noting import NotingStore
-from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker, Memory
-from swapping import SwappingOnly
-from tombstones import TombstoneStore
+from support.bruteforce import ALL_BITS, entries
+from support.noting import NotingStore
+from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker, Memory
+from support.swapping import SwappingOnly
+from support.tombstones import TombstoneStore
 
 from simhash_hbase.index import copycells
 from simhash_hbase.index.index import Index

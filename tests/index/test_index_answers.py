@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from bruteforce import ALL_BITS, answered, clustered, entries, flip, flips, neighbours
+from support.bruteforce import ALL_BITS, answered, clustered, entries, flip, flips, neighbours
 
 SCHEMES = [("5x2", 3), ("4x1", 3), ("6x3", 3), ("7x4", 3), ("7x3", 4), ("8x4", 4), ("6x1", 5)]
 EACH_SCHEME = pytest.mark.parametrize(("scheme", "k"), SCHEMES)

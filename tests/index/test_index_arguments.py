@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from bruteforce import entries
+from support.bruteforce import entries
 
 from simhash_hbase.errors import InvalidArgument
 

@@ -5,15 +5,11 @@ import random
 import msgspec
 import numpy as np
 import pytest
-from bruteforce import Written, answered, crowd, entries, flip, matches, sketch_near, written_entries
-from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
+from support.bruteforce import Written, answered, crowd, entries, flip, matches, sketch_near, written_entries
+from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
-from simhash_hbase.bulk.load import begin, load
-from simhash_hbase.bulk.manifest import PartNote
-from simhash_hbase.bulk.parts import Part, write_part
-from simhash_hbase.bulk.puts import StoreWriter
-from simhash_hbase.bulk.seen import DIGEST
-from simhash_hbase.bulk.spool import Spool
+from simhash_hbase.bulk.load import StoreWriter, begin, load
+from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import MatchRule

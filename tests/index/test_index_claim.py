@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from bruteforce import ALL_BITS, answered, clustered, entries, sketch_near
-from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
+from support.bruteforce import ALL_BITS, answered, clustered, entries, sketch_near
+from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
 from simhash_hbase import Decision, EmptyDocument
 from simhash_hbase.rows.keys import id_digest, member_row

@@ -5,9 +5,10 @@ import time
 
 import numpy as np
 import pytest
-from bruteforce import ALL_BITS, answered, entries
-from swapping import SwappingOnly
-from tombstones import TombstoneStore
+from support.bruteforce import ALL_BITS, answered, entries
+from support.hbase_server import hbase_options, tables
+from support.swapping import SwappingOnly
+from support.tombstones import TombstoneStore
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.errors import StoreTimeout
@@ -15,7 +16,6 @@ from simhash_hbase.rows.keys import block_rows, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
-from tests.stores.hbase_server import hbase_options, tables
 
 BASE = 0x9E3779B97F4A7C15
 FAR = ~BASE & ALL_BITS

@@ -3,8 +3,8 @@
 import pickle
 
 import pytest
-from bruteforce import entries
-from swapping import SwappingOnly
+from support.bruteforce import entries
+from support.swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.errors import StoreBusy

@@ -4,9 +4,9 @@ from math import comb
 
 import numpy as np
 import pytest
-from bruteforce import clustered, entries
-from noting import NotingStore
-from swapping import SwappingOnly
+from support.bruteforce import clustered, entries
+from support.noting import NotingStore
+from support.swapping import SwappingOnly
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile

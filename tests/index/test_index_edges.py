@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from bruteforce import answered, entries
-from noting import NotingStore
-from tombstones import TombstoneStore
+from support.bruteforce import answered, entries
+from support.noting import NotingStore
+from support.tombstones import TombstoneStore
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.index.changes import read_states

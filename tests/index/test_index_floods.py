@@ -3,12 +3,12 @@
 import random
 
 import pytest
-from bruteforce import Written, clustered, entries, flip, matches, similarity, sketch_near, written_entries
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from peak import peak_bytes
-from places import CLAIMING_PLACES, HBASE_PLACES, Clock, IndexMaker, Memory, Swapping
-from swapping import SwappingOnly
+from support.bruteforce import Written, clustered, entries, flip, matches, similarity, sketch_near, written_entries
+from support.peak import peak_bytes
+from support.places import CLAIMING_PLACES, HBASE_PLACES, Clock, IndexMaker, Memory, Swapping
+from support.swapping import SwappingOnly
 
 from simhash_hbase import Index
 from simhash_hbase.index import candidates, members, search

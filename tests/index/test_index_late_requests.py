@@ -1,9 +1,9 @@
 """Requests that a store executes long after they were given up, or once more: they undo nothing that came after."""
 
 import pytest
-from bruteforce import entries
-from late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
-from swapping import SwappingOnly
+from support.bruteforce import entries
+from support.late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
+from support.swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile, StoreTimeout
 from simhash_hbase.rows.keys import document_row, id_digest

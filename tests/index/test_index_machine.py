@@ -7,11 +7,22 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from bruteforce import ALL_BITS, SKETCH_BITS, Written, answered, flip, matches, similarity, sketch_near, written_entries
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from places import CLAIMING_PLACES, DAY_MS, Clock, IndexMaker
+from support.bruteforce import (
+    ALL_BITS,
+    SKETCH_BITS,
+    Written,
+    answered,
+    flip,
+    matches,
+    similarity,
+    sketch_near,
+    unmask,
+    written_entries,
+)
+from support.places import CLAIMING_PLACES, DAY_MS, Clock, IndexMaker
 
 BASE = 0x9E3779B97F4A7C15
 # Distances from 0 to 6 in one cluster, and the two ends of the number line.
@@ -299,7 +310,41 @@ class TextMachine(BandedMachine):
     texts = tuple(TEXTS)
 
 
-@pytest.mark.parametrize("kind", [IndexMachine, BandedMachine, TextMachine])
+class CollectionMachine(TextMachine):
+    """The same in one of three collections at a time, all of which have their documents in the same rows."""
+
+    @initialize()
+    def create(self):
+        super().create()
+        self.whole = self.index
+        self.models = {name: Model(self.clock, self.index.profile.rule) for name in (None, "a", "b")}
+        self.enter(None)
+
+    @rule(name=st.sampled_from((None, "a", "b")))
+    def enter(self, name):
+        self.name, self.model = name, self.models[name]
+        self.index = self.whole.in_collection(name)
+        unmask(self.index)
+
+    @rule()
+    def vacuum(self):
+        super().vacuum()
+        for model in self.models.values():
+            model.vacuum()
+
+    @rule()
+    def reopen(self):
+        self.whole = self.make.reopen(self.whole)
+        self.enter(self.name)
+
+    @rule(repair=st.booleans())
+    def verify(self, repair):
+        verified = self.index.verify(repair=repair)
+        assert (verified.wrong, verified.repaired) == (0, 0)
+        assert not verified.missing_copies or any(model.lost() for model in self.models.values())
+
+
+@pytest.mark.parametrize("kind", [IndexMachine, BandedMachine, TextMachine, CollectionMachine])
 @pytest.mark.parametrize("place", CLAIMING_PLACES)
 def test_any_sequence_of_operations_leaves_right_answers(place, kind):
     machine = type("Machine", (kind,), {"place": place})

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bruteforce import answered, entries
+from support.bruteforce import answered, entries
 
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.loadmark import begin_load, end_load

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from bruteforce import ALL_BITS, answered, clustered, entries, flip, flips, similarity, sketch_near
+from support.bruteforce import ALL_BITS, answered, clustered, entries, flip, flips, similarity, sketch_near
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.blocks import Scheme

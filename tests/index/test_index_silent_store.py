@@ -1,9 +1,9 @@
 """Writes to a store that stops answering: looked for as long as a look can help, and no longer."""
 
 import pytest
-from bruteforce import entries
-from stepping import know_time
-from swapping import SwappingOnly
+from support.bruteforce import entries
+from support.stepping import know_time
+from support.swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile, StoreTimeout
 from simhash_hbase.index import attempts

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from bruteforce import answered, entries
+from support.bruteforce import answered, entries
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.since import parse_since

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from bruteforce import entries
-from noting import NotingStore
-from peak import peak_bytes
-from swapping import SwappingOnly
+from support.bruteforce import entries
+from support.noting import NotingStore
+from support.peak import peak_bytes
+from support.swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.rows.keys import block_rows

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from bruteforce import entries
+from support.bruteforce import entries
 
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.membercells import bare_entries, member_cells, member_entries, member_values

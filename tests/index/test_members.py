@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from bruteforce import entries
-from noting import NotingStore
+from support.bruteforce import entries
+from support.noting import NotingStore
 
 from simhash_hbase.index import members as module
 from simhash_hbase.index.index import Index

@@ -1,7 +1,7 @@
 """Reach is symmetric, as claims need it: whoever finds a document is found by it, and is judged the same."""
 
 import pytest
-from bruteforce import crowd, matches, written_entries
+from support.bruteforce import crowd, matches, written_entries
 
 from simhash_hbase.index.decide.greedy import Batch
 from simhash_hbase.index.search import find_nearest

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from bruteforce import entries
 from hypothesis import given
 from hypothesis import strategies as st
+from support.bruteforce import entries
+from support.hbase_server import hbase_options, tables
 
 from simhash_hbase import Profile
 from simhash_hbase.index.index import Index
@@ -18,7 +19,6 @@ from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.rows.layout import PREFIX_BITS
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore
-from tests.stores.hbase_server import hbase_options, tables
 
 BASE = 0x9E3779B97F4A7C15
 # Of any length: HBase splits where it wants when the table does not say otherwise.

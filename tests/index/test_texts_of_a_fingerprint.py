@@ -4,8 +4,8 @@ from itertools import product
 from unittest.mock import Mock
 
 import pytest
-from bruteforce import Written, sketch_near, written_entries
-from places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker, Swapping
+from support.bruteforce import Written, sketch_near, written_entries
+from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker, Swapping
 
 from simhash_hbase.index.claim import protocol
 

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from sketching import jaccard, slow_segments
+from support.sketching import jaccard, slow_segments
 
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.kernel.texts import Batch, kernel_tables

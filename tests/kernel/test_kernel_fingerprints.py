@@ -12,10 +12,10 @@ from hashlib import blake2b
 import mmh3
 import numpy as np
 import pytest
-from corpora import first_texts
-from hostile import HOSTILE, everything, special
-from languages import read_passages
-from sketching import slow_segments, slow_sketch
+from support.corpora import first_texts
+from support.hostile import HOSTILE, everything, special
+from support.languages import read_passages
+from support.sketching import slow_segments, slow_sketch
 
 from simhash_hbase.features.analyzers import (
     LEARNED_WORDING,
@@ -114,6 +114,7 @@ def test_sketches_are_what_the_specification_says():
         map(slow_sketch, texts)
     )
     assert sketched.segments.tolist() == [slow_segments(text, 6, 4) for text in texts]
+    assert Batch(texts).normal_forms() == list(map(normalize, texts))
     assert sketched.sizes.tolist() == [len(normalize(text)) for text in texts]
     assert sketched.digests == [blake2b(normalize(text).encode(), digest_size=16).digest() for text in texts]
 
@@ -125,6 +126,7 @@ def test_hostile_texts_are_counted_and_sketched_as_slowly(kind):
     for analyzer in (JiebaAnalyzer(), LearnedAnalyzer(idf=IDF, top=2), ShingleAnalyzer()):
         assert by_the_kernel(analyzer, [text]) == by_features(analyzer, [text])
     assert Batch([text]).sketch().digests == [blake2b(normalize(text).encode(), digest_size=16).digest()]
+    assert Batch([text, text[:9]]).normal_forms() == [normalize(text), normalize(text[:9])]
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -226,8 +228,8 @@ def test_threads_give_the_same():
 
 def test_compiled_and_interpreted_give_the_same_bytes():
     """Where the kernel is interpreted already, this compares two processes of the same form."""
-    program = "from hostile import everything; from simhash_hbase.kernel import COMPILED; import json; print(COMPILED)"
-    program += "; print(json.dumps(everything()))"
+    program = "from support.hostile import everything; from simhash_hbase.kernel import COMPILED; import json"
+    program += "; print(COMPILED); print(json.dumps(everything()))"
     path = os.pathsep.join(sys.path)
     found = [
         subprocess.run(

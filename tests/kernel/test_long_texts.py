@@ -1,7 +1,7 @@
 """Texts of megabytes without a blank: cut in linear time, and bounded in what is kept of them."""
 
 import pytest
-from plain_jieba import jieba
+from support.plain_jieba import jieba
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, word_tokens
 from simhash_hbase.features.fingerprints import Fingerprinter

@@ -4,10 +4,10 @@ import random
 import re
 
 import pytest
-from corpora import first_texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from plain_jieba import jieba
+from support.corpora import first_texts
+from support.plain_jieba import jieba
 
 from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.dictionary import dictionary_digest

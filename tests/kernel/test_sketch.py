@@ -7,10 +7,10 @@ from hashlib import blake2b
 
 import numpy as np
 import pytest
-from corpora import sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sketching import jaccard, sketch_many, slow_sketch
+from support.corpora import sample
+from support.sketching import jaccard, sketch_many, slow_sketch
 
 from simhash_hbase.kernel import normal as marks
 from simhash_hbase.kernel.texts import Batch, normalize

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from evaluate import JUDGED, MOST_JUDGED, REQUIRED_RECALL, SEEDS, STRICT, score
-from labelled import Pair, Similarities
+from support.labelled import Pair, Similarities
 
 from peers.entrants import ENTRANTS
 from peers.truth import similar_pairs

@@ -12,9 +12,9 @@ from bench.lsh import PERMUTATIONS, SHINGLE, THRESHOLD, signature
 from bench.machine import anonymous_bytes
 from bench.peers import peer, quiet
 from evaluate import CHUNK, LEARNED, SEEDS, TEN_ROWS, Recipe, sample
-from labelled import Pair
+from support.labelled import Pair
 
-from simhash_hbase.kernel.texts import normalize
+from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.opening import create_index
 
 EXTRAS = "dev,peers"
@@ -141,7 +141,7 @@ class Rensa(_InMemory):
         super().__init__()
 
     def _signature(self, text: str) -> Any:
-        made, normal = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42), normalize(text)
+        made, [normal] = self._module.RMinHash(num_perm=PERMUTATIONS, seed=42), Batch([text]).normal_forms()
         made.update([normal[at : at + SHINGLE] for at in range(max(1, len(normal) - SHINGLE + 1))])
         return made
 
@@ -192,7 +192,8 @@ class Lance(_InFolder):
         self._query, self._config = peer("lance.query", EXTRAS).MinHashQuery, peer("lance.indices", EXTRAS).IndexConfig
 
     def add(self, texts: Sequence[str]) -> None:
-        table = self._arrow.table({"id": range(len(texts)), "text": [normalize(text) for text in texts]})
+        normal = [form for batch in batches(texts) for form in batch.normal_forms()]
+        table = self._arrow.table({"id": range(len(texts)), "text": normal})
         own = {"stem": False, "remove_stop_words": False, "lower_case": False, "ascii_folding": False}
         words = {"base_tokenizer": "ngram", "min_ngram_length": SHINGLE, "max_ngram_length": SHINGLE, **own}
         numbers = {"num_hashes": PERMUTATIONS, "num_bands": BANDS, "shingle_size": 1}
@@ -210,7 +211,7 @@ class Lance(_InFolder):
         return found
 
     def ask(self, text: str) -> Any:
-        nearest = self._query(normalize(text), "text")
+        nearest = self._query(Batch([text]).normal_forms()[0], "text")
         found = self._set.to_table(columns=["id", "_distance"], nearest=nearest, limit=MOST).to_pydict()
         return list(zip(found["id"], found["_distance"], strict=True))
 

@@ -8,9 +8,8 @@ most, and by the binomial distribution of J = 0.8 with 0.0002. These minima have
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from bench.bandings import mix
-from labelled import Pair, Similarities, shingles
 from numpy.typing import NDArray
+from support.labelled import Pair, Similarities, shingles
 
 LEAST = 0.8
 MINIMA = 128
@@ -39,11 +38,18 @@ def _candidates(texts: Sequence[str]) -> Iterator[Pair]:
             yield min(a, b), max(a, b)
 
 
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix 64-bit integers as splitmix64 does."""
+    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return values ^ values >> np.uint64(31)
+
+
 def _minima(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """Permute hashes in 128 ways, and keep the smallest of each."""
     rng = np.random.default_rng(9)
     factors, terms = rng.integers(0, 2**64, (2, MINIMA), dtype=np.uint64)
-    mixed, smallest = mix(hashes.copy()), np.full(MINIMA, 2**64 - 1, np.uint64)
+    mixed, smallest = _mix(hashes), np.full(MINIMA, 2**64 - 1, np.uint64)
     for start in range(0, len(mixed), SHINGLES_AT_ONCE):
         permuted = mixed[start : start + SHINGLES_AT_ONCE, None] * (factors | np.uint64(1))
         permuted += terms

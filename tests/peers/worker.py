@@ -8,7 +8,7 @@ from time import process_time
 
 import msgspec
 from bench.sentences import Sentences
-from labelled import Corpus, folder, read_corpus
+from support.labelled import Corpus, folder, read_corpus
 
 from peers.entrants import ENTRANTS, Answers, Entrant
 

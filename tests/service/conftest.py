@@ -1,11 +1,11 @@
 """An index that is served, by a real server process."""
 
 import pytest
-from serving import serving
+from support.faulty_proxy import FaultyProxy
+from support.hbase_server import address, tables
+from support.serving import serving
 
 from simhash_hbase import create_index
-from tests.stores.faults import FaultyProxy
-from tests.stores.hbase_server import address, tables
 
 
 @pytest.fixture

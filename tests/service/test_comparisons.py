@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from corpus import text
-from serving import JSON, serving
+from support.corpus import text
+from support.serving import JSON, serving
 
 from simhash_hbase import open_index
 from simhash_hbase.compare.differences import word_differences

@@ -11,10 +11,10 @@ from pathlib import Path
 import yaml
 from click.testing import CliRunner
 from packaging.requirements import Requirement
-from prometheus import DOCKER
+from support.prometheus import DOCKER
 
 from simhash_hbase.cli.app import COMMANDS, cli
-from simhash_hbase.service.http.keys import Keyring
+from simhash_hbase.service.keys import Keyring
 
 COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 SERVICES = COMPOSE["services"]
@@ -31,7 +31,7 @@ def test_everything_that_is_mounted_or_built_from_is_there():
 
 
 def test_nothing_is_published_beyond_this_machine():
-    ports = [port for service in SERVICES.values() for port in service["ports"]]
+    ports = [port for service in SERVICES.values() for port in service.get("ports", ())]
 
     assert len(ports) == 5
     assert all(port.startswith("127.0.0.1:") for port in ports)
@@ -41,7 +41,7 @@ def test_prometheus_and_grafana_find_what_they_read():
     [job] = yaml.safe_load((DOCKER / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
     [source] = yaml.safe_load((DOCKER / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
     [provider] = yaml.safe_load((DOCKER / "grafana/provisioning/dashboards/simhash.yml").read_text())["providers"]
-    mounts = {name: [mount.split(":") for mount in service["volumes"]] for name, service in SERVICES.items()}
+    mounts = {name: [mount.split(":") for mount in service.get("volumes", ())] for name, service in SERVICES.items()}
 
     assert job["static_configs"] == [{"targets": ["service:8080"]}]
     assert job["authorization"]["credentials_file"] == "/keys/key"
@@ -108,6 +108,7 @@ def test_each_container_reaches_only_what_it_reads():
 
     assert joined == {
         frozenset(("hbase", "service")),
+        frozenset(("proxy", "service")),
         frozenset(("service", "prometheus")),
         frozenset(("prometheus", "grafana")),
     }

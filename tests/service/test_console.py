@@ -12,20 +12,22 @@ from pathlib import Path
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from corpus import text
 from playwright.sync_api import expect
-from serving import serving
+from support.chromium import NARROW, WIDE, open_page
+from support.corpus import text
+from support.serving import serving
 
 from simhash_hbase import Index, create_index, open_index
+from simhash_hbase import compare as compare_package
 from simhash_hbase import report as report_package
 from simhash_hbase.compare.differences import word_differences
-from simhash_hbase.service.routes import console as console_package
+from simhash_hbase.service import pages
 from simhash_hbase.stores.embedded import EmbeddedStore
-from tests.chromium import NARROW, WIDE, open_page
 
 PATIENCE_MS = 60_000
-FOLDER = Path(console_package.__file__).parents[1] / "console"
+FOLDER = Path(pages.__file__).parent / "console"
 REPORT = Path(report_package.__file__).parent / "page.css"
+SHARED = Path(compare_package.__file__).parent / "static"
 HOSTILE_ID = "<img src=x onerror=window.pwned=1>\"'&</li>"
 HOSTILE = f"{text(77, count=60)} <script>window.pwned=2</script> <b onclick='pwned()'>bold</b> &amp; &lt;"
 KEPT = text(50, count=60)
@@ -379,7 +381,8 @@ def test_nothing_comes_from_elsewhere_and_nothing_inline_runs(browser, server):
         page.goto(server.address)
         page.wait_for_selector("#charts figure")
     page_itself = httpx.get(server.address)
-    parts = sorted(file.name for file in FOLDER.iterdir() if file.suffix in (".css", ".js"))
+    files = [*FOLDER.iterdir(), *SHARED.iterdir()]
+    parts = sorted(file.name for file in files if file.suffix in (".css", ".js"))
     others = [httpx.get(f"{server.address}/console/{name}") for name in parts]
 
     assert {httpx.URL(address).copy_with(path="/") for address in asked if not address.startswith("data:")} == {
@@ -406,7 +409,8 @@ def test_the_page_has_the_colours_of_the_report():
     def colours(path):
         return re.findall(r"^ +(--[^\n]+)$", path.read_text(), re.MULTILINE)
 
-    assert colours(FOLDER / "console.css") == colours(REPORT) != []
+    assert colours(SHARED / "page.css") != []
+    assert colours(FOLDER / "console.css") == colours(REPORT) == []
 
 
 def test_the_words_of_a_chart_have_room_on_a_telephone(browser, server):

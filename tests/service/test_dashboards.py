@@ -6,12 +6,11 @@ from itertools import combinations
 
 import pytest
 import yaml
-from corpus import near_copies
-from prometheus import DOCKER, promtool, watching
 from prometheus_client.parser import text_string_to_metric_families
-from serving import NDJSON
-
-from tests.listening import free_port
+from support.corpus import near_copies
+from support.listening import free_port
+from support.prometheus import DOCKER, promtool, watching
+from support.serving import NDJSON
 
 RULES = DOCKER / "prometheus" / "rules.yml"
 CONFIG = DOCKER / "prometheus" / "prometheus.yml"

@@ -11,14 +11,14 @@ import httpx
 import kubernetes_validate
 import pytest
 import yaml
-from fresh_clone import blocks
-from prometheus import DOCKER
-from serving import Server
+from support.fresh_clone import blocks
+from support.gates import absent
+from support.prometheus import DOCKER
+from support.serving import Server
 
 from simhash_hbase import create_index
 from simhash_hbase.cli.commands.serve import command
-from simhash_hbase.service.http.keys import make_key
-from tests.gates import absent
+from simhash_hbase.service.keys import make_key
 
 UNIT = DOCKER / "service" / "simhash-hbase.service"
 MANIFEST = DOCKER / "service" / "kubernetes.yaml"
@@ -82,6 +82,33 @@ def test_the_objects_fit_each_other():
     assert f"ARG UID={template['spec']['securityContext']['runAsUser']}\n" in dockerfile
 
 
+def test_every_image_has_a_tag_and_the_policy_and_the_spread_are_of_the_pods_of_the_deployment():
+    template = OBJECTS["Deployment"]["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    [job] = OBJECTS["Job"]["spec"]["template"]["spec"]["containers"]
+    [spread] = template["spec"]["topologySpreadConstraints"]
+
+    assert job["image"] == container()["image"]
+    assert re.fullmatch(r"[\w/-]+:\d+\.\d+\.\d+", job["image"])
+    assert OBJECTS["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == labels
+    assert spread["labelSelector"]["matchLabels"] == labels
+    # The service's address is not that of the job's pods.
+    assert OBJECTS["Job"]["spec"]["template"]["metadata"]["labels"] != labels
+    [rule] = OBJECTS["NetworkPolicy"]["spec"]["ingress"]
+    assert [port["port"] for port in rule["ports"]] == [container()["ports"][0]["containerPort"]]
+
+
+def test_the_job_makes_the_index_once(tmp_path):
+    [job] = OBJECTS["Job"]["spec"]["template"]["spec"]["containers"]
+    words = [f"file:{tmp_path / 'index'}" if word.startswith("hbase:") else word for word in job["args"]]
+    at = words.index("--regions")
+    del words[at : at + 2]  # A folder has none.
+
+    for _ in range(2):
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
 def seconds_to_stop(words):
     """Add up how long the service may go on answering, and may then take to finish."""
     defaults = {option.opts[0]: option.default for option in command.params if option.opts[0] in ("--drain", "--grace")}
@@ -94,7 +121,8 @@ def test_nobody_ends_the_service_before_it_has_drained_and_finished():
     [line] = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.MULTILINE)
     probe = container()["readinessProbe"]
 
-    assert pod["terminationGracePeriodSeconds"] >= seconds_to_stop(container()["args"]) + 5
+    waits = float(container()["lifecycle"]["preStop"]["exec"]["command"][-1])
+    assert pod["terminationGracePeriodSeconds"] >= waits + seconds_to_stop(container()["args"]) + 5
     assert int(line) >= seconds_to_stop(command_of_unit()) + 5
     assert int(compose["stop_grace_period"].removesuffix("s")) >= seconds_to_stop(compose["command"][0].split()) + 5
     # Whoever asks /readyz sees that it drains before it closes.

@@ -8,8 +8,8 @@ from threading import Event
 
 import httpx
 import pytest
-from corpus import near_copies, text
-from serving import wait_for
+from support.corpus import near_copies, text
+from support.serving import wait_for
 
 from simhash_hbase import ClaimContended, Index, StoreUnavailable, create_index
 from simhash_hbase.index.jsonforms import decision_record
@@ -17,8 +17,8 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.service import Limits, batcher, create_app
 from simhash_hbase.service.batcher import BATCHES, MOST_TOGETHER, Batcher
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.http.problems import Problem
 from simhash_hbase.service.operations import Operation
+from simhash_hbase.service.problems import Problem
 from simhash_hbase.stores.memory import MemoryStore
 
 

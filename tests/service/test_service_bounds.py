@@ -1,8 +1,7 @@
-"""No client takes the service from the others: connections, places, memory and work are bounded."""
+"""No client takes the service from the others: places, memory and work are bounded."""
 
 import json
 import re
-import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -10,13 +9,12 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from corpus import text
-from duplex import Duplex
-from serving import JSON, NDJSON, lines, serving
+from support.corpus import text
+from support.duplex import Duplex
+from support.serving import JSON, NDJSON, lines, serving
 
 from simhash_hbase import create_index, open_index
 from simhash_hbase.index.jsonforms import answer_record, decision_record
-from simhash_hbase.service.core import CONNECTIONS
 from simhash_hbase.service.limits import LARGE_BYTES
 from simhash_hbase.service.schemas import LONGEST_COMPARED
 
@@ -120,28 +118,6 @@ def test_whether_it_is_alive_is_told_while_long_texts_are_worked_on(patient):
     assert sorted(waits)[len(waits) // 2] < took / 20
     assert max(waits) < took / 2
     assert {work.result() for work in working} == {200}
-
-
-def test_idle_connections_without_a_key_keep_nobody_out_and_one_with_a_key_stays(server):
-    ask = f"GET /v1/profile HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {server.keys['read']}\r\n\r\n".encode()
-    with ExitStack() as stack:
-        known = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
-        answers = known.makefile("rb")
-        known.sendall(ask)
-        first = answer_of(answers)
-        for opened in range(CONNECTIONS + 20):
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
-            if not opened % 100:
-                with server.client("read") as client:
-                    assert client.get("/v1/profile").status_code == 200
-        known.sendall(ask)
-        assert answer_of(answers) == first
-
-
-def answer_of(stream):
-    """Read one answer of known length."""
-    head = b"".join(iter(stream.readline, b"\r\n"))
-    return head.split()[1], stream.read(int(re.search(rb"content-length: (\d+)", head).group(1)))
 
 
 def test_one_key_does_not_take_all_places(url, tmp_path):

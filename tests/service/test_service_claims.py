@@ -8,15 +8,15 @@ from itertools import chain
 
 import httpx
 import pytest
-from corpus import text
-from serving import JSON, NDJSON, lines, ndjson, serving
+from support.corpus import text
+from support.hbase_server import address
+from support.serving import JSON, NDJSON, lines, ndjson, serving
 
 from simhash_hbase import ClaimContended, Index, open_index
 from simhash_hbase.index.jsonforms import decision_record
 from simhash_hbase.profile import Profile
 from simhash_hbase.service import create_app
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.hbase_server import address
 
 CLIENTS = 8
 GROUPS = 12

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from duplex import Duplex
-from serving import END_S, serving, wait_for
+from support.duplex import Duplex
+from support.serving import serving, wait_for
 
 from simhash_hbase import open_index
 
@@ -37,10 +37,9 @@ def test_who_does_not_read_is_soon_not_read_from_and_then_left(server, client):
 
         assert taken < PIECES
         assert grown < MEMORY
-        assert request.wait_until_ended(END_S)
-    [logged] = wait_for(lambda: [line for line in server.log() if line.get("route") == "/v1/queries"])
-    assert logged["end"] == "disconnected"
-    assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+        [logged] = wait_for(lambda: [line for line in server.log() if line.get("route") == "/v1/queries"])
+        assert logged["end"] == "disconnected"
+        assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
 
 
 def test_who_reads_late_gets_every_answer(server):

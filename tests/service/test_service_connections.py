@@ -6,29 +6,32 @@ import socket
 from contextlib import ExitStack
 
 import pytest
-from serving import NDJSON
+from support.patience import END_S
+from support.serving import NDJSON
 
-from simhash_hbase.service.http import middleware
-from simhash_hbase.service.http.metrics import Metrics
-from simhash_hbase.service.http.middleware import HANG_UP, Surround
-from simhash_hbase.service.listening import listen
+from simhash_hbase.service import requests
+from simhash_hbase.service.metrics import Metrics
+from simhash_hbase.service.processes import listen
+from simhash_hbase.service.requests import Surround
 from simhash_hbase.stores.memory import MemoryStore
-from tests.patience import END_S
 
-SIZED = [(b"content-length", b"2")]
-UNSIZED = []
+HOST = (b"host", b"a")
 MORE = {"type": "http.request", "body": b"x", "more_body": True}
 LAST = {"type": "http.request", "body": b"x", "more_body": False}
 
 
-def exchange(answer_headers, arriving, *, request_headers=((b"transfer-encoding", b"chunked"),), reads=0):
-    """Answer a request after some pieces of it; return the answer's messages, the rest, and whether it hung up."""
-    sent, hung_up, arriving = [], [], list(arriving)
+def surround(app, *, idle_s=END_S, is_draining=False):
+    return Surround(app, Metrics(MemoryStore()), idle_s, lambda: is_draining)
+
+
+def exchange(arriving, *, request_headers=(HOST, (b"transfer-encoding", b"chunked")), reads=0, is_draining=False):
+    """Answer a request after some pieces of it; return the answer's messages and the rest."""
+    sent, arriving = [], list(arriving)
 
     async def app(scope, receive, send):
         for _ in range(reads):
             await receive()
-        await send({"type": "http.response.start", "status": 200, "headers": list(answer_headers)})
+        await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"ok"})
 
     async def receive():
@@ -38,9 +41,8 @@ def exchange(answer_headers, arriving, *, request_headers=((b"transfer-encoding"
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": list(request_headers)}
-    scope[HANG_UP] = lambda: hung_up.append(True)
-    asyncio.run(Surround(app, Metrics(MemoryStore()))(scope, receive, send))
-    return sent, arriving, bool(hung_up)
+    asyncio.run(surround(app, is_draining=is_draining)(scope, receive, send))
+    return sent, arriving
 
 
 def says_close(sent):
@@ -49,43 +51,52 @@ def says_close(sent):
 
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch):
-    monkeypatch.setattr(middleware, "DRAIN_S", 0.05)
+    monkeypatch.setattr(requests, "DRAIN_S", 0.05)
 
 
-@pytest.mark.parametrize("headers", [SIZED, UNSIZED])
-def test_behind_a_request_that_was_read_whole_the_next_one_may_follow(headers):
-    sent, _, hung_up = exchange(headers, [MORE, LAST], reads=2)
+@pytest.mark.parametrize("is_draining", [False, True])
+def test_behind_a_request_that_was_read_whole_the_next_one_may_follow_unless_the_service_drains(is_draining):
+    sent, _ = exchange([MORE, LAST], reads=2, is_draining=is_draining)
 
-    assert (says_close(sent), hung_up) == (False, False)
+    assert says_close(sent) == is_draining
     assert len(sent) == 2
 
 
-def test_an_answer_of_known_length_says_that_the_connection_ends():
-    sent, rest, hung_up = exchange(SIZED, [MORE, MORE, LAST], reads=1)
+def test_an_answer_before_the_end_of_its_request_says_that_the_connection_ends_and_the_rest_is_read():
+    sent, rest = exchange([MORE, MORE, LAST], reads=1)
 
-    # The server's HTTP closes by the header itself.
-    assert (says_close(sent), rest, hung_up) == (True, [], False)
+    assert (says_close(sent), rest) == (True, [])
     assert [message.get("body") for message in sent[1:]] == [b"ok", b""]
 
 
-def test_behind_an_answer_of_unknown_length_whose_request_was_drained_the_next_one_may_follow():
-    sent, rest, hung_up = exchange(UNSIZED, [MORE, MORE, LAST], reads=1)
+def test_a_request_that_does_not_end_is_not_waited_for():
+    sent, _ = exchange([MORE, MORE], reads=1)
 
-    assert (says_close(sent), rest, hung_up) == (False, [], False)
-    assert [message["more_body"] for message in sent[1:]] == [True, False]
-
-
-@pytest.mark.parametrize("headers", [SIZED, UNSIZED])
-def test_a_request_that_does_not_end_ends_with_its_connection(headers):
-    assert exchange(headers, [MORE, MORE], reads=1)[2]
+    assert says_close(sent)
+    assert not sent[-1].get("more_body", False)
 
 
-@pytest.mark.parametrize("headers", [SIZED, UNSIZED])
-def test_of_a_request_that_is_too_long_the_rest_is_not_read(headers, monkeypatch):
-    monkeypatch.setattr(middleware, "DRAIN_BYTES", 2)
-    _, rest, hung_up = exchange(headers, [MORE] * 5, reads=1)
+def test_of_a_request_that_is_too_long_the_rest_is_not_read(monkeypatch):
+    monkeypatch.setattr(requests, "DRAIN_BYTES", 2)
+    _, rest = exchange([MORE] * 5, reads=1)
 
-    assert (len(rest), hung_up) == (2, True)
+    assert len(rest) == 2
+
+
+def test_a_client_that_does_not_read_its_answer_gives_its_place_back():
+    returned = []
+
+    async def app(scope, receive, send):
+        scope["state"]["trail"].slot.callback(returned.append, True)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message):
+        await asyncio.Event().wait()
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [HOST]}
+    asyncio.run(surround(app, idle_s=0.01)(scope, None, send))
+
+    assert returned == [True]
 
 
 def test_probes_take_no_place_of_a_request():
@@ -100,11 +111,11 @@ def test_probes_take_no_place_of_a_request():
         async def send(message):
             answered.append(message.get("status"))
 
-        surround = Surround(app, Metrics(MemoryStore()))
-        scope = {"type": "http", "method": "GET", "headers": []}
-        probe = asyncio.create_task(surround({**scope, "path": "/readyz"}, None, send))
+        around = surround(app)
+        scope = {"type": "http", "method": "GET", "headers": [HOST]}
+        probe = asyncio.create_task(around({**scope, "path": "/readyz"}, None, send))
         await asyncio.sleep(0)
-        await surround({**scope, "path": "/"}, None, send)
+        await around({**scope, "path": "/"}, None, send)
         probe.cancel()
         return answered[0]
 
@@ -112,10 +123,10 @@ def test_probes_take_no_place_of_a_request():
 
 
 def test_a_client_that_waits_to_be_told_to_go_on_is_not_waited_for():
-    expecting = [(b"content-length", b"5"), (b"expect", b"100-continue")]
-    _, rest, hung_up = exchange(SIZED, [MORE], request_headers=expecting)
+    expecting = [HOST, (b"content-length", b"5"), (b"expect", b"100-continue")]
+    sent, rest = exchange([MORE], request_headers=expecting)
 
-    assert (rest, hung_up) == ([MORE], True)
+    assert (rest, says_close(sent)) == ([MORE], True)
 
 
 def test_a_stream_whose_client_waits_to_be_told_to_go_on_is_told_so(server):

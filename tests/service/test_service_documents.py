@@ -2,8 +2,8 @@
 
 import json
 
-from corpus import near_copies
-from serving import JSON, NDJSON, lines, ndjson
+from support.corpus import near_copies
+from support.serving import JSON, NDJSON, lines, ndjson
 
 from simhash_hbase import open_index
 from simhash_hbase.index.jsonforms import answer_record, copies_record, hex_simhash, stored_record

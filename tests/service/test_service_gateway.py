@@ -4,12 +4,12 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from corpus import near_copies, text
-from duplex import Duplex
-from serving import END_S, NDJSON, lines, ndjson, serving, wait_for
+from support.corpus import near_copies, text
+from support.duplex import Duplex
+from support.hbase_server import address
+from support.serving import END_S, NDJSON, lines, ndjson, serving, wait_for
 
 from simhash_hbase import open_index
-from tests.stores.hbase_server import address
 
 pytestmark = pytest.mark.hbase
 

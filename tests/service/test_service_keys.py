@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from duplex import Duplex
-from serving import serving, wait_for
+from support.duplex import Duplex
+from support.serving import serving, wait_for
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.service.http.keys import Keyring, make_key
+from simhash_hbase.service.keys import Keyring, make_key
 
 
 def status(server, key):

@@ -7,8 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from corpus import text
-from serving import NDJSON, lines, ndjson, serving
+from support.corpus import text
+from support.serving import NDJSON, lines, ndjson, serving
 
 from simhash_hbase import create_index
 from simhash_hbase.index.jsonforms import answer_record, decision_record, hex_simhash, stored_record

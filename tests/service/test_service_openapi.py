@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.patience import END_S
 
 from simhash_hbase.service.limits import Limits
-from tests.patience import END_S
 
 HERE = Path(__file__).parent
+HOOKS = HERE.parent / "support"
 EXAMPLES = 15
 # Longer than a run takes: a request that hangs fails by its own time-out.
 
@@ -22,7 +23,7 @@ def test_no_request_made_from_the_description_fails_it_or_is_answered_otherwise(
     command += [f"{server.address}/openapi.json", "--header", f"Authorization: Bearer {server.keys['all']}"]
     command += ["--max-examples", str(EXAMPLES), "--seed", "1", "--continue-on-failure", "--warnings", "off"]
     command += ["--request-timeout", str(Limits().request_s)]
-    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "openapi_hooks", "PYTHONPATH": str(HERE), "NO_COLOR": "1"}
+    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "openapi_hooks", "PYTHONPATH": str(HOOKS), "NO_COLOR": "1"}
 
     run = subprocess.run(
         command, cwd=tmp_path, env=environment, timeout=END_S, capture_output=True, text=True, check=False

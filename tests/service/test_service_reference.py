@@ -5,10 +5,10 @@ import re
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from serving import serving
+from support.chromium import NARROW, WIDE, open_page
+from support.serving import serving
 
-from simhash_hbase.service.reference import reference_page
-from tests.chromium import NARROW, WIDE, open_page
+from simhash_hbase.service.pages import reference_page
 
 
 def test_the_page_has_every_route_parameter_status_and_schema_and_needs_no_key(server):

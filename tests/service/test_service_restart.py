@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from corpus import text
-from serving import END_S, serving
+from support.corpus import text
+from support.serving import END_S, serving
 
 from simhash_hbase import open_index
 

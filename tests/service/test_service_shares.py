@@ -1,12 +1,10 @@
-"""What keeps one client from taking all: shares, connections that make room, and stretches of what arrives."""
+"""What keeps one client from taking all: shares of places, bytes and processes."""
 
 import asyncio
 from threading import Event
 
-from simhash_hbase.service.connections import Connections
 from simhash_hbase.service.engine import SHARED_BATCHES, Engine
-from simhash_hbase.service.intake import STRETCH_LINES, Intake, Turns
-from simhash_hbase.service.shares import Shares
+from simhash_hbase.service.limits import Limits, Shares
 
 
 def test_a_client_gets_three_quarters_and_another_one_the_rest():
@@ -102,148 +100,12 @@ def test_who_waits_no_more_is_forgotten():
     assert asyncio.run(waiting()) == (True, False)
 
 
-class Line:
-    """A connection."""
+def test_the_limits_of_several_processes_add_up():
+    limits = Limits(requests=64, body_bytes=4, bytes_in_flight=16)
 
-    def __init__(self, address, *, idle=True):
-        self.address = address
-        self.is_idle = idle
-        self.is_dropped = False
+    parts = [limits.part(processes) for processes in (1, 2, 3, 100)]
 
-    def drop(self):
-        self.is_dropped = True
-
-
-def test_the_oldest_stranger_of_the_address_that_has_most_goes():
-    connections = Connections(4)
-    lines = [Line(address) for address in ("a", "b", "b", "c", "d")]
-
-    assert all(connections.admit(line) for line in lines)
-
-    assert [line.is_dropped for line in lines] == [False, True, False, False, False]
-
-
-def test_a_stranger_goes_before_one_that_is_known():
-    connections = Connections(3)
-    lines = [Line("a") for _ in range(4)]
-    for line in lines[:3]:
-        connections.admit(line)
-    connections.vouch(lines[0], is_known=True)
-
-    assert connections.admit(lines[3])
-
-    assert [line.is_dropped for line in lines] == [False, True, False, False]
-
-
-def test_of_known_ones_an_idle_one_goes_and_where_all_work_the_newcomer():
-    connections = Connections(2)
-    busy, idle, first, second = Line("a", idle=False), Line("a"), Line("b", idle=False), Line("c")
-    for line in (busy, idle):
-        connections.admit(line)
-        connections.vouch(line, is_known=True)
-
-    assert connections.admit(first)
-    assert idle.is_dropped
-    connections.vouch(first, is_known=True)
-    assert not connections.admit(second)
-    assert not busy.is_dropped
-
-    connections.forget(busy)
-    assert connections.admit(second)
-
-
-def test_a_key_that_is_not_known_any_more_makes_a_stranger_and_a_dropped_connection_stays_forgotten():
-    connections = Connections(1)
-    first, second, third = Line("a", idle=False), Line("a"), Line("a")
-    connections.admit(first)
-    connections.vouch(first, is_known=True)
-    assert not connections.admit(second)
-    connections.vouch(first, is_known=False)
-    assert connections.admit(second)
-    connections.vouch(first, is_known=True)
-    connections.forget(first)
-
-    assert connections.admit(third)
-    assert second.is_dropped
-
-
-class Transport:
-    """What an intake asks of one."""
-
-    def __init__(self):
-        self.is_reading = True
-
-    def pause_reading(self):
-        self.is_reading = False
-
-    def resume_reading(self):
-        self.is_reading = True
-
-    def is_closing(self):
-        return False
-
-
-def taken(*arrivals, pause_at=None):
-    """Let data arrive on connections; return what each was fed, by rounds of the event loop."""
-
-    async def run():
-        turns, rounds, fed = Turns(), 0, []
-        intakes = []
-
-        def feeder(number):
-            def feed(data):
-                fed.append((rounds, number, data))
-                if len(fed) == pause_at:
-                    intakes[number].pause_reading()
-
-            return feed
-
-        intakes += [Intake(Transport(), turns, feeder(number)) for number in range(len(arrivals))]
-        for intake, data in zip(intakes, arrivals, strict=True):
-            intake.take(data)
-        idle = 0
-        while idle < 5:
-            before = len(fed)
-            await asyncio.sleep(0)
-            rounds += 1
-            idle = 0 if len(fed) > before else idle + 1
-            if idle == 4 and intakes[0].read_paused:
-                intakes[0].resume_reading()
-                idle = 0
-        return fed, [intake._transport.is_reading for intake in intakes]
-
-    return asyncio.run(run())
-
-
-TINY = b"1\r\nx\r\n" * 40_000
-
-
-def test_tiny_chunks_are_handed_on_in_stretches_and_others_go_on_between_them():
-    fed, reading = taken(TINY)
-
-    assert b"".join(data for _, _, data in fed) == TINY
-    assert max(data.count(b"\r\n") for _, _, data in fed) == STRETCH_LINES
-    assert len({turn for turn, _, _ in fed}) == len(fed)
-    assert reading == [True]
-
-
-def test_connections_take_turns_and_all_together_have_one_stretch_in_a_round():
-    fed, _ = taken(TINY, TINY[:60_000], b"GET / HTTP/1.1\r\n\r\n")
-
-    for number, sent in ((0, TINY), (1, TINY[:60_000])):
-        assert b"".join(data for _, of, data in fed if of == number) == sent
-    assert [of for _, of, _ in fed[:6]] == [0, 1, 2, 0, 1, 0]
-    assert len({turn for turn, _, _ in fed}) == len(fed)
-
-
-def test_what_is_little_is_handed_on_at_once():
-    assert taken(b"x" * 60_000) == ([(0, 0, b"x" * 60_000)], [True])
-
-
-def test_while_nobody_reads_nothing_is_handed_on():
-    fed, reading = taken(TINY, pause_at=3)
-
-    turns = [turn for turn, _, _ in fed]
-    assert turns[3] - turns[2] > 3
-    assert b"".join(data for _, _, data in fed) == TINY
-    assert reading == [True]
+    assert [part.requests for part in parts] == [64, 32, 22, 1]
+    # Each process must take one body of the greatest size.
+    assert [part.bytes_in_flight for part in parts] == [16, 8, 5, 4]
+    assert {part.body_bytes for part in parts} == {4}

@@ -10,14 +10,14 @@ from itertools import count
 
 import httpx
 import pytest
-from duplex import Duplex
-from serving import END_S, NDJSON, ndjson, serving, wait_for
+from support.duplex import Duplex
+from support.hbase_server import address
+from support.serving import END_S, NDJSON, ndjson, serving, wait_for
 
 from simhash_hbase import Index, open_index
 from simhash_hbase.profile import Profile
 from simhash_hbase.service import Limits, create_app
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.hbase_server import address
 
 BATCH = 64
 STREAMS, SINGLES = 3, 2

@@ -3,9 +3,10 @@
 import asyncio
 import threading
 
+from support.patience import END_S
+
 from simhash_hbase import create_index
 from simhash_hbase.service.engine import Engine
-from tests.patience import END_S
 
 
 def test_who_asks_while_a_count_is_under_way_gets_that_one(monkeypatch):

@@ -1,34 +1,41 @@
 """The stores under the contract: one `make_store` fixture, run once for each of them."""
 
+from importlib import import_module
 from itertools import count
 
 import pytest
+from support.hbase_server import HBASE_MAKERS
+from support.http_gateway import HTTP_MAKERS, stop_http_gateways
 
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.hbase_server import HBASE_MAKERS
-from tests.stores.redis_ranges import make_contract_store
 
+
+def _make_redis(folder, clock):
+    # With a back door for the tests: the store itself refuses to read ranges.
+    return import_module("support.redis_ranges").make_contract_store(clock)
+
+
+ON_HBASE = {**HBASE_MAKERS, **HTTP_MAKERS}
 # A store that needs a server is added here: a function from the test's temporary folder and a clock to an empty store.
 MAKERS = {
     "memory": lambda folder, clock: MemoryStore(clock=clock),
     "embedded": lambda folder, clock: EmbeddedStore.create(
         str(folder / "index"), EmbeddedOptions(durable=False, map_bytes=1 << 20), clock=clock
     ),
-    # With a back door for the tests: the store itself refuses to read ranges.
-    "redis": lambda folder, clock: make_contract_store(clock),
-    **HBASE_MAKERS,
+    "redis": _make_redis,
+    **ON_HBASE,
 }
 
 
 # What a store is not asked: these tests are not collected for it, so that a skip always means a missing server.
 LACKS = {
-    "test_transactions.py": {"redis", *HBASE_MAKERS},
+    "test_transactions.py": {"redis", *ON_HBASE},
     "swapping_store": {"redis"},
     # HBase stamps by its own clock, which no test sets back.
-    "test_a_stamp_is_higher_than_the_one_before_even_when_the_clock_stands_or_runs_back": {*HBASE_MAKERS},
+    "test_a_stamp_is_higher_than_the_one_before_even_when_the_clock_stands_or_runs_back": {*ON_HBASE},
     # HBase takes an empty value for none, so its store refuses such swaps: test_hbase_store.
-    "test_an_empty_value_and_none_are_different_expectations": {*HBASE_MAKERS},
+    "test_an_empty_value_and_none_are_different_expectations": {*ON_HBASE},
 }
 
 
@@ -46,6 +53,13 @@ def _is_lacking(item):
     return any(store in LACKS.get(name, ()) for name in names)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_gateway_stays():
+    """Stop the gateways in HTTP mode that this run started."""
+    yield
+    stop_http_gateways()
+
+
 class Clock:
     """A clock that stands still until it is set."""
 
@@ -61,7 +75,7 @@ def clock():
     return Clock(1_000_000)
 
 
-@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.hbase) if n in HBASE_MAKERS else n for n in MAKERS])
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.hbase) if n in ON_HBASE else n for n in MAKERS])
 def make_store(request, tmp_path, clock):
     """Return a function that makes one more empty store; all are closed at the end."""
     numbers, made = count(), []

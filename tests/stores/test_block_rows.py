@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from support.rows import LAST_PREFIX, LAST_SIMHASH, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows
-from tests.stores.rows import LAST_PREFIX, LAST_SIMHASH, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 EDGES = [
     (0, 0), (0, LAST_SIMHASH), (1, 0), (255, LAST_SIMHASH), (256, 0),

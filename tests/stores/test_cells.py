@@ -3,12 +3,12 @@
 import time
 
 import pytest
+from support.rows import all_cells
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.base import Cell, CompareAndSet, Swap
 from simhash_hbase.stores.columns import Columns, columns_of
-from tests.stores.rows import all_cells
 
 ROW, OTHER = document_row(id_digest("a")), document_row(id_digest("b"))
 FIRST, LAST = b"\x00" * 13, b"\xff" * 13

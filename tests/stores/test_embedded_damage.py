@@ -7,7 +7,7 @@ import sys
 
 import lmdb
 import pytest
-from bruteforce import entries
+from support.bruteforce import entries
 
 from simhash_hbase import CorruptIndex, create_index, open_index
 from simhash_hbase.errors import NotAnIndex

@@ -9,6 +9,9 @@ from contextlib import closing
 import lmdb
 import numpy as np
 import pytest
+from support.patience import END_S
+from support.results import with_helpers
+from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import (
     CorruptIndex,
@@ -25,8 +28,6 @@ from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
 from simhash_hbase.stores.embedded import rows as rows_module
 from simhash_hbase.stores.embedded.folder import holds_index
-from tests.patience import END_S
-from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 QUICK = EmbeddedOptions(durable=False)
 
@@ -316,8 +317,8 @@ def test_a_full_disk_is_reported_and_harms_nothing_committed(folder):
     code = f"""
         import resource
         from simhash_hbase.errors import StoreFull
-        from tests.stores.rows import all_pairs, rows_of, found_by
-        from tests.stores.test_embedded_folders import random_rows
+        from support.rows import all_pairs, rows_of, found_by
+        from stores.test_embedded_folders import random_rows
         from simhash_hbase.stores.embedded import EmbeddedStore
         store = EmbeddedStore.create({folder!r})
         store.put_rows(rows_of((1, 1), (2, 2)), timestamp=1)
@@ -340,7 +341,7 @@ def test_little_address_space_is_made_do_with(folder):
         from simhash_hbase.stores.embedded import EmbeddedStore
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
         store = EmbeddedStore.create({folder!r})
-        from tests.stores.rows import all_pairs, rows_of
+        from support.rows import all_pairs, rows_of
         store.put_rows(rows_of((1, 1)), timestamp=1)
         print(all_pairs(store))
     """
@@ -372,7 +373,12 @@ def test_a_folder_that_may_not_be_read_or_written_is_refused_in_a_sentence(index
 def run(code):
     """Run code in a process of its own, so that what kills it does not kill the tests."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=END_S, check=False
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=with_helpers(),
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
     )
     assert done.returncode == 0, (done.returncode, done.stderr)
     return done.stdout.strip()

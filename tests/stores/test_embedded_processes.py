@@ -9,21 +9,22 @@ import time
 
 import lmdb
 import pytest
+from stores.test_embedded_folders import random_rows
+from support.patience import END_S
+from support.results import with_helpers
+from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
 
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, mapping
-from tests.patience import END_S
-from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of
-from tests.stores.test_embedded_folders import random_rows
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
 
 SMALL = EmbeddedOptions(durable=False, map_bytes=1 << 18)
 HEAD = """
 import sys
 from simhash_hbase.stores.base import *
 from simhash_hbase.stores.embedded import *
-from tests.stores.rows import *
-from tests.stores.test_embedded_folders import random_rows
+from support.rows import *
+from stores.test_embedded_folders import random_rows
 store = EmbeddedStore.open({folder!r}, EmbeddedOptions(durable=False, map_bytes=1 << 18))
 """
 
@@ -42,7 +43,10 @@ def store(folder):
 
 def start(folder, code):
     return subprocess.Popen(
-        [sys.executable, "-c", HEAD.format(folder=folder) + textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HEAD.format(folder=folder) + textwrap.dedent(code)],
+        env=with_helpers(),
+        stdout=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -203,7 +207,7 @@ def test_folders_open_while_other_processes_grow_the_map_all_the_time(store, fol
 
 
 def test_a_map_that_is_outgrown_within_the_driver_s_own_opening_is_opened_again(store, folder, monkeypatch):
-    real, calls = mapping.lmdb.open, []
+    real, calls = environment.lmdb.open, []
 
     def outgrown_once(*words, **options):
         calls.append(options["map_size"])
@@ -213,7 +217,7 @@ def test_a_map_that_is_outgrown_within_the_driver_s_own_opening_is_opened_again(
 
     store.put_rows(rows_of((1, 1)), timestamp=1)
     store.close()
-    monkeypatch.setattr(mapping.lmdb, "open", outgrown_once)
+    monkeypatch.setattr(environment.lmdb, "open", outgrown_once)
     again = EmbeddedStore.open(folder, SMALL)
 
     assert all_pairs(again) == [(1, 1)]

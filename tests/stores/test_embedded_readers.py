@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+from support.imported import IMPORT_ALL
+from support.patience import END_S
 
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, mapping
-from simhash_hbase.stores.embedded.mapping import undisturbed
-from tests.imported import IMPORT_ALL
-from tests.patience import END_S
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
+from simhash_hbase.stores.embedded.environment import undisturbed
 
 QUICK = EmbeddedOptions(durable=False)
 NOBODY = 65534
@@ -166,7 +166,7 @@ class Pages:
 def no_pause(monkeypatch):
     now = [0.0]
     sleep = lambda seconds: now.__setitem__(0, now[0] + seconds)  # noqa: E731
-    monkeypatch.setattr(mapping, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(environment, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
     return now
 
 
@@ -190,4 +190,4 @@ def test_an_error_counts_only_when_pages_stood_still(no_pause):
 def test_a_read_that_is_always_disturbed_ends(no_pause):
     with pytest.raises(StoreBusy, match="writers kept changing"):
         undisturbed(Pages([]), lambda transaction: 1)
-    assert mapping.UNDISTURBED_S <= no_pause[0] < mapping.UNDISTURBED_S + 1
+    assert environment.UNDISTURBED_S <= no_pause[0] < environment.UNDISTURBED_S + 1

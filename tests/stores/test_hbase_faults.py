@@ -10,6 +10,11 @@ from itertools import count
 
 import numpy as np
 import pytest
+from support.faulty_proxy import Chaos
+from support.hbase_server import address, hbase_options, tables
+from support.own_gateway import own_gateway
+from support.proxies import proxied_options, proxy_to
+from support.rows import found_by, pairs_of
 
 from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.blocks import Scheme
@@ -20,11 +25,6 @@ from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.thrift import exchange
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Call
-from tests.stores.faults import Chaos
-from tests.stores.hbase_server import address, hbase_options, tables
-from tests.stores.own_gateway import own_gateway
-from tests.stores.proxies import proxied_options, proxy_to
-from tests.stores.rows import found_by, pairs_of
 
 pytestmark = pytest.mark.hbase
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.hbase_server import hbase_options, tables
+from support.proxies import proxied_options, proxy_to
+from support.rows import found_by, pairs_of, rows_of
 
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from simhash_hbase.stores.hbase.thrift.resting import FIRST_REST_S, LONGEST_REST_S, Resting
-from tests.stores.hbase_server import hbase_options, tables
-from tests.stores.proxies import proxied_options, proxy_to
-from tests.stores.rows import found_by, pairs_of, rows_of
 
 ONE, TWO = (Gateway("gateway", port) for port in (1, 2))
 # A probe may be too slow on a busy machine; then the next one counts.

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from articles import COPY, HEAT, METRO
+from support.gates import absent
+from support.hbase_server import tables
+from support.kdc import kerberos_realm
+from support.own_gateway import gateway_of, local_status
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.demo.articles import COPY, HEAT, METRO
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.home import site_xml
 from simhash_hbase.stores.hbase.options import format_url
-from tests.gates import absent
-from tests.stores.hbase_server import tables
-from tests.stores.kdc import kerberos_realm
-from tests.stores.own_gateway import gateway_of, local_status
 
 SITE = """
 hadoop.security.authentication kerberos

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from support.hbase_server import hbase_options, tables
+from support.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.hbase_server import hbase_options, tables
-from tests.stores.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 pytestmark = pytest.mark.hbase
 

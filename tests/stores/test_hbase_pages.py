@@ -4,6 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.hbase_server import tables
+from support.proxies import proxied_options
+from support.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
@@ -12,9 +15,6 @@ from simhash_hbase.stores.hbase.thrift.pace import ANSWERS_TO_GROW, LEAST, Pace
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Connection
-from tests.stores.hbase_server import tables
-from tests.stores.proxies import proxied_options
-from tests.stores.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 ROWS = 3_000
 CELLS = [Cell(b"%05d" % n, b"q", bytes(30), 7) for n in range(2_000)]

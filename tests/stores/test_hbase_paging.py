@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.patience import END_S
+from support.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import pack_rows
@@ -17,8 +19,6 @@ from simhash_hbase.stores.hbase.thrift import pace as pacing
 from simhash_hbase.stores.hbase.thrift.channel import Channel
 from simhash_hbase.stores.hbase.thrift.pace import Pace
 from simhash_hbase.stores.memory import MemoryStore
-from tests.patience import END_S
-from tests.stores.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 
 PREFIXES = st.integers(0, 6)
 PAIRS = st.lists(st.tuples(PREFIXES, st.sampled_from([0, 1, 2, 3, LAST_SIMHASH - 1, LAST_SIMHASH])), max_size=30)

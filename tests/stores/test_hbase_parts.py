@@ -3,11 +3,11 @@
 from types import SimpleNamespace
 
 import pytest
+from stores.test_hbase_exchange import Lender, clock, exchange
 
 from simhash_hbase.errors import StoreTimeout
 from simhash_hbase.stores.hbase.parts import hold_in_parts
 from simhash_hbase.stores.hbase.thrift.pace import Pace
-from tests.stores.test_hbase_exchange import Lender, clock, exchange
 
 __all__ = ["clock"]
 

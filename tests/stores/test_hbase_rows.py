@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stores.test_hbase_paging import fields_of
+from support.hbase_server import hbase_options, tables
 
 from simhash_hbase.rows.keys import member_rows
 from simhash_hbase.rows.table import TableSchema
@@ -20,8 +22,6 @@ from simhash_hbase.stores.hbase.thrift.pace import Pace
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.hbase_server import hbase_options, tables
-from tests.stores.test_hbase_paging import fields_of
 
 FEW, MANY = 3, 6
 

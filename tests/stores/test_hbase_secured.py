@@ -7,16 +7,16 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from support.bruteforce import entries
+from support.own_gateway import gateway_of
+from support.own_server import own_server
+from support.patience import END_S
+from support.shell_lines import shell_lines
 
 from simhash_hbase import Index, create_index, open_index
 from simhash_hbase.errors import IndexExists, Permanent, StoreRefused
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
-from tests.bruteforce import entries
-from tests.patience import END_S
-from tests.shell_lines import shell_lines
-from tests.stores.own_gateway import gateway_of
-from tests.stores.own_server import own_server
 
 pytestmark = [pytest.mark.hbase, pytest.mark.slow]
 

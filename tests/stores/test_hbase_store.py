@@ -7,6 +7,9 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from support.hbase_server import hbase_options, tables
+from support.patience import END_S
+from support.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import InvalidArgument, StoreBusy
 from simhash_hbase.rows.blocks import Scheme
@@ -17,9 +20,6 @@ from simhash_hbase.stores.hbase import HBaseStore, cells, grouping, scanning
 from simhash_hbase.stores.hbase.regions import Regions
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
-from tests.patience import END_S
-from tests.stores.hbase_server import hbase_options, tables
-from tests.stores.rows import all_cells, all_pairs, found_by, pairs_of, rows_of, uint64s
 
 pytestmark = pytest.mark.hbase
 

@@ -6,17 +6,17 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from certificates import make_certificate
-from fresh_clone import blocks
+from articles import COPY, HEAT, METRO
+from support.certificates import make_certificate
+from support.fresh_clone import blocks
+from support.gates import absent
+from support.hbase_server import address, tables
+from support.listening import free_port, wait_for_port
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.demo.articles import COPY, HEAT, METRO
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.options import format_url
-from tests.gates import absent
-from tests.listening import free_port, wait_for_port
-from tests.stores.hbase_server import address, tables
 
 
 @contextmanager

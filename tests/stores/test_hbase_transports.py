@@ -4,6 +4,9 @@ import re
 
 import numpy as np
 import pytest
+from support.hbase_server import tables
+from support.own_gateway import own_gateway
+from support.rows import pairs_of
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable
 from simhash_hbase.rows.blocks import Scheme
@@ -12,9 +15,6 @@ from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.thrift.wire import FRAME_BYTES, Connection
-from tests.stores.hbase_server import tables
-from tests.stores.own_gateway import own_gateway
-from tests.stores.rows import pairs_of
 
 pytestmark = pytest.mark.hbase
 

@@ -8,6 +8,10 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from support.gates import MUST_RUN
+from support.listening import free_port
+from support.redis_server import HOW, RedisServer, shared_server
+from support.rows import found_by, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import (
     CorruptIndex,
@@ -27,12 +31,9 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
-from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url, scanning
+from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url
+from simhash_hbase.stores.redis import store as redis_store
 from simhash_hbase.stores.redis.connection import Connection
-from tests.gates import MUST_RUN
-from tests.listening import free_port
-from tests.stores.redis_server import HOW, RedisServer, shared_server
-from tests.stores.rows import found_by, pairs_of, rows_of, uint64s
 
 SECRET = "s3cret/@:"
 ESCAPED = "s3cret%2F%40%3A"
@@ -237,8 +238,8 @@ def test_size_tells_the_memory_of_the_data(store):
 
 
 def test_scans_and_reads_longer_than_a_script_takes_are_put_together(store, monkeypatch):
-    monkeypatch.setattr(scanning, "PREFIXES_A_CALL", 7)
-    monkeypatch.setattr(scanning, "ROWS_AN_ANSWER", 5)
+    monkeypatch.setattr(redis_store, "PREFIXES_A_CALL", 7)
+    monkeypatch.setattr(redis_store, "ROWS_AN_ANSWER", 5)
     pairs = [(prefix, simhash) for prefix in range(200) for simhash in range(prefix % 12)]
     store.put_rows(rows_of(*pairs), timestamp=1)
 

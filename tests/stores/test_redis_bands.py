@@ -3,13 +3,13 @@
 from contextlib import ExitStack, closing
 
 import pytest
-from bruteforce import Written, crowd, matches, written_entries
+from support.bruteforce import Written, crowd, matches, written_entries
+from support.redis_server import shared_server
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.stores.redis import RedisStore
-from tests.stores.redis_server import shared_server
 
 BANDS = 6
 TABLES = 10

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from stores.conftest import MAKERS, ON_HBASE, Clock
+from support.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase.stores.base import Cell, CompareAndSet, Swap, Transactional
 from simhash_hbase.stores.memory import MemoryStore
-from tests.stores.conftest import MAKERS, Clock
-from tests.stores.hbase_server import HBASE_MAKERS
-from tests.stores.rows import LAST_PREFIX, LAST_SIMHASH, all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 PREFIXES = st.sampled_from([0, 1, 255, 256, LAST_PREFIX - 1, LAST_PREFIX])
 SIMHASHES = st.sampled_from([0, 1, 2, 255, 256, LAST_SIMHASH - 1, LAST_SIMHASH])
@@ -122,7 +121,7 @@ class Congruence(RuleBasedStateMachine):
 
 
 # Those over HBase have a machine of their own: a server stamps by its own clock.
-@pytest.mark.parametrize("name", [name for name in MAKERS if name not in HBASE_MAKERS])
+@pytest.mark.parametrize("name", [name for name in MAKERS if name not in ON_HBASE])
 def test_a_store_answers_as_the_model_does(name):
     machine = type(f"Congruence_{name}", (Congruence,), {"name": name})
 

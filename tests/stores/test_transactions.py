@@ -3,11 +3,11 @@
 from threading import Event, Thread
 
 import pytest
+from support.patience import END_S
+from support.rows import all_cells, all_pairs, found_by, rows_of
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.base import Cell, Swap, Transactional, atomically
-from tests.patience import END_S
-from tests.stores.rows import all_cells, all_pairs, found_by, rows_of
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import pandas
 import polars
 import pyarrow as pa
 import pytest
+from support.corpus import near_copies, text
 
 from simhash_hbase import InvalidArgument, create_index, open_index
-from simhash_hbase.features.learning import learn_idf
+from simhash_hbase.features.idf import learn_idf
 from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates
-from simhash_hbase.tables.asked import Asked
-from tests.cli.corpus import near_copies, text
+from simhash_hbase.tables.request import Request
 
 FEATURES = datasets.Features(
     {"id": datasets.Value("string"), "kind": datasets.ClassLabel(names=["a", "b"]), "text": datasets.Value("string")}
@@ -65,6 +65,26 @@ def decided(rows, tmp_path_factory):
         keep: dedup(tmp_path_factory.mktemp("decided"), rows, "--create", "--keep", keep)
         for keep in ("first", "longest")
     }
+
+
+@pytest.mark.parametrize("keep", ["best:score", "best:-score", "rank:source=paper,wire"])
+def test_orders_by_a_column_give_the_decisions_of_the_command(rows, tmp_path, keep):
+    more = [{**row, "score": at * 7 % 5, "source": ("wire", "paper", "blog")[at % 3]} for at, row in enumerate(rows)]
+    wanted = dedup(tmp_path, more, "--create", "--keep", keep)
+
+    assert mark_near_duplicates(pa.Table.from_pylist(more), id="id", keep=keep)["duplicate_of"].to_pylist() == [
+        wanted[row["id"]]["of"] for row in more
+    ]
+    assert drop_near_duplicates(more, id="id", keep=keep) == [
+        row for row in more if wanted[row["id"]]["status"] == "original"
+    ]
+
+
+def test_a_row_without_a_score_is_refused_and_a_table_without_the_column(rows):
+    with pytest.raises(InvalidArgument, match="no column 'score'"):
+        drop_near_duplicates(rows, keep="best:score")
+    with pytest.raises(InvalidArgument, match="row 1: the field 'score' is not a number"):
+        drop_near_duplicates([{"text": "one", "score": 1}, {"text": "two", "score": None}], keep="best:score")
 
 
 def of_command(decision):
@@ -128,7 +148,7 @@ def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
         wanted = index.profile
 
     table = pa.Table.from_pylist(rows)
-    learned = Asked.of("text", "id", "first", None, "raise", {})._learned(lambda: table.to_batches(max_chunksize=999))
+    learned = Request.of("text", "id", "first", None, "raise", {})._learned(lambda: table.to_batches(max_chunksize=999))
 
     assert learn_idf(learned["learn_from"]).digest() == wanted.idf
 
@@ -314,13 +334,14 @@ def test_two_processes_decide_as_one(rows, decided):
 
 
 @pytest.mark.parametrize(
-    ("table", "asked", "message"),
+    ("table", "wanted", "message"),
     [
         ({"a": ["x"]}, {}, "the table has no column 'text'; it has a"),
         ({"text": ["x"]}, {"id": "id"}, "the table has no column 'id'; it has text"),
         ({"text": ["x"]}, {"index": "file:some.index"},
          "index needs id=COLUMN: the row numbers of two tables are the same"),
-        ({"text": ["x"]}, {"keep": "last"}, "keep is 'last': wanted 'first' or 'longest'"),
+        ({"text": ["x"]}, {"keep": "last"}, "keep is 'last': wanted 'first', 'longest', 'best:FIELD', "
+         "'best:-FIELD' or 'rank:FIELD=A,B'"),
         ({"text": ["x"], "id": ["x"]}, {"id": "id", "index": "memory:", "similarity": 0.9},
          "the index has its own profile: leave out similarity"),
         ({"text": ["x"]}, {"workers": 0}, "workers is 0: wanted a number from 1"),
@@ -328,10 +349,10 @@ def test_two_processes_decide_as_one(rows, decided):
         ({"text": ["x"], "cluster": [1]}, {}, "the table has a column 'cluster' already: rename that"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_before_anything_is_read(table, asked, message):
+def test_what_cannot_be_is_refused_before_anything_is_read(table, wanted, message):
     for make in (pa.table, polars.DataFrame, pandas.DataFrame, datasets.Dataset.from_dict):
         with pytest.raises(InvalidArgument) as refused:
-            mark_near_duplicates(make(table), **asked)
+            mark_near_duplicates(make(table), **wanted)
         assert str(refused.value) == message
 
 
@@ -402,7 +423,7 @@ print(sorted({{"polars", "duckdb", "datasets"}} & set(sys.modules)))
     [
         ("", "[]\n", ""),
         ("sys.modules['pyarrow'] = None", "",
-         "simhash_hbase.errors.MissingExtra: tables need pyarrow: pip install 'simhash-hbase[arrow]'\n"),
+         "pip install 'simhash-hbase[arrow]'\n"),
     ],
 )  # fmt: skip
 def test_only_pyarrow_is_needed_and_its_absence_names_the_command(before, out, error):

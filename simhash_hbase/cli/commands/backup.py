@@ -25,7 +25,7 @@ MEGABYTE = 1 << 20
 def command(url: str, destination: str, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
     from simhash_hbase.opening import folder_of, open_index
-    from simhash_hbase.stores.embedded.copies import copied_bytes
+    from simhash_hbase.stores.embedded.folder import copied_bytes
 
     if destination.startswith("file:"):
         destination = folder_of(destination) or ""

@@ -13,9 +13,9 @@ from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.learning import Fields, await_input, learned, say_gone, temporary
 from simhash_hbase.cli.named import Named, left_by_interrupt, named_argument
-from simhash_hbase.cli.options import input_options, output_options
+from simhash_hbase.cli.options import collection_option, input_options, output_options
 from simhash_hbase.corpus import Reading
-from simhash_hbase.errors import ClaimContended
+from simhash_hbase.errors import ClaimContended, SimhashError
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 @named_argument
 @option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
         help="Give up on a document that stays contested for SECONDS.")  # fmt: skip
+@collection_option
 @input_options
 @output_options
-def command(named: Named, deadline_s: float | None, reading: Reading, output: Output) -> int:
+def command(named: Named, deadline_s: float | None, reading: Reading, collection: str | None, output: Output) -> int:
     """Decide of each document whether it is an original or a duplicate, safely while other writers claim too.
 
     Of near copies claimed at the same time by different processes exactly one becomes the original. The same id with
@@ -42,6 +43,7 @@ def command(named: Named, deadline_s: float | None, reading: Reading, output: Ou
     a temporary one, with an idf that is learned from FILEs.
     """
     from simhash_hbase.corpus import Documents
+    from simhash_hbase.corpus.documents import claimed
     from simhash_hbase.index.jsonforms import decision_record
     from simhash_hbase.inputs import Reject
 
@@ -51,11 +53,11 @@ def command(named: Named, deadline_s: float | None, reading: Reading, output: Ou
         _opened(named, reading, output) as (index, files, read),
         Documents("claim", files, read, output.watch) as documents,
     ):
-        for chunk in documents.chunks(index.analysis):
-            claimed = index.claim_entries(chunk.entries, deadline_s=deadline_s)
-            for document, decision in zip(chunk.kept, claimed, strict=True):
-                if isinstance(decision, ClaimContended):
-                    contended += 1
+        view = index.in_collection(collection)
+        for chunk in documents.chunks(view):
+            for document, decision in claimed(view, chunk, deadline_s=deadline_s):
+                if isinstance(decision, SimhashError):
+                    contended += isinstance(decision, ClaimContended)
                     documents.refuse(Reject(document.place, str(decision), document.raw or b"", document.id))
                 else:
                     originals += decision.is_original
@@ -76,8 +78,8 @@ def command(named: Named, deadline_s: float | None, reading: Reading, output: Ou
 @contextmanager
 def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[Index, Sources, Reading]]:
     """Open the index, or make a temporary one of the input, which is then read twice."""
+    from simhash_hbase.corpus.documents import spooled
     from simhash_hbase.corpus.sample import texts_of
-    from simhash_hbase.corpus.stdin import spooled
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import open_index
 

@@ -9,7 +9,7 @@ import click
 
 from simhash_hbase.cli.codes import DONE, FAILED
 from simhash_hbase.cli.help import Command
-from simhash_hbase.cli.options import output_options, url_argument
+from simhash_hbase.cli.options import collection_option, output_options, url_argument
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 )
 @url_argument
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@collection_option
 @output_options
-def command(url: str, ids: tuple[str, ...], output: Output) -> int:
+def command(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
     from simhash_hbase.index.jsonforms import copies_record
     from simhash_hbase.opening import open_index
 
     missing = []
-    with output, open_index(url, readonly=True) as index:
+    with output, open_index(url, collection=collection, readonly=True) as index:
         for name in ids:
             found = index.copies(name)
             if found is None:

@@ -17,8 +17,10 @@ from simhash_hbase.cli.options import (
     IndexChoice,
     TableChoice,
     collected,
+    collection_option,
     index_options,
     input_options,
+    keep_option,
     output_options,
     profile_fields,
     table_fields,
@@ -58,8 +60,10 @@ class Choice(DedupOptions):
     "chosen",
     Choice,
     option("--create", is_flag=True, help="Make the index if there is none, learning the idf from FILEs."),
-    option("--keep", type=click.Choice(["first", "longest"]), default="first", show_default=True,
-           help="Which of near copies becomes the original."),
+    keep_option,
+    option("--exact", is_flag=True, help="Judge near copies by their texts: at the threshold no pair is wrong."),
+    option("--contained", type=float, metavar="SHARE", help="Drop a near copy only if what is kept holds this share of"
+           " its shingles; with both figures in the decisions of others. Implies --exact."),
     option("--dry-run", is_flag=True, help="Change no index; files that other options name are written."),
     option("--output", type=click.Path(), metavar="PLACE", help="Write the kept documents to PLACE, as they"
            " came, or as its suffix says (.jsonl, .csv, .parquet); whole files to a folder."),
@@ -74,9 +78,12 @@ class Choice(DedupOptions):
     option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
 )  # fmt: skip
 @index_options
+@collection_option
 @input_options
 @output_options
-def command(named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, output: Output) -> int:
+def command(
+    named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, collection: str | None, output: Output
+) -> int:
     """Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
 
     Without URL the index is a temporary one, made as --create does.
@@ -91,19 +98,19 @@ def command(named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, 
     with output, Deduplication(named.files, options, reading=reading, lines=output, watch=output.watch) as corpus:
         opened = replacing(chosen.report) if chosen.report else nullcontext()
         with _open(url, corpus, asked, chosen, output) as index, opened as report:
-            done = corpus.run(index)
+            done = corpus.run(index.in_collection(collection))
             if report is not None:
                 # To import it takes longer than to decide a few documents.
-                from simhash_hbase.report import Corpus, Run, write_report
+                from simhash_hbase.report import DecidedCorpus, ReportRun, write_report
 
-                decided = Corpus(
+                decided = DecidedCorpus(
                     lines=corpus.lines,
                     sources=corpus.sources,
                     settings=corpus.reading.settings,
                     analysis=index.analysis,
                     refused=done.refused,
                 )
-                run = Run(
+                run = ReportRun(
                     index=secretless(url or "a temporary index"),
                     time=datetime.now(UTC),
                     keep=chosen.keep,
@@ -111,6 +118,8 @@ def command(named: Named, chosen: Choice, asked: IndexChoice, reading: Reading, 
                 )
                 write_report(report, decided, run, meter=output.meter)
     counts = {"kept": done.originals, "duplicates": done.duplicates, "refused": done.refused}
+    if done.uncontained:
+        counts["kept for too little in a near copy"] = done.uncontained
     output.summary("dedup", done.documents, decided_before=done.decided_before, **counts)
     say_gone(url, output)
     if chosen.report:

@@ -14,11 +14,11 @@ import click
 from simhash_hbase.cli.commands.fingerprint import analysis_for
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
-    DEFAULT_SCHEME,
     FingerprintChoice,
     OwnFields,
     Sample,
     collected,
+    collection_choice,
     fingerprint_options,
     output_options,
     own_options,
@@ -29,6 +29,7 @@ from simhash_hbase.corpus.destinations import check_destinations
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import InputOptions
+from simhash_hbase.profile import choices
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
@@ -50,6 +51,7 @@ class Choice:
     text: bool
     scheme: str | None
     html: str | None
+    collection: str | None
 
 
 class _Asked(NamedTuple):
@@ -107,8 +109,8 @@ class _Sides:
         return _Named(Side.of_text(name, text, self._analysis), text)
 
     def _of_file(self, path: str) -> _Named:
-        from simhash_hbase.inputs.folders import Source
-        from simhash_hbase.inputs.formats import format_of
+        from simhash_hbase.inputs.reading import format_of
+        from simhash_hbase.inputs.sources import Source
 
         if any(self._own.values()):
             return _Named(self._of_record(path, _only_document(path, self._record_options(path))), None)
@@ -118,8 +120,8 @@ class _Sides:
         return self._of_text(path, _only_document(path, options).text or "")
 
     def _record_options(self, path: str) -> InputOptions:
-        from simhash_hbase.inputs.folders import Source
-        from simhash_hbase.inputs.formats import format_of
+        from simhash_hbase.inputs.reading import format_of
+        from simhash_hbase.inputs.sources import Source
 
         kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
         is_text = kind in ("text", "folder", "html")
@@ -146,13 +148,14 @@ class _Sides:
     "chosen",
     Choice,
     option("--text", is_flag=True, help="A and B are texts, even if they look like names of files or ids."),
-    option("--scheme", metavar="BxC", show_default=DEFAULT_SCHEME, help="Without URL: the blocks to show."),
+    option("--scheme", metavar="BxC", show_default=choices.SCHEME, help="Without URL: the blocks to show."),
     option(
         "--html",
         type=click.Path(dir_okay=False),
         metavar="FILE",
         help="Write a page for people to FILE: both texts side by side, and the features that pull them apart.",
     ),
+    collection_choice,
 )
 @sample_options
 @fingerprint_options
@@ -176,13 +179,15 @@ def command(
         if profile_fields(prints) or sample.learn_from or chosen.scheme:
             raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
         a, b = _pair(words[1:])
-        with open_index(words[0], readonly=True) as index:
+        with open_index(words[0], collection=chosen.collection, readonly=True) as index:
             _show(_Sides(index.analysis, index, asked, output), (a, b), index.profile, output, html=chosen.html)
         return
+    if chosen.collection is not None:
+        raise InvalidArgument("a collection is part of an index: name the index by URL, or leave out --collection")
     a, b = _pair(words)
     settings = replace(sample.settings, features_field=own.features_field)
     analysis = analysis_for(prints, replace(sample, settings=settings), output)
-    profile = analysis.profile.replace(scheme=chosen.scheme or DEFAULT_SCHEME)
+    profile = analysis.profile.replace(scheme=chosen.scheme or choices.SCHEME)
     _show(_Sides(analysis, None, asked, output), (a, b), profile, output, html=chosen.html)
 
 
@@ -191,7 +196,7 @@ def _show(sides: _Sides, words: Sequence[str], profile: Profile, output: Output,
     from simhash_hbase.cli.screen.tables import print_wide
     from simhash_hbase.compare.explain import compare, word_cosine
     from simhash_hbase.profile.profile import SEGMENTING
-    from simhash_hbase.report.comparison import comparison_page
+    from simhash_hbase.report.page import comparison_page
 
     a, b = (sides.find(word) for word in words)
     record = compare(a.side, b.side, profile)

@@ -8,7 +8,7 @@ import click
 
 from simhash_hbase.cli.codes import DONE, FAILED
 from simhash_hbase.cli.help import Command
-from simhash_hbase.cli.options import output_options, url_argument
+from simhash_hbase.cli.options import collection_option, output_options, url_argument
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 @click.command("get", cls=Command, examples=["simhash-hbase get file:news.index https://example.org/a"])
 @url_argument
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@collection_option
 @output_options
-def command(url: str, ids: tuple[str, ...], output: Output) -> int:
+def command(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
     from simhash_hbase.index.jsonforms import stored_record
     from simhash_hbase.opening import open_index
 
-    with output, open_index(url, readonly=True) as index:
+    with output, open_index(url, collection=collection, readonly=True) as index:
         found = index.get_many(ids)
         for stored in found:
             if stored is not None:

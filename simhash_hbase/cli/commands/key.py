@@ -17,11 +17,13 @@ from simhash_hbase.cli.shell import complete_file
     type=click.Choice(["read", "write", "metrics"]),
     help="What the key is for: queries and look-ups; changes and claims; the metrics. Repeatable.",
 )
-def command(file: str, name: str, scopes: tuple[str, ...]) -> None:
+@option("--collection", "collections", metavar="NAME", multiple=True, show_default="all",
+        help="Bind the key to the documents of this collection. Repeatable.")  # fmt: skip
+def command(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, ...]) -> None:
     """Make a key for the service and print it, this once: FILE takes only its SHA-256.
 
     A key ends when its line is taken out of FILE; a running service reads that by itself.
     """
     from simhash_hbase.service import make_key
 
-    click.echo(make_key(file, name, scopes))
+    click.echo(make_key(file, name, scopes, collections))

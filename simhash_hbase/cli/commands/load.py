@@ -13,7 +13,14 @@ import click
 
 from simhash_hbase.cli.codes import after
 from simhash_hbase.cli.help import REPEAT, Command, option
-from simhash_hbase.cli.options import collected, files_argument, input_options, output_options, url_argument
+from simhash_hbase.cli.options import (
+    collected,
+    collection_option,
+    files_argument,
+    input_options,
+    output_options,
+    url_argument,
+)
 from simhash_hbase.corpus import Reading
 from simhash_hbase.corpus.destinations import check_destinations
 from simhash_hbase.errors import InvalidArgument, SimhashError
@@ -21,7 +28,7 @@ from simhash_hbase.inputs import InputOptions
 
 if TYPE_CHECKING:
     from simhash_hbase.bulk import Spool, Writer
-    from simhash_hbase.bulk.tools import Tools
+    from simhash_hbase.bulk.places import Tools
     from simhash_hbase.cli.screen.output import Output
     from simhash_hbase.index.index import Index
     from simhash_hbase.inputs import Scanned, Sources
@@ -69,9 +76,12 @@ class Choice:
            show_default="what scripts/hbase fetches", help="HBase's lib."),
     option("--container", metavar="NAME", help="HBase runs in this container of docker/hbase."),
 )  # fmt: skip
+@collection_option
 @input_options
 @output_options
-def command(url: str, files: tuple[str, ...], chosen: Choice, reading: Reading, output: Output) -> int:
+def command(
+    url: str, files: tuple[str, ...], chosen: Choice, reading: Reading, collection: str | None, output: Output
+) -> int:
     """Write a corpus at once: the fastest way into an empty index.
 
     Repeat the same command after an interruption: finished analysis is not repeated. Rows go into HBase as files
@@ -79,16 +89,20 @@ def command(url: str, files: tuple[str, ...], chosen: Choice, reading: Reading, 
     The documents are in the index when the command ends, not before.
     """
     from simhash_hbase.bulk import Spool, load
-    from simhash_hbase.corpus.refusals import Refusals
+    from simhash_hbase.corpus.documents import Refusals
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import open_index
-    from simhash_hbase.pipeline.workers import processors
+    from simhash_hbase.pipeline.analyse import processors
 
     sources = Sources(files)
     check_destinations(sources, {"--rejects": reading.rejects})
     into_existing = chosen.into_existing
-    with output, open_index(url) as index, Refusals.open(reading.rejects, output.note) as refused:
-        spool = Spool(_work_folder(index, chosen.work), index.store.url, index.profile)
+    with (
+        output,
+        open_index(url, collection=collection) as index,
+        Refusals.open(reading.rejects, output.note) as refused,
+    ):
+        spool = Spool(_work_folder(index, chosen.work), index.address, index.profile, index.collection)
         _begin(index, spool, into_existing=into_existing, take_over=chosen.take_over)
         writer = _writer(url, index, spool, chosen, output)
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
@@ -138,7 +152,7 @@ def _records(sources: Sources, settings: InputOptions, output: Output) -> Iterat
 def _work_folder(index: Index, given: str | None) -> Path:
     if given is not None:
         return Path(given)
-    key = blake2b(index.store.url.encode(), digest_size=KEY_BYTES).hexdigest()
+    key = blake2b(index.address.encode(), digest_size=KEY_BYTES).hexdigest()
     folder = _cache() / f"load-{key}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -164,12 +178,12 @@ def _writer(url: str, index: Index, spool: Spool, chosen: Choice, output: Output
     from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, staging_folder
     from simhash_hbase.stores.hbase.options import parse_url
 
-    if not url.startswith("hbase:"):
+    if not url.startswith(("hbase:", "hbase+")):
         given = [name for name in ("hbase_conf", "staging", "jars", "container") if getattr(chosen, name)]
         if given:
             raise InvalidArgument(f"{url} is not in HBase: leave out --{given[0].replace('_', '-')}")
         return StoreWriter(index.store)
-    where = parse_url(url)
+    where = parse_url(url, os.environ)
     token, staging = spool.manifest.token, chosen.staging
     if chosen.container:
         tools = _tools(chosen)
@@ -187,7 +201,7 @@ def _writer(url: str, index: Index, spool: Spool, chosen: Choice, output: Output
 
 
 def _tools(chosen: Choice) -> Tools:
-    from simhash_hbase.bulk.tools import find_tools
+    from simhash_hbase.bulk.places import find_tools
 
     jars = Path(chosen.jars) if chosen.jars else None
     return find_tools(jars=jars, cache=_cache())
@@ -198,5 +212,4 @@ def _local(where: HBaseOptions) -> Path | None:
     from simhash_hbase.bulk.places import local_configuration
     from simhash_hbase.stores.hbase.launcher import home_folder
 
-    found = (local_configuration(home_folder(kind), where.gateways) for kind in ("local", "cluster"))
-    return next(filter(None, found), None)
+    return local_configuration(home_folder(), where.gateways)

@@ -13,6 +13,7 @@ from simhash_hbase.cli.codes import DONE, after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     collected,
+    collection_option,
     input_options,
     match_options,
     optional_files_argument,
@@ -20,7 +21,7 @@ from simhash_hbase.cli.options import (
     url_argument,
 )
 from simhash_hbase.corpus import Reading
-from simhash_hbase.errors import DocumentMissing, InvalidArgument
+from simhash_hbase.errors import DocumentMissing, InvalidArgument, SimhashError
 from simhash_hbase.index.since import parse_since
 from simhash_hbase.rows.clock import now_ms
 
@@ -66,16 +67,21 @@ class Choice:
     option("--since", metavar="DATE|AGE", section="Match options", show_default="ever",
            help="Only what was added or last seen since: 2026-11-22, 2026-11-22T09:30Z, or 7d, 12h, 30m ago."),
 )  # fmt: skip
+@collection_option
 @input_options
 @output_options
-def command(url: str, files: tuple[str, ...], wanted: Choice, reading: Reading, output: Output) -> int:
+def command(
+    url: str, files: tuple[str, ...], wanted: Choice, reading: Reading, collection: str | None, output: Output
+) -> int:
     """Find the near-duplicates of documents, nearest first."""
     from simhash_hbase.corpus import Documents
+    from simhash_hbase.corpus.documents import answered
+    from simhash_hbase.inputs import Reject
     from simhash_hbase.opening import open_index
 
     if not (files or wanted.texts or wanted.ids or wanted.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
-    with output, open_index(url, readonly=True) as index:
+    with output, open_index(url, collection=collection, readonly=True) as index:
         rule = index.rule(match=wanted.match, distance=wanted.distance, similarity=wanted.similarity)
         since = None if wanted.since is None else parse_since(wanted.since, now_ms())
         for name, answer in _named(index, wanted, rule, since):
@@ -84,11 +90,13 @@ def command(url: str, files: tuple[str, ...], wanted: Choice, reading: Reading, 
             return DONE
         found = 0
         with Documents("query", files, reading, output.watch) as documents:
-            for chunk in documents.chunks(index.analysis):
-                answers = index.answer_entries(chunk.entries, rule=rule, limit=wanted.limit, since=since)
-                for name, answer in zip(chunk.entries.ids, answers, strict=True):
-                    found += bool(answer.matches)
-                    _print(output, name, answer)
+            for chunk in documents.chunks(index):
+                for document, outcome in answered(index, chunk, rule=rule, limit=wanted.limit, since=since):
+                    if isinstance(outcome, SimhashError):
+                        documents.refuse(Reject(document.place, str(outcome), document.raw or b"", document.id))
+                    else:
+                        found += bool(outcome.matches)
+                        _print(output, document.id, outcome)
                 output.flush()
         output.summary("query", documents.read, with_matches=found, refused=documents.refused)
     return after(documents.refused)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simhash_hbase.cli.help import REPEAT, Command, option
-from simhash_hbase.cli.options import output_options, url_argument
+from simhash_hbase.cli.options import collection_option, output_options, url_argument
 from simhash_hbase.cli.shell import complete_file
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @option("--from", "source", metavar="FILE", shell_complete=complete_file,
         help="A file with one id a line, UTF-8; - is standard input.")  # fmt: skip
+@collection_option
 @output_options
-def command(url: str, ids: tuple[str, ...], source: str | None, output: Output) -> None:
+def command(url: str, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
     """Remove documents by id."""
     from simhash_hbase.index.opened import BATCH_DOCUMENTS
     from simhash_hbase.inputs import Progress, total_bytes
@@ -35,7 +36,7 @@ def command(url: str, ids: tuple[str, ...], source: str | None, output: Output) 
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
     asked = removed = 0
-    with output, open_index(url) as index:
+    with output, open_index(url, collection=collection) as index:
         consumed = Progress()
         names = _ids(ids, source, consumed)
         total = total_bytes([source]) if source else None

@@ -4,7 +4,6 @@ import os
 import signal
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +11,6 @@ from simhash_hbase.cli.codes import FAILED
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import collected, debug_option, url_argument
 from simhash_hbase.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from simhash_hbase.service import Limits
 
 MEGABYTE = 1 << 20
 # Below the time of a request, so that a store that is gone is an answer, not a time-out.
@@ -32,13 +28,13 @@ class Choice:
     port: int
     keys: str | None
     no_auth: bool
+    processes: int
     workers: int | None
     max_requests: int
     max_body: float
     max_batch: int
     timeout: float
     work_timeout: float
-    header_timeout: float
     idle_timeout: float
     stream_timeout: float
     grace: float
@@ -55,15 +51,16 @@ class Choice:
            help="Port to listen at; 0 picks a free one, which the log shows."),
     option("--keys", type=click.Path(dir_okay=False), help="File of keys; read again when it changes."),
     option("--no-auth", is_flag=True, help="Require no key; on loopback addresses only."),
-    option("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
-           help="Processes that fingerprint the documents of streams."),
+    option("--processes", type=click.IntRange(1), metavar="N", default=1, show_default=True,
+           help="Processes that serve; they share the port and the limits."),
+    option("--workers", type=click.IntRange(1), metavar="N", show_default="all processors, divided by --processes",
+           help="Processes of each that fingerprint the documents of streams."),
     _limit("--max-requests", type=click.IntRange(1), metavar="N", default=64, help="Most requests at a time."),
     _limit("--max-body", type=AMOUNT, metavar="MB", default=4, help="Longest JSON body, and longest line of a stream."),
     _limit("--max-batch", type=click.IntRange(1), metavar="N", default=2000, help="Most documents a commit."),
     _limit("--timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a request that is no stream."),
     _limit("--work-timeout", type=AMOUNT, metavar="SECONDS", default=10,
            help="Processor time for one large text or comparison."),
-    _limit("--header-timeout", type=AMOUNT, metavar="SECONDS", default=10, help="For the header of a request."),
     _limit("--idle-timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a stream to send its next line."),
     _limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=3600, help="For a stream in all."),
     _limit("--grace", type=click.FloatRange(0), metavar="SECONDS", default=25,
@@ -81,44 +78,36 @@ def command(url: str, asked: Choice) -> None:
     """
     if (asked.keys is None) != asked.no_auth:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
-    from importlib.util import find_spec
-
+    if asked.processes > 1 and url.startswith("memory:"):
+        raise InvalidArgument("an index in memory is of one process: serve it without --processes")
     from simhash_hbase.opening import open_index
-    from simhash_hbase.service import Keyring, listen, set_up_logs
-    from simhash_hbase.service.http.logs import logger
+    from simhash_hbase.pipeline.analyse import processors
+    from simhash_hbase.service import Keyring, Limits, Settings, listen, run_service, set_up_logs
 
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # The server knows SIGTERM only; a terminal that is closed ends the service in the same way.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
-    keys = Keyring(asked.keys) if asked.keys is not None else None
+    if asked.keys is not None:
+        Keyring(asked.keys)
     set_up_logs()
-    with (
-        listen(asked.host, asked.port, has_keys=keys is not None) as listener,
-        open_index(url, patience_s=asked.timeout * STORE_PATIENCE) as index,
-    ):
-        # To import its libraries takes half a second.
-        if find_spec("fastapi") is not None:
-            logger.info("starting")
-        from simhash_hbase.pipeline.workers import processors
-        from simhash_hbase.service import create_app, serve
-
-        workers = asked.workers or processors()
-        app = create_app(index, keys=keys, limits=_limits(asked), workers=workers)
-        if not serve(app, listener, grace_s=asked.grace, drain_s=asked.drain):
+    settings = Settings(
+        open_index=partial(open_index, url, patience_s=asked.timeout * STORE_PATIENCE),
+        keys=asked.keys,
+        limits=Limits(
+            requests=asked.max_requests,
+            body_bytes=round(asked.max_body * MEGABYTE),
+            batch=asked.max_batch,
+            request_s=asked.timeout,
+            work_s=asked.work_timeout,
+            idle_s=asked.idle_timeout,
+            stream_s=asked.stream_timeout,
+        ),
+        processes=asked.processes,
+        workers=asked.workers or max(1, processors() // asked.processes),
+        grace_s=asked.grace,
+        drain_s=asked.drain,
+    )
+    with listen(asked.host, asked.port, has_keys=asked.keys is not None) as listener:
+        if not run_service(settings, listener):
             # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
             os._exit(FAILED)
-
-
-def _limits(asked: Choice) -> "Limits":
-    from simhash_hbase.service import Limits
-
-    return Limits(
-        requests=asked.max_requests,
-        body_bytes=round(asked.max_body * MEGABYTE),
-        batch=asked.max_batch,
-        request_s=asked.timeout,
-        work_s=asked.work_timeout,
-        idle_s=asked.idle_timeout,
-        stream_s=asked.stream_timeout,
-        header_s=asked.header_timeout,
-    )

@@ -14,21 +14,24 @@ from simhash_hbase.cli.help import Command, Group, option
 from simhash_hbase.cli.options import (
     IndexChoice,
     collected,
+    collection_choice,
     files_argument,
     index_options,
     input_options,
+    keep_option,
     output_options,
     profile_fields,
     url_argument,
 )
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.inputs.options import Preference
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.spark import SparkOptions
-    from simhash_hbase.spark.analysed import Input
+    from simhash_hbase.spark.documents import Input
 
 LINE_EVERY_S = 10.0  # A small corpus takes a minute or two, most of which is Spark's own.
 
@@ -64,10 +67,21 @@ spark_options = collected(
 
 @dataclass(frozen=True)
 class Deciding:
-    """What a corpus is compared with, and where the decisions go."""
+    """What a corpus is compared with, what of it is kept, and where the decisions go."""
 
+    keep: str
     index: str | None
+    collection: str | None
     results: str | None
+
+
+def _refuse_texts(_context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Refuse what needs the texts of both documents of a pair."""
+    if value:
+        raise click.UsageError(
+            "spark dedup judges near copies by their sketches, no worker has both texts: leave out"
+            f" {parameter.opts[0]}, or use dedup on one machine"
+        )
 
 
 @click.group("spark", cls=Group, examples=["simhash-hbase spark dedup crawl-*.jsonl.gz > decisions.jsonl"])
@@ -83,9 +97,13 @@ def command() -> None:
 @collected(
     "chosen",
     Deciding,
+    keep_option,
     option("--index", metavar="URL", help="Decide against this index, too; every worker reads it."),
+    collection_choice,
     option("--results", metavar="PLACE", help="Write the decisions to this folder on a Hadoop file system, in parts."),
 )
+@option("--exact", is_flag=True, hidden=True, expose_value=False, callback=_refuse_texts)
+@option("--contained", hidden=True, expose_value=False, callback=_refuse_texts)
 @spark_options
 @index_options
 @input_options
@@ -97,10 +115,14 @@ def dedup(
 
     The decisions are those of `dedup --dry-run`; without --index the idf is learned from FILEs. No index is changed.
     """
+    preference = Preference.parse(chosen.keep)
+    if chosen.collection is not None and chosen.index is None:
+        raise InvalidArgument("a collection is part of an index: name the index by --index, or leave out --collection")
     output.begin("spark dedup: start")
-    from simhash_hbase.corpus.refusals import Refusals
+    from simhash_hbase.corpus.documents import Refusals
     from simhash_hbase.spark import deduplicate, measured, session
-    from simhash_hbase.spark.analysed import Input, report_refused
+    from simhash_hbase.spark.dedup import IndexPlace
+    from simhash_hbase.spark.documents import Input, report_refused
 
     options = cluster.options(reading.workers)
     output.give_way()
@@ -111,9 +133,10 @@ def dedup(
         output.meter("spark dedup", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(spark, meter),
     ):
-        settings = replace(reading.settings, keep_raw=reading.rejects is not None)
+        settings = replace(reading.settings, keep_raw=reading.rejects is not None, preference=preference)
         corpus = Input.of(spark, files, settings)
-        done = deduplicate(spark, corpus, _analysis(corpus, chosen.index, asked, output), url=chosen.index)
+        against = None if chosen.index is None else IndexPlace(chosen.index, chosen.collection)
+        done = deduplicate(spark, corpus, _analysis(corpus, chosen.index, asked, output), against=against)
         report_refused(done.refused, corpus.order, refusals)
         if chosen.results is None:
             for row in done.lines.toLocalIterator():
@@ -144,7 +167,7 @@ def _analysis(corpus: Input, url: str | None, asked: IndexChoice, output: Output
     elif corpus.options.features_field is not None:
         fields = {"analyzer": "weighted", **fields}
     profile, idf = resolve_profile(texts, **fields)
-    return Analysis(Analysis(profile, idf).probed_profile(), idf)
+    return Analysis(profile, idf).probed()
 
 
 @dataclass(frozen=True)
@@ -152,6 +175,7 @@ class Choice:
     """How documents get into HBase."""
 
     work: str
+    collection: str | None
     take_over: bool
     hbase_conf: str | None
     staging: str | None
@@ -168,6 +192,7 @@ class Choice:
     Choice,
     option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
            " which an interrupted load continues."),
+    collection_choice,
     option("--take-over", is_flag=True, help="Go ahead although another load was left open."),
     option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            help="Folder with hbase-site.xml; detected for a server started by scripts/hbase."),
@@ -184,15 +209,12 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
     Repeat the same command after an interruption: finished analysis is not repeated.
     """
     output.begin("spark load: start")
-    from simhash_hbase.bulk.places import local_configuration, staging_folder
-    from simhash_hbase.bulk.tools import find_tools
-    from simhash_hbase.corpus.refusals import Refusals
+    from simhash_hbase.bulk.places import find_tools, local_configuration, staging_folder
+    from simhash_hbase.corpus.documents import Refusals
     from simhash_hbase.opening import open_index
     from simhash_hbase.spark import load as load_documents
     from simhash_hbase.spark import measured, session
-    from simhash_hbase.spark.hfiles import Loader
-    from simhash_hbase.spark.load import Way
-    from simhash_hbase.spark.progress import WorkPlace
+    from simhash_hbase.spark.load import Loader, Way, WorkPlace
     from simhash_hbase.stores.hbase.launcher import cache_folder, home_folder
     from simhash_hbase.stores.hbase.options import parse_url
 
@@ -205,7 +227,7 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
     output.give_way()
     with (
         output,
-        open_index(url) as index,
+        open_index(url, collection=chosen.collection) as index,
         Refusals.open(reading.rejects, output.note) as refusals,
         session(options) as spark,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,

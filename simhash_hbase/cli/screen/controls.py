@@ -3,7 +3,7 @@
 import re
 
 # A password may hold a slash that should have been percent-encoded.
-_SECRET = re.compile(r"\b(rediss?|hbase):(//)?\S*@", re.IGNORECASE)
+_SECRET = re.compile(r"\b((?:rediss?|hbase(?:\+https?)?):(?://)?)\S*@|\b(https?://)[^\s/]*@", re.IGNORECASE)
 
 _WRITTEN = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
 
@@ -27,4 +27,4 @@ def secretless(text: str) -> str:
     >>> secretless("redis://:pa/ss@host/0 does not answer")
     'redis://…@host/0 does not answer'
     """
-    return _SECRET.sub(r"\1:\2…@", text)
+    return _SECRET.sub(r"\1\2…@", text)

@@ -12,6 +12,7 @@ from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.decide.greedy import with_short
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import document_row, id_digest
@@ -155,4 +156,6 @@ class Run:
         claim.failed += 1
         claim.begin()
         if claim.failed >= ATTEMPTS:
-            claim.answer = ClaimContended(f"{claim.id!r}: other writers kept changing it, {ATTEMPTS} attempts failed")
+            claim.answer = ClaimContended(
+                f"{own_id(claim.id)!r}: other writers kept changing it, {ATTEMPTS} attempts failed"
+            )

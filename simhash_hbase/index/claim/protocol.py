@@ -14,6 +14,7 @@ from simhash_hbase.index.claim.look import look
 from simhash_hbase.index.claim.machine import Claim, Claimed, Leases, Run, Step, SwappingStore, Timer
 from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.entries import Entries
 
 FIRST_PAUSE_S = 0.005
@@ -89,4 +90,4 @@ def _withdraw(run: Run, claims: Sequence[Claim], deadline_s: float | None) -> No
     """Give up what is not decided, so that nobody has to wait for it."""
     give_up(run, [(c.state, c.value) for c in claims if c.holds_cell and c.state is not None and c.value is not None])
     for claim in claims:
-        claim.answer = ClaimContended(f"{claim.id!r} was not decided within {deadline_s:g} s")
+        claim.answer = ClaimContended(f"{own_id(claim.id)!r} was not decided within {deadline_s:g} s")

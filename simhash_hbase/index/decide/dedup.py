@@ -12,6 +12,7 @@ from typing import NamedTuple
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.changes import Found, find_documents, read_states
+from simhash_hbase.index.decide.exact import TextJudge
 from simhash_hbase.index.decide.greedy import Batch, recorded_decision, with_short
 from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
 from simhash_hbase.index.servertime import writing_time
@@ -44,17 +45,23 @@ class Deduplicator:
         The index's profile: its rule decides.
     scratch : Store, optional
         Takes the writes instead of `store`, and is searched too: for a dry run.
+    judge : TextJudge, optional
+        Looks at the texts of pairs that the sketches bring together; it is used for one corpus.
 
     Notes
     -----
     Other writers of the same documents meanwhile are not arbitrated.
     """
 
-    def __init__(self, store: Store, profile: Profile, *, scratch: Store | None = None) -> None:
+    def __init__(
+        self, store: Store, profile: Profile, *, scratch: Store | None = None, judge: TextJudge | None = None
+    ) -> None:
         self._places = [store] if scratch is None else [store, scratch]
         self._profile = profile
+        self._judge = judge
+        self._searched = profile if judge is None else judge.candidates
 
-    def decide(self, entries: Entries, *, now: int) -> list[Decision]:
+    def decide(self, entries: Entries, *, now: int, texts: Sequence[str] = ()) -> list[Decision]:
         """Decide a batch and write it.
 
         Parameters
@@ -63,6 +70,8 @@ class Deduplicator:
             The next documents of the corpus, in its order; no id that was in an earlier batch, none twice.
         now : int
             Milliseconds since 1970, higher than in the batch before.
+        texts : sequence of str
+            One a document, where texts are judged.
 
         Returns
         -------
@@ -75,10 +84,16 @@ class Deduplicator:
             When an id is there twice.
         """
         now = writing_time(self._places[-1], now)
+        if self._judge is not None:
+            self._judge.begin(entries, texts)
         plan = self.plan(entries, now=now)
         write_documents(self._places[-1], self._profile, plan.entries, plan.outcomes, now=now)
         if len(self._places) == 1:
             refresh_documents(self._places[0], self._profile, plan.seen, now=now)
+        if self._judge is not None:
+            for text, decision in zip(entries.texts(), plan.decisions, strict=True):
+                if decision.is_original:
+                    self._judge.keep(text)
         return plan.decisions
 
     def plan(self, entries: Entries, *, now: int) -> "Plan":
@@ -94,7 +109,13 @@ class Deduplicator:
         }
         fresh = [at for at, decision in recorded.items() if decision is None]
         few = entries.take(fresh) if len(fresh) < len(entries) else entries
-        batch = Batch(few, [states[at] for at in fresh], self._profile, now)
+        if self._judge is not None:
+            for at, text in enumerate(entries.texts()):
+                earlier = recorded[at]
+                if earlier is not None and earlier.is_original:
+                    self._judge.keep(text)
+            self._judge.choose(fresh)
+        batch = Batch(few, [states[at] for at in fresh], self._searched, now, self._judge)
         expired = self._compare(batch, oldest)
         decided = dict(zip(fresh, batch.decide(), strict=True))
         decisions = [recorded[at] or decided[at] for at in range(len(entries))]
@@ -114,7 +135,7 @@ class Deduplicator:
         expired: set[str] = set()
         for store in self._places:
             find_nearest(
-                store, self._profile, batch.entries, found_since(0), self._offer(store, batch, oldest, expired)
+                store, self._searched, batch.entries, found_since(0), self._offer(store, batch, oldest, expired)
             )
         return expired
 

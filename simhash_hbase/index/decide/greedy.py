@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,12 @@ from simhash_hbase.index.search import Hit
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import MatchRule, Sketches, distances, joined_within, judge, known_similarity
+from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.rows.entries import Entries
+
+if TYPE_CHECKING:
+    from simhash_hbase.index.decide.exact import TextJudge
 
 
 class Rank(NamedTuple):
@@ -42,7 +46,14 @@ ORIGINAL = Outcome("original")
 class Batch:
     """The undecided documents of one batch, and everything they are compared with."""
 
-    def __init__(self, entries: Entries, states: Sequence[DocumentState | None], profile: Profile, now: int) -> None:
+    def __init__(
+        self,
+        entries: Entries,
+        states: Sequence[DocumentState | None],
+        profile: Profile,
+        now: int,
+        judge: "TextJudge | None" = None,
+    ) -> None:
         self.entries = entries
         self.outcomes: list[Outcome] = []
         self.mates: list[int | None] = []
@@ -52,7 +63,11 @@ class Batch:
         self.left_by: list[set[int]] = [set() for _ in entries.ids]
         """The same for later documents; their old text still counts."""
         self._texts = entries.texts()
+        # Numbers of the collections; None if all are of one.
+        names = list(map(collection_of, entries.ids))
+        self._collections = np.unique(names, return_inverse=True)[1] if len(set(names)) > 1 else None
         self._now = now
+        self._judge = judge
         self._rule: MatchRule = profile.rule
         self._sketches = Sketches.of_entries(entries)
         self._reach = Reach.of(profile, profile.rule)
@@ -68,7 +83,11 @@ class Batch:
 
     def offer(self, at: int, hit: Hit) -> bool:
         """Remember an original of a store; return whether it stays one whatever the batch becomes."""
-        state = hit.state
+        state, similarity = hit.state, hit.similarity
+        if self._judge is not None:
+            accepted, similarity = self._judge.judge_stored(at, hit)
+            if not accepted:
+                return False
         turn = self._moving.get(state.id, self._end)
         if turn < at:
             self.leaving[at].add(turn)
@@ -76,7 +95,7 @@ class Batch:
             if turn < self._end:
                 self.left_by[at].add(turn)
             rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
-            self._stored[at] = _better(self._stored[at], Option(rank, hit.similarity, hit.text))
+            self._stored[at] = _better(self._stored[at], Option(rank, similarity, hit.text))
         return turn == self._end
 
     def decide(self) -> list[Decision]:
@@ -91,7 +110,7 @@ class Batch:
             self._keep(at)
             self.mates.append(None)
             self.outcomes.append(ORIGINAL)
-            return Decision(name, True)
+            return Decision(name, True, near=self._judge.uncontained.get(at) if self._judge else None)
         rank = best.rank
         self.mates.append(best.mate)
         self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, best.similarity, best.text))
@@ -112,8 +131,15 @@ class Batch:
         if not self._kept_count:
             return None
         kept, apart, similarities = self._accepted(at, self._kept[: self._kept_count])
-        options = zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True)
-        return min((self._option(*each) for each in options), default=None, key=lambda o: o.rank)
+        columns = zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True)
+        options = (self._option(*each) for each in columns)
+        if self._judge is None:
+            return min(options, default=None, key=lambda o: o.rank)
+        for option in sorted(options, key=lambda o: o.rank):
+            accepted, similarity = self._judge.judge_mate(at, option.mate or 0, option.rank.id)
+            if accepted:
+                return option._replace(similarity=similarity)
+        return None
 
     def _accepted(
         self, at: int, others: NDArray[np.intp]
@@ -128,6 +154,8 @@ class Batch:
             far = np.flatnonzero(~near & (apart <= self._reach.bands[-1]))
             shared = (self._prefixes[others[far], bands] == self._prefixes[at, bands]).sum(axis=1)
             near[far] = apart[far] <= joined_within(self._reach.bands, shared)
+        if self._collections is not None:
+            near &= self._collections[others] == self._collections[at]
         others, apart = others[near], apart[near]
         # Only what a scan would find counts: so a batch decides as the index would.
         by_blocks = (self._prefixes[others, blocks] == self._prefixes[at, blocks]).any(axis=1)

@@ -1,17 +1,16 @@
-// Two texts in rows, their differing words marked; rows break where both texts end a line or a sentence, so that what
-// belongs together is level. Long equal passages wait behind a button.
+// Two texts as the service tells them apart, cut into rows: these break where both texts end a line or a sentence, so
+// that what belongs together is level.
 
-import { element, button, language, plural } from "./elements.js";
+import { element, language } from "./elements.js";
+import { drawRows } from "./texts.js";
 
 const ROW = 120;
-const CONTEXT = 1;
 const LINES = /(?<=\n|[。！？；]|[.!?;]\s)/u;
 const SENTENCES = /(?<=[。！？；]|[.!?;]\s)/u;
-const SIDES = [["left", "del"], ["right", "ins"]];
 
 export function markedTexts(pieces, titles) {
   const head = element("div", { class: "head" }, ...titles.map((title) => element("b", {}, title)));
-  const sides = element("div", { class: "sides", id: "marked" }, head, ...drawn(rowsOf(pieces)));
+  const sides = element("div", { class: "sides", id: "marked" }, head, ...drawRows(rowsOf(pieces)));
   sides.lang = language(pieces.map(({ left }) => left).join(""));
   return sides;
 }
@@ -20,7 +19,7 @@ function rowsOf(pieces) {
   const rows = [[]];
   let length = 0;
   for (const part of pieces.flatMap(parts)) {
-    rows.at(-1).push(part);
+    rows.at(-1).push(segmentOf(part));
     length += Math.max(part.left.length, part.right.length);
     if (part.kind === "same" && endsRow(part.left, length)) {
       rows.push([]);
@@ -28,6 +27,11 @@ function rowsOf(pieces) {
     }
   }
   return rows.filter((row) => row.length);
+}
+
+function segmentOf({ kind, left, right }) {
+  if (kind !== "same") return [left, right];
+  return left === right ? left : [left, right, 0];
 }
 
 // Equal words with other blanks between them are cut at sentences alone, if that comes out even.
@@ -38,44 +42,3 @@ function parts(piece) {
 }
 
 const endsRow = (text, length) => /\n\s*$/.test(text) || (length >= ROW && /([。！？；]|[.!?;]\s+)$/u.test(text));
-const isEqual = (row) => row.every(({ kind }) => kind === "same");
-
-function drawn(rows) {
-  const made = [];
-  for (let start = 0; start < rows.length; ) {
-    let stop = start;
-    while (stop < rows.length && isEqual(rows[stop])) stop += 1;
-    const first = start === 0 ? start : start + CONTEXT;
-    const last = stop === rows.length ? stop : stop - CONTEXT;
-    const folds = last - first > 1 && (start > 0 || stop < rows.length);
-    const [before, inside] = folds ? [rows.slice(start, first), [folded(rows.slice(first, last))]] : [rows.slice(start, stop), []];
-    made.push(...before.map(drawRow), ...inside, ...(folds ? rows.slice(last, stop) : []).map(drawRow));
-    made.push(...rows.slice(stop, stop + 1).map(drawRow));
-    start = stop + 1;
-  }
-  return made;
-}
-
-function folded(rows) {
-  const count = rows.flat().reduce((sum, { left }) => sum + left.length, 0);
-  const unfold = () => {
-    const shown = rows.map(drawRow);
-    shown[0].tabIndex = -1;
-    node.replaceWith(...shown);
-    shown[0].focus({ preventScroll: true });
-  };
-  const node = button(`Show ${plural(count, "equal character")}`, unfold, { class: "gap" });
-  return node;
-}
-
-function drawRow(row) {
-  return element("div", { class: isEqual(row) ? "row equal" : "row differs" }, ...SIDES.map((side) => cell(row, side)));
-}
-
-function cell(row, [side, mark]) {
-  const box = element("div", { class: side, dir: "auto" });
-  for (const { kind, [side]: text } of row) {
-    if (text) box.append(kind === "same" ? text : element(mark, { class: kind }, text));
-  }
-  return box;
-}

@@ -1,27 +1,175 @@
-"""One LMDB environment: its databases, its transactions, and its memory map, which grows when needed."""
+"""One LMDB environment: how it is opened, its databases, its transactions, and its memory map, which grows."""
 
 import mmap
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import RLock, get_ident
+from dataclasses import dataclass
+from threading import Condition, Lock, RLock, get_ident
 from typing import Any, TypeVar
 
 import lmdb
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreRefused
+from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
 from simhash_hbase.stores.embedded import probe
-from simhash_hbase.stores.embedded.gate import Gate
-from simhash_hbase.stores.embedded.mapping import DATABASES, open_map, undisturbed
-from simhash_hbase.stores.embedded.options import EmbeddedOptions
 from simhash_hbase.stores.embedded.translate import translated
 
+# Address space, not disk and not memory: the file grows with what is written. Room for a hundred million documents
+# before the map must grow the first time; little enough that a laptop, a container and a debugger grant it.
+DEFAULT_MAP_BYTES = 1 << 36
+# LMDB itself needs a few pages; below this nothing useful fits.
+LEAST_MAP_BYTES = 1 << 18
+MOST_READERS = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbeddedOptions:
+    """Choices for one folder, the same for all who use it in one process."""
+
+    map_bytes: int = DEFAULT_MAP_BYTES
+    """Address space to start with; it grows when half of it is used. Where the system grants less, less is taken."""
+    durable: bool = True
+    """Wait for the disk at each commit. Without, a crash of this process alone still loses nothing, but a power
+    failure or a crash of the system may lose the last commits or make the whole folder unreadable."""
+    max_readers: int = 512
+    """Reads under way at one time, over all processes; only the process that opens a folder first decides."""
+
+    def __post_init__(self) -> None:
+        if self.map_bytes < LEAST_MAP_BYTES:
+            raise InvalidArgument(f"map_bytes is {self.map_bytes:,}: wanted at least {LEAST_MAP_BYTES:,}")
+        if not 1 <= self.max_readers <= MOST_READERS:
+            raise InvalidArgument(f"max_readers is {self.max_readers:,}: wanted 1 to {MOST_READERS:,}")
+
+
+class Gate:
+    """Counts the readers of this process, so that the map is never moved under one of them.
+
+    LMDB does not check this itself: a reader whose map moves away reads freed addresses.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._changed = Condition(self._lock)
+        self._readers = 0
+        self._closed = False
+
+    def __enter__(self) -> None:
+        """Begin to read; waits while the map is being moved."""
+        with self._lock:
+            while self._closed:
+                self._changed.wait()
+            self._readers += 1
+
+    def __exit__(self, *_: object) -> None:
+        """End reading."""
+        with self._lock:
+            self._readers -= 1
+            if self._closed:
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until nobody reads, and let nobody begin until the block ends. Not to be called by a reader."""
+        with self._changed:
+            while self._closed:
+                self._changed.wait()
+            self._closed = True
+            while self._readers:
+                self._changed.wait()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._closed = False
+                self._changed.notify_all()
+
+
+T = TypeVar("T")
 # lmdb has no precise types for these.
 Transaction = Any
 Database = Any
-T = TypeVar("T")
+
+HOT_PREFIXES = "h"  # The database of the prefixes with very many rows; see `stores.embedded.rows`.
+DATABASES = {FAMILY_BLOCKS: True, FAMILY_DOCUMENTS: False, FAMILY_INDEX: False, HOT_PREFIXES: False}
+"""The name of each database, and whether its keys have many values of one size."""
+# LMDB reuses the pages that a commit frees from the next commit but one on.
+SAFE_COMMITS = 1
+UNDISTURBED_S = 20.0
+PAUSE_S = 0.002
+
+
+def open_map(path: str, options: EmbeddedOptions, *, writable: bool) -> tuple[Any, bool]:
+    """Open the environment of a folder; also returns whether its reads are invisible to writers."""
+    try:
+        return _open_within(path, options, writable=writable, lock=True), False
+    except lmdb.ReadonlyError:
+        if writable:
+            raise
+        return _open_within(path, options, writable=False, lock=False), True
+
+
+def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN401 - lmdb has no precise types
+    """Call a function with a transaction whose pages no writer has reused when it ends.
+
+    A writer that does not see the reader may reuse pages while they are read. The number of commits since the
+    transaction began shows whether that can have happened; the read is then repeated.
+    """
+    until = time.monotonic() + UNDISTURBED_S
+    while True:
+        with environment.begin() as transaction:
+            began = transaction.id()
+            try:
+                answer = look(transaction)
+            except Exception:
+                # Reused pages lead to any error, so an error counts no more than an answer does.
+                if _stood_still(environment, began):
+                    raise
+            else:
+                if _stood_still(environment, began):
+                    return answer
+        if time.monotonic() >= until:
+            raise StoreBusy(
+                f"{environment.path()}: writers kept changing the index while it was read, and cannot see a reader "
+                "without write permission on lock.mdb: make that file writable for this user"
+            )
+        time.sleep(PAUSE_S)
+
+
+def _stood_still(environment: Any, began: int) -> bool:  # noqa: ANN401
+    return bool(environment.info()["last_txnid"] <= began + SAFE_COMMITS)
+
+
+def _open_within(path: str, options: EmbeddedOptions, *, writable: bool, lock: bool) -> Any:  # noqa: ANN401
+    size = options.map_bytes
+    while True:
+        try:
+            return lmdb.open(
+                path,
+                map_size=size,
+                max_dbs=len(DATABASES),
+                max_readers=options.max_readers,
+                # A spare transaction keeps its slot among the readers, and a forked child that closes its copy frees
+                # that slot under its parent, whose next read then fails. Without spares a read takes 0.1 µs more.
+                max_spare_txns=0,
+                sync=options.durable,
+                readonly=not writable,
+                lock=lock,
+                # Rows lie anywhere in the file: reading ahead is wasted as soon as it exceeds the memory.
+                readahead=False,
+            )
+        except lmdb.MapResizedError:
+            # The driver begins a transaction of its own, and another process has just grown the map: open it again.
+            continue
+        except lmdb.MemoryError:
+            # `ulimit -v` or a container limits the address space.
+            size //= 2
+            if size < LEAST_MAP_BYTES:
+                raise
+
 
 _REMEDY = "restore a backup, or make the index again"
 

@@ -1,12 +1,12 @@
-"""What is at a path: nothing, an index, or something else, which stays untouched."""
+"""The folder of an index: what is at a path, the one environment that this process has of it, and copies."""
 
+import glob
 import os
 from itertools import islice
+from threading import Lock
 
-from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, NotAnIndex, SimhashError
-from simhash_hbase.stores.embedded.environment import Environment, Transaction
-from simhash_hbase.stores.embedded.mapping import DATABASES
-from simhash_hbase.stores.embedded.options import EmbeddedOptions
+from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, NotAnIndex, SimhashError
+from simhash_hbase.stores.embedded.environment import DATABASES, EmbeddedOptions, Environment, Transaction
 from simhash_hbase.stores.embedded.translate import translated
 
 DATA = "data.mdb"
@@ -99,3 +99,82 @@ def _unmarked(environment: Environment, transaction: Transaction) -> SimhashErro
 
 def _has_content(file: str) -> bool:
     return os.path.isfile(file) and os.path.getsize(file) > 0
+
+
+class _Registry:
+    """Environments by real path, with the number of stores that use each."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.environments: dict[str, Environment] = {}
+        self.users: dict[str, int] = {}
+
+
+_registry = _Registry()
+# Environments of the parent process; kept, so that the garbage collector does not end them.
+_inherited: list[_Registry] = []
+
+
+def acquire(path: str, options: EmbeddedOptions, *, create: bool = False) -> Environment:
+    """Open a folder, or share the environment that this process has open already."""
+    real = os.path.realpath(path)
+    with _registry.lock:
+        shared = _registry.environments.get(real)
+        if shared is not None and create:
+            raise IndexExists(f"there is an index at {path} already")
+        if shared is None:
+            shared = open_marked(real, options, create=create)
+            _registry.environments[real] = shared
+            _registry.users[real] = 0
+        elif shared.options.durable != options.durable:
+            raise InvalidArgument(f"{path}: this process has it open with durable={shared.options.durable} already")
+        _registry.users[real] += 1
+        return shared
+
+
+def release(environment: Environment) -> None:
+    """Release an environment; its last user closes it."""
+    with _registry.lock:
+        if _registry.environments.get(environment.path) is not environment:
+            return
+        _registry.users[environment.path] -= 1
+        if not _registry.users[environment.path]:
+            del _registry.environments[environment.path], _registry.users[environment.path]
+            environment.close()
+
+
+def _forget_inherited() -> None:
+    global _registry  # noqa: PLW0603
+    # The driver refuses to open a folder that it believes to be open in this process.
+    for environment in _registry.environments.values():
+        environment.drop_inherited()
+    _inherited.append(_registry)
+    _registry = _Registry()
+
+
+os.register_at_fork(after_in_child=_forget_inherited)
+
+
+_PARTIAL = ".partial-"
+
+
+def new_partial(target: str) -> str:
+    """Make the folder, beside the target, in which a copy grows."""
+    folder, name = os.path.split(target)
+    # It takes longer to import than a look-up.
+    from tempfile import mkdtemp  # noqa: PLC0415
+
+    return mkdtemp(prefix=name + _PARTIAL, dir=folder)
+
+
+def copied_bytes(destination: str) -> int:
+    """Count the bytes of a copy that is being made."""
+    partial = f"{glob.escape(os.path.abspath(destination))}{_PARTIAL}*"
+    found = 0
+    for path in glob.glob(os.path.join(partial, "*")):
+        try:
+            found += os.stat(path).st_size
+        except FileNotFoundError:
+            # It was whole in between.
+            continue
+    return found

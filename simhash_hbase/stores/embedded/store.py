@@ -13,15 +13,22 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.abilities import Backup, SelfChecked
-from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, CompareAndSet, PrefixScan, Store, StoreSize, Swap, Transactional
+from simhash_hbase.stores.base import (
+    Cell,
+    CompareAndSet,
+    PrefixScan,
+    Store,
+    StoreSize,
+    Swap,
+    Transactional,
+    check_cell_family,
+    check_deletions,
+    check_positive,
+)
 from simhash_hbase.stores.embedded import cells as cells_of
 from simhash_hbase.stores.embedded import rows as rows_of
-from simhash_hbase.stores.embedded.copies import new_partial
-from simhash_hbase.stores.embedded.environment import Database, Environment, Transaction
-from simhash_hbase.stores.embedded.mapping import HOT_PREFIXES
-from simhash_hbase.stores.embedded.options import EmbeddedOptions
-from simhash_hbase.stores.embedded.registry import acquire, release
+from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Database, EmbeddedOptions, Environment, Transaction
+from simhash_hbase.stores.embedded.folder import acquire, new_partial, release
 from simhash_hbase.stores.embedded.translate import translated
 
 U64 = np.uint64

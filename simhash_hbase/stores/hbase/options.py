@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from simhash_hbase.errors import InvalidArgument
 
@@ -14,7 +15,27 @@ TRANSPORTS = ("buffered", "framed")
 # HBase's own rules for names (TableName.isLegalFullyQualifiedTableName and isLegalNamespaceName).
 _TABLE = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SERVICE = re.compile(r"[A-Za-z0-9_.-]+")
-_FORM = "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&transport=framed|buffered&protocol=binary|compact&tls=1&kerberos=SERVICE]"
+SCHEMES = ("hbase", "hbase+http", "hbase+https")
+_SETTINGS = {
+    "hbase": ("version", "transport", "protocol", "tls", "kerberos", "ca"),
+    "hbase+http": ("version", "access"),
+    "hbase+https": ("version", "access", "ca"),
+}
+_FORMS = {
+    "hbase": "wanted hbase://host:port[,host:port…]/[namespace:]table[?version=1|2&transport=framed|buffered&protocol=binary|compact&tls=1&ca=FILE&kerberos=SERVICE]",
+    "hbase+http": "wanted hbase+http://host:port[,host:port…]/[namespace:]table[?version=1|2&access=alibaba]",
+    "hbase+https": "wanted hbase+https://host:port[,host:port…]/[namespace:]table[?version=1|2&access=alibaba&ca=FILE]",
+}
+ACCESS_HEADERS = {"alibaba": ("ACCESSKEYID", "ACCESSSIGNATURE")}
+"""The headers in which a cloud's HBase wants user and access key, by the name that an address calls it."""
+USER = "SIMHASH_HBASE_ACCESS_USER"
+KEY = "SIMHASH_HBASE_ACCESS_KEY"
+HEADERS = "SIMHASH_HBASE_HTTP_HEADERS"
+# What names a file that holds the value of a variable.
+FILE = "_FILE"
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
+_OWN_HEADERS = {"host", "content-type", "content-length", "transfer-encoding", "connection", "expect", "upgrade"}
 
 
 class Gateway(NamedTuple):
@@ -38,7 +59,14 @@ class HBaseOptions:
     transport: str = "buffered"  # ``buffered`` or ``framed``, as the gateway was started.
     protocol: str = "binary"
     """``binary`` or ``compact``, as the gateway was started; compact is about eight times slower here."""
-    tls: bool = False  # Whether TLS is in front of the gateways; certificates must be those of the hosts named here.
+    tls: bool = (
+        False  # Whether TLS is in front of the gateways, or theirs; certificates must be those of the hosts named here.
+    )
+    http: bool = False  # Whether the gateways are in HTTP mode, `hbase.regionserver.thrift.http`.
+    access: str = ""  # A name of `ACCESS_HEADERS` whose headers `parse_url` fills in; empty: none.
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Names and values of further headers of each request by HTTP; never shown, since they may be secrets."""
+    ca_file: str = ""  # Certificates of authorities that are trusted instead of the system's.
     kerberos: str = ""  # The service in the gateways' principal SERVICE/HOST, such as hbase; empty: no authentication.
     connect_timeout_s: float = 3.0  # Seconds for a connection to a gateway and its first answer.
     timeout_s: float = 20.0
@@ -60,13 +88,7 @@ class HBaseOptions:
             raise InvalidArgument(
                 f"{self.table!r} is no name of a table: wanted [namespace:]table, letters, digits, _ . -"
             )
-        _check_choice("version", self.version, (None, 1, 2))
-        _check_choice("transport", self.transport, TRANSPORTS)
-        _check_choice("protocol", self.protocol, PROTOCOLS)
-        if self.kerberos and not _SERVICE.fullmatch(self.kerberos):
-            raise InvalidArgument(f"kerberos is {self.kerberos!r}: wanted a service, such as hbase of hbase/HOST@REALM")
-        if self.kerberos and self.transport == "framed":
-            raise InvalidArgument("kerberos goes with buffered transport: a gateway with SASL has frames of its own")
+        _check_transport(self)
         for name in ("connect_timeout_s", "timeout_s", "deadline_s", "idle_s"):
             if not getattr(self, name) > 0:
                 raise InvalidArgument(f"{name} is {getattr(self, name)}: wanted more than 0")
@@ -74,8 +96,17 @@ class HBaseOptions:
             raise InvalidArgument(f"max_connections is {self.max_connections}: wanted at least 1")
 
 
-def parse_url(url: str) -> HBaseOptions:
+def parse_url(url: str, variables: Mapping[str, str] | None = None) -> HBaseOptions:
     """Read an address as users write it.
+
+    Parameters
+    ----------
+    url : str
+        ``hbase://``, ``hbase+http://`` or ``hbase+https://``.
+    variables : mapping, optional
+        Where user, access key and headers for gateways in HTTP mode are looked up, such as ``os.environ``:
+        ``SIMHASH_HBASE_ACCESS_USER``, ``SIMHASH_HBASE_ACCESS_KEY`` and ``SIMHASH_HBASE_HTTP_HEADERS``, lines of
+        ``NAME: VALUE``; with ``_FILE`` behind its name each names a file instead.
 
     Examples
     --------
@@ -84,59 +115,132 @@ def parse_url(url: str) -> HBaseOptions:
     (Gateway(host='two', port=9090), 'news:simhash', 2)
     """
     scheme, slashes, rest = url.partition("://")
+    form = _FORMS.get(scheme, _FORMS["hbase"])
     if "@" in rest:
         # The address is not shown: the part before the @ may be a password.
-        raise InvalidArgument(f"an address of an HBase has no user and no password: {_FORM}")
-    if scheme != "hbase" or not slashes or "#" in rest:
-        raise InvalidArgument(f"{url!r} is no address of an HBase: {_FORM}")
+        raise InvalidArgument(f"an address of an HBase has no user and no password: {form}")
+    if scheme not in SCHEMES or not slashes or "#" in rest:
+        raise InvalidArgument(f"{url!r} is no address of an HBase: {form}")
     address, _, query = rest.partition("?")
     hosts, _, table = address.partition("/")
-    return HBaseOptions(
-        gateways=tuple(_gateway(url, part) for part in hosts.split(",")), table=table, **_settings(url, query)
-    )
+    gateways = tuple(_gateway(url, form, part) for part in hosts.split(","))
+    settings = _settings(url.partition("?")[0], scheme, query)
+    if scheme != "hbase":
+        headers = _headers(settings.get("access", ""), variables or {})
+        settings = {"http": True, "tls": scheme == "hbase+https", "headers": headers, **settings}
+    return HBaseOptions(gateways=gateways, table=table, **settings)
 
 
 def format_url(options: HBaseOptions) -> str:
-    """Write an address so that `parse_url` reads the same place from it.
+    """Write an address so that `parse_url` reads the same place from it; it holds no header.
 
     Examples
     --------
     >>> format_url(parse_url("hbase://one/simhash?transport=framed&protocol=binary"))
     'hbase://one:9090/simhash?transport=framed'
     """
+    scheme = ("hbase+https" if options.tls else "hbase+http") if options.http else "hbase"
     named = [f"version={options.version}"] if options.version else []
     named += ["transport=framed"] if options.transport == "framed" else []
     named += ["protocol=compact"] if options.protocol == "compact" else []
-    named += ["tls=1"] if options.tls else []
+    named += ["tls=1"] if options.tls and not options.http else []
+    named += [f"access={options.access}"] if options.access else []
+    named += [f"ca={quote(options.ca_file)}"] if options.ca_file else []
     named += [f"kerberos={options.kerberos}"] if options.kerberos else []
     query = "?" + "&".join(named) if named else ""
-    return f"hbase://{','.join(map(str, options.gateways))}/{options.table}{query}"
+    return f"{scheme}://{','.join(map(str, options.gateways))}/{options.table}{query}"
+
+
+def _headers(access: str, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Read user, access key and further headers; no error shows a value."""
+    headers = []
+    if names := ACCESS_HEADERS.get(access):
+        for name, variable in zip(names, (USER, KEY), strict=True):
+            value = _setting(variable, variables)
+            if not value:
+                raise InvalidArgument(f"access={access} needs {variable}, or {variable}{FILE} with the name of a file")
+            headers.append((name, value))
+    for number, line in enumerate(_setting(HEADERS, variables).splitlines(), 1):
+        name, colon, value = line.partition(":")
+        if line.strip() and not colon:
+            raise InvalidArgument(f"{HEADERS}, line {number}: wanted NAME: VALUE")
+        headers += [(name.strip(), value.strip())] if colon else []
+    return tuple(headers)
+
+
+def _setting(variable: str, variables: Mapping[str, str]) -> str:
+    if value := variables.get(variable, ""):
+        return value.strip()
+    path = variables.get(variable + FILE, "")
+    try:
+        return Path(path).read_text("utf-8").strip() if path else ""
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidArgument(f"{variable}{FILE}: {path} cannot be read: {why}") from error
+
+
+def _check_transport(options: HBaseOptions) -> None:
+    """Refuse what does not go together."""
+    _check_choice("version", options.version, (None, 1, 2))
+    _check_choice("transport", options.transport, TRANSPORTS)
+    _check_choice("protocol", options.protocol, PROTOCOLS)
+    if options.kerberos and not _SERVICE.fullmatch(options.kerberos):
+        raise InvalidArgument(f"kerberos is {options.kerberos!r}: wanted a service, such as hbase of hbase/HOST@REALM")
+    if options.kerberos and options.transport == "framed":
+        raise InvalidArgument("kerberos goes with buffered transport: a gateway with SASL has frames of its own")
+    if options.ca_file and not options.tls:
+        raise InvalidArgument("a file of authorities is for TLS: tls=1 or hbase+https://")
+    if not options.http and (options.headers or options.access):
+        raise InvalidArgument("headers and access are for gateways in HTTP mode: hbase+http:// or hbase+https://")
+    if options.http:
+        _check_http(options)
+
+
+def _check_http(options: HBaseOptions) -> None:
+    if (options.transport, options.protocol, options.kerberos) != ("buffered", "binary", ""):
+        raise InvalidArgument("transport, protocol and kerberos are not for gateways in HTTP mode")
+    _check_choice("access", options.access, ("", *ACCESS_HEADERS))
+    _check_headers(options.headers)
+
+
+def _check_headers(headers: tuple[tuple[str, str], ...]) -> None:
+    names = set()
+    for number, (name, value) in enumerate(headers, 1):
+        # A line without a colon in its place may be a secret: only good names are shown.
+        if not _HEADER_NAME.fullmatch(name):
+            raise InvalidArgument(f"header {number} has no name of an HTTP header")
+        if not _HEADER_VALUE.fullmatch(value):
+            raise InvalidArgument(f"header {name} is empty, or has a character that no header may have")
+        if name.lower() in _OWN_HEADERS or name.lower() in names:
+            raise InvalidArgument(f"header {name} cannot be set" + (" twice" if name.lower() in names else ""))
+        names.add(name.lower())
 
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     if value not in choices:
-        known = " or ".join(str(choice) for choice in choices if choice is not None)
+        known = " or ".join(str(choice) for choice in choices if choice not in (None, ""))
         raise InvalidArgument(f"{name} is {value!r}: wanted {known}")
 
 
-def _gateway(url: str, part: str) -> Gateway:
+def _gateway(url: str, form: str, part: str) -> Gateway:
     host, _, port = part.rpartition(":") if re.search(r":\d*$", part) and not part.endswith("]") else (part, "", "")
     if not host or "@" in host:
-        raise InvalidArgument(f"{url!r}: {part!r} is no host:port; {_FORM}")
+        raise InvalidArgument(f"{url!r}: {part!r} is no host:port; {form}")
     if not port and part.endswith(":"):
         raise InvalidArgument(f"{url!r}: {part!r} ends without a port")
     return Gateway(host.removeprefix("[").removesuffix("]"), int(port) if port else DEFAULT_PORT)
 
 
-def _settings(url: str, query: str) -> Mapping[str, Any]:
+def _settings(url: str, scheme: str, query: str) -> Mapping[str, Any]:
     given = parse_qsl(query, keep_blank_values=True)
     settings: dict[str, Any] = {}
     for name, value in given:
-        if name not in ("version", "transport", "protocol", "tls", "kerberos"):
-            raise InvalidArgument(f"{url!r}: {name!r} is no setting of an address; {_FORM}")
-        if name in settings:
+        if name not in _SETTINGS[scheme]:
+            raise InvalidArgument(f"{url!r}: {name!r} is no setting of an address; {_FORMS[scheme]}")
+        field_name = "ca_file" if name == "ca" else name
+        if field_name in settings:
             raise InvalidArgument(f"{url!r}: {name} is given twice")
-        settings[name] = int(value) if name == "version" and value in ("1", "2") else value
+        settings[field_name] = int(value) if name == "version" and value in ("1", "2") else value
         if name == "tls":
             _check_choice(name, value, ("0", "1"))
             settings[name] = value == "1"

@@ -11,8 +11,17 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.keys import BlockRows, pack_prefixes, unpack_rows
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.abilities import Networked, Regional, RegionPlace, Shortfalls, Traffic
-from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, CompareAndSet, PrefixScan, Store, StoreSize, Swap
+from simhash_hbase.stores.base import (
+    Cell,
+    CompareAndSet,
+    PrefixScan,
+    Store,
+    StoreSize,
+    Swap,
+    check_cell_family,
+    check_deletions,
+    check_positive,
+)
 from simhash_hbase.stores.hbase import grouping
 from simhash_hbase.stores.hbase.cells import CellWalk, read_on, read_rows
 from simhash_hbase.stores.hbase.gateways import Gateways

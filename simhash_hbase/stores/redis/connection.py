@@ -1,16 +1,94 @@
-"""Scripts sent to one server, many in one round trip."""
+"""The connection to a Redis server: its address, scripts sent to it, many in one round trip, and its errors."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from simhash_hbase.errors import IndexClosed
-from simhash_hbase.stores.redis.options import RedisOptions
-from simhash_hbase.stores.redis.translate import translated
+from simhash_hbase import errors
+from simhash_hbase.errors import IndexClosed, InvalidArgument, SimhashError
+
+DEFAULT_PORT = 6379
+MOST_PORT = 65_535
+_FORM = "wanted redis://[user:password@]host[:port][/database], or rediss:// for TLS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedisOptions:
+    """The place of an index in Redis, and the patience of its store."""
+
+    host: str  # A name or an address.
+    port: int = DEFAULT_PORT  # Its port.
+    database: int = 0  # Number of the database; it takes one index.
+    user: str | None = None  # Name of an ACL user; None: the server's default user.
+    password: str | None = field(default=None, repr=False)  # Sent when a connection is made; never shown.
+    tls: bool = False  # Encrypt, and check the server's certificate with the authorities that the system trusts.
+    connect_timeout_s: float = 3.0  # Seconds for a connection to the server.
+    timeout_s: float = 20.0  # Seconds without an answer until a call fails.
+    idle_check_s: int = 30
+    """Seconds after which an unused connection is tried before it is used, and replaced when it is gone."""
+
+    def __post_init__(self) -> None:
+        if not self.host:
+            raise InvalidArgument(f"the address names no host: {_FORM}")
+        if not 1 <= self.port <= MOST_PORT:
+            raise InvalidArgument(f"port is {self.port}: wanted 1 to {MOST_PORT:,}")
+        if self.database < 0:
+            raise InvalidArgument(f"database is {self.database}: wanted at least 0")
+        for name in ("connect_timeout_s", "timeout_s", "idle_check_s"):
+            if getattr(self, name) <= 0:
+                raise InvalidArgument(f"{name} is {getattr(self, name)}: wanted more than 0")
+
+    @property
+    def url(self) -> str:
+        """The address without user and password."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'rediss' if self.tls else 'redis'}://{host}:{self.port}/{self.database}"
+
+
+def parse_url(url: str) -> RedisOptions:
+    """Read an address.
+
+    Examples
+    --------
+    >>> parse_url("redis://reader:p%40ss@cache.example/2").url
+    'redis://cache.example:6379/2'
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        # The text of the error may hold the password, where that has a "/" or "[" which is not percent-encoded.
+        raise InvalidArgument(f"the Redis address cannot be read: {_FORM}") from None
+    if parts.scheme not in ("redis", "rediss"):
+        raise InvalidArgument(f"addresses of Redis start with redis: or rediss: {_FORM}")
+    if parts.query or parts.fragment:
+        raise InvalidArgument(f"an address of Redis ends with the database, without ? and #: {_FORM}")
+    return RedisOptions(
+        host=parts.hostname or "",
+        port=DEFAULT_PORT if port is None else port,
+        database=_database(parts),
+        user=unquote(parts.username) if parts.username else None,
+        password=unquote(parts.password) if parts.password else None,
+        tls=parts.scheme == "rediss",
+    )
+
+
+def _database(parts: SplitResult) -> int:
+    text = parts.path.removeprefix("/")
+    if not text:
+        return 0
+    # More digits than any server has databases are no number of one, and int() of very many is refused.
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PORT)) + 4):
+        raise InvalidArgument(f"a Redis address has the number of a database after the host: {_FORM}")
+    return int(text)
+
 
 Argument = bytes | str | int
 # Scripts sent before their answers are read: enough to hide the round trip, few enough to bound memory.
@@ -74,3 +152,66 @@ class Connection:
         if self._client is None:
             raise IndexClosed(f"{self.url}: this index was closed")
         return self._client
+
+
+# The client's classes, the most particular first: some of those that mean a refusal descend from ConnectionError.
+_KINDS: tuple[tuple[type[Exception], type[SimhashError], str], ...] = (
+    (redis.exceptions.AuthenticationError, errors.StoreRefused, "the server does not accept the user and password"),
+    (redis.exceptions.AuthenticationWrongNumberOfArgsError, errors.StoreRefused, "the server is too old for users"),
+    (redis.exceptions.AuthorizationError, errors.StoreRefused, "the user has no permission for this"),
+    (redis.exceptions.NoPermissionError, errors.StoreRefused, "the user has no permission for this"),
+    (redis.exceptions.BusyLoadingError, errors.StoreUnavailable, "the server is still loading its data"),
+    (redis.exceptions.MaxConnectionsError, errors.StoreUnavailable, "the server takes no more connections"),
+    (redis.exceptions.TimeoutError, errors.StoreTimeout, "no answer in time"),
+    (redis.exceptions.OutOfMemoryError, errors.StoreFull, "the server has reached its maxmemory"),
+    (redis.exceptions.ReadOnlyError, errors.StoreRefused, "the server is a replica, which cannot be written to"),
+    (redis.exceptions.InvalidResponse, errors.StoreRefused, "the answer is not of the protocol of Redis"),
+)
+# Errors that differ only by their text; a script adds words of its own around it.
+_TEXTS: tuple[tuple[str, type[SimhashError], str], ...] = (
+    ("DB index is out of range", errors.InvalidArgument, "the server has no database of this number"),
+    ("Invalid Database", errors.InvalidArgument, "the server has no database of this number"),
+    ("WRONGTYPE", errors.NotAnIndex, "keys of an index hold something else: another program wrote to the database"),
+    ("OOM ", errors.StoreFull, "the server has reached its maxmemory"),
+    ("NOAUTH", errors.StoreRefused, "the server wants a password"),
+    ("NOPERM", errors.StoreRefused, "the user has no permission for this"),
+    ("executing the script can't", errors.StoreRefused, "the user has no permission for this"),
+    ("ACL failure", errors.StoreRefused, "the user has no permission for this"),
+    ("READONLY", errors.StoreRefused, "the server is a replica, which cannot be written to"),
+    ("MISCONF", errors.StoreFull, "the server cannot save to its disk, so it takes no writes"),
+    ("CERTIFICATE_VERIFY_FAILED", errors.StoreRefused, "the server's certificate is not trusted"),
+    ("BUSY ", errors.StoreBusy, "the server is busy with a script"),
+    ("max number of clients", errors.StoreUnavailable, "the server takes no more connections"),
+    ("cluster mode", errors.Unsupported, "Redis Cluster is not supported, one server is"),
+    ("CROSSSLOT", errors.Unsupported, "Redis Cluster is not supported, one server is"),
+    ("non local key", errors.Unsupported, "Redis Cluster is not supported, one server is"),
+    ("unknown command", errors.StoreRefused, "the server lacks a command: it may be older than Redis 5"),
+)
+_MOST_TEXT = 200
+
+
+@contextmanager
+def translated(url: str) -> Iterator[None]:
+    """Let no error of the client out."""
+    try:
+        yield
+    except redis.RedisError as error:
+        kind, sentence = _meaning(error)
+        raise kind(f"{url}: {sentence} ({_clean(error)})") from error
+
+
+def _meaning(error: redis.RedisError) -> tuple[type[SimhashError], str]:
+    for text, kind, sentence in _TEXTS:
+        if text in str(error):
+            return kind, sentence
+    for theirs, kind, sentence in _KINDS:
+        if isinstance(error, theirs):
+            return kind, sentence
+    if isinstance(error, redis.exceptions.ConnectionError):
+        return errors.StoreUnavailable, "the server cannot be reached"
+    return errors.StoreRefused, "the server refuses"
+
+
+def _clean(error: redis.RedisError) -> str:
+    """Remove the place in a script, which the server adds."""
+    return str(error).split(" script: ")[0][:_MOST_TEXT]

@@ -3,21 +3,35 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, Unsupported
-from simhash_hbase.rows.keys import BlockRows, pack_rows
+from simhash_hbase.rows.keys import BlockRows, pack_prefixes, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILIES
 from simhash_hbase.stores.abilities import CellCounts
-from simhash_hbase.stores.arguments import check_cell_family, check_deletions, check_positive
-from simhash_hbase.stores.base import Cell, PrefixScan, Store, StoreSize
-from simhash_hbase.stores.redis import scripts
-from simhash_hbase.stores.redis.connection import Argument, Connection
-from simhash_hbase.stores.redis.options import RedisOptions
-from simhash_hbase.stores.redis.scanning import scan
+from simhash_hbase.stores.base import (
+    Cell,
+    PrefixScan,
+    Store,
+    StoreSize,
+    check_cell_family,
+    check_deletions,
+    check_positive,
+)
+from simhash_hbase.stores.redis.connection import Argument, Connection, RedisOptions
+
+SPACE = "simhash-hbase:"
+FORMAT = SPACE + "format"
+COUNTERS = SPACE + "rows"
+BLOCKS = SPACE + "b:"
+STAMP_BYTES = 8
+# Prefixes of one script, and the rows at which it stops, however few of its prefixes are done.
+PREFIXES_A_CALL = 2_000
+ROWS_AN_ANSWER = 20_000
 
 VERSION = b"1"
 # A script keeps the server from everything else, so it is bounded to some milliseconds.
@@ -25,6 +39,16 @@ ROWS_A_CALL = 4_000
 CELLS_A_CALL = 500
 # Numbers of scripts are doubles.
 LARGEST_STAMP = 1 << 53
+
+
+def _read_scripts() -> dict[str, str]:
+    """Read the scripts of ``scripts.lua`` by name, without comments, which need not be sent."""
+    _, *parts = Path(__file__).with_name("scripts.lua").read_text("ascii").split("-- == ")
+    named = [part.split("\n", 1) for part in parts]
+    return {name: "\n".join(line for line in code.split("\n") if not line.startswith("--")) for name, code in named}
+
+
+SCRIPTS = _read_scripts()
 
 
 class RedisStore(Store, CellCounts):
@@ -57,7 +81,7 @@ class RedisStore(Store, CellCounts):
         store = cls(Connection(options), clock=clock)
         with store._closed_on_error():
             store._check_server()
-            if store._connection.ask("SET", scripts.FORMAT, VERSION, "NX") is None:
+            if store._connection.ask("SET", FORMAT, VERSION, "NX") is None:
                 raise IndexExists(f"there is an index at {options.url} already, complete or begun")
         return store
 
@@ -67,7 +91,7 @@ class RedisStore(Store, CellCounts):
         store = cls(Connection(options), readonly=readonly, clock=clock)
         with store._closed_on_error():
             store._check_server()
-            version = store._connection.ask("GET", scripts.FORMAT)
+            version = store._connection.ask("GET", FORMAT)
             if version is None:
                 raise IndexMissing(f"there is no index at {options.url}: simhash-hbase create makes one")
             if version != VERSION:
@@ -81,32 +105,48 @@ class RedisStore(Store, CellCounts):
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
         """Take one round trip for each 16,000 prefixes."""
         check_positive("limit", limit)
-        return scan(self._connection, prefixes, limit=limit)
+        pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
+        # Start of each piece that is not done yet: where it goes on.
+        places = {start: start for start in pieces}
+        cut: list[int] = []
+        while places:
+            asked = [prefixes[at : start + PREFIXES_A_CALL] for start, at in places.items()]
+            calls = ((BLOCKS, limit, ROWS_AN_ANSWER, b"".join(pack_prefixes(piece))) for piece in asked)
+            going_on = {}
+            answers = zip(places.items(), asked, self._connection.run(SCRIPTS["scan"], calls), strict=True)
+            for (start, at), piece, (done, rows, over) in answers:
+                pieces[start].append(rows)
+                cut += [at + position for position in over]
+                if done < len(piece):
+                    going_on[start] = at + done
+            places = going_on
+        rows_found = unpack_rows(b"".join(chain.from_iterable(pieces.values())))
+        return PrefixScan(rows_found, prefixes[np.array(sorted(cut), dtype=np.intp)])
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
         calls = [(space, packed) for space, _, packed in _row_calls(rows)]
-        answers: Iterator[bytes] = self._connection.run(scripts.HAS_ROWS, calls)
+        answers: Iterator[bytes] = self._connection.run(SCRIPTS["has_rows"], calls)
         return np.array([octet == ord("1") for octet in b"".join(answers)], dtype=np.bool_)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write(scripts.PUT_ROWS, _row_calls(rows))
+        self._write(SCRIPTS["put_rows"], _row_calls(rows))
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write(scripts.DELETE_ROWS, _row_calls(rows))
+        self._write(SCRIPTS["delete_rows"], _row_calls(rows))
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Keep the later of two writes with one timestamp."""
         check_cell_family(family)
         _check_stamps(cells)
         now = self._clock() if self._clock is not None else ""
-        head = (_space(family), scripts.COUNTERS, family, now)
+        head = (_space(family), COUNTERS, family, now)
         fields = [(c.row, c.qualifier, "" if c.timestamp is None else c.timestamp, c.value) for c in cells]
-        self._write(scripts.PUT, _calls(head, fields))
+        self._write(SCRIPTS["put"], _calls(head, fields))
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
         """Take one round trip for each 4,000 cells."""
         check_cell_family(family)
-        answers = self._connection.run(scripts.GET, _calls((_space(family),), keys))
+        answers = self._connection.run(SCRIPTS["get"], _calls((_space(family),), keys))
         values = chain.from_iterable(answers)
         return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
 
@@ -116,7 +156,7 @@ class RedisStore(Store, CellCounts):
         found: list[list[Cell]] = []
         wanted: dict[int, list[tuple[bytes, bytes]]] = {}
         calls = _calls((_space(family), limit), [(row,) for row in rows])
-        for held, wide in self._connection.run(scripts.GET_ROWS, calls):
+        for held, wide in self._connection.run(SCRIPTS["get_rows"], calls):
             for position in wide:
                 at = len(found) + position
                 wanted[at] = [(rows[at], qualifier) for qualifier in sorted(held[position])[:limit]]
@@ -139,7 +179,7 @@ class RedisStore(Store, CellCounts):
         check_deletions(family, cells)
         _check_stamps(cells)
         fields = [(c.row, c.qualifier, c.timestamp or 0) for c in cells]
-        self._write(scripts.DELETE, _calls((_space(family), scripts.COUNTERS, family), fields))
+        self._write(SCRIPTS["delete"], _calls((_space(family), COUNTERS, family), fields))
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Refuse: there is no order to read rows in."""
@@ -198,17 +238,17 @@ class RedisStore(Store, CellCounts):
         return memory
 
     def _counters(self) -> dict[str, int]:
-        held: dict[bytes, bytes] = self._connection.ask("HGETALL", scripts.COUNTERS)
+        held: dict[bytes, bytes] = self._connection.ask("HGETALL", COUNTERS)
         return {kind.decode(): int(n) for kind, n in held.items()}
 
 
 def _space(family: str) -> str:
-    return f"{scripts.SPACE}{family}:"
+    return f"{SPACE}{family}:"
 
 
 def _row_calls(rows: BlockRows) -> list[tuple[Argument, ...]]:
     packed, step = pack_rows(rows), ROWS_A_CALL * BLOCK_ROW_BYTES
-    return [(scripts.BLOCKS, scripts.COUNTERS, packed[i : i + step]) for i in range(0, len(packed), step)]
+    return [(BLOCKS, COUNTERS, packed[i : i + step]) for i in range(0, len(packed), step)]
 
 
 def _calls(head: tuple[Argument, ...], fields: Sequence[Sequence[Argument]]) -> list[list[Argument]]:
@@ -224,8 +264,8 @@ def _check_stamps(cells: Sequence[Cell]) -> None:
 
 
 def _cell(row: bytes, qualifier: bytes, held: bytes) -> Cell:
-    stamp = held[: scripts.STAMP_BYTES]
-    return Cell(row, qualifier, held[scripts.STAMP_BYTES :], int.from_bytes(stamp, "big"))
+    stamp = held[:STAMP_BYTES]
+    return Cell(row, qualifier, held[STAMP_BYTES:], int.from_bytes(stamp, "big"))
 
 
 def _row_cells(row: bytes, flat: Sequence[bytes]) -> list[Cell]:

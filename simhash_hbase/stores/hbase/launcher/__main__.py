@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.stores.hbase.launcher.commands import ABOUT, ACTIONS, KINDS, WORDS, carry_out
+from simhash_hbase.stores.hbase.launcher.commands import ABOUT, ACTIONS, KINDS, carry_out
 
 
 def main() -> int:
@@ -16,8 +16,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         as_json = getattr(arguments, "json", False)
-        names = getattr(arguments, "names", ())
-        return carry_out(arguments.action, names, folder=arguments.dir, kind=arguments.kind, as_json=as_json)
+        return carry_out(arguments.action, folder=arguments.dir, kind=arguments.kind, as_json=as_json)
     except SimhashError as error:
         print(f"hbase: {error}", file=sys.stderr)
     except KeyboardInterrupt:
@@ -32,11 +31,6 @@ def _parser() -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=text, description=text)
         action.add_argument("--dir", type=Path, help="folder of this server (default .cache/hbase/server)")
         action.add_argument("--with", dest="kind", choices=KINDS, default=KINDS[0])
-        action.add_argument(
-            "--cluster", dest="kind", action="store_const", const="cluster", help="short for --with cluster"
-        )
-        if name in WORDS:
-            action.add_argument("names", nargs="*", metavar=WORDS[name])
         if name == "status":
             action.add_argument("--json", action="store_true", help="everything, for programs")
     return parser

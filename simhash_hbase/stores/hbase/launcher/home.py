@@ -16,7 +16,7 @@ from simhash_hbase.errors import InvalidArgument, StoreUnavailable
 FILES = Path(__file__).parent / "files"
 CHECKOUT = Path(__file__).parents[4]  # The project's root, where this is not an installed package.
 HOST = "127.0.0.1"
-FOLDERS = {"local": "server", "docker": "container", "cluster": "cluster"}
+FOLDERS = {"local": "server", "docker": "container"}
 # Below the range from which Linux and macOS take the ports of outgoing connections.
 PORTS = range(10_000, 32_000)
 
@@ -96,10 +96,10 @@ class Home:
         (self.path / "ports.json").write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
         return kept
 
-    def write_conf(self, ports: Mapping[str, int], properties: Sequence[str]) -> None:
+    def write_conf(self, ports: Mapping[str, int], properties: Sequence[Path]) -> None:
         """Write ``hbase-site.xml``, with the properties of ``HBASE_SITE``, and the configuration of logging."""
         self.conf.mkdir(parents=True, exist_ok=True)
-        template = "".join((FILES / name).read_text("utf-8") for name in properties) + os.environ.get("HBASE_SITE", "")
+        template = "".join(file.read_text("utf-8") for file in properties) + os.environ.get("HBASE_SITE", "")
         site = site_xml(template, {"data": str(self.data), **{name: str(port) for name, port in ports.items()}})
         for name in ("hbase-site.xml", "hdfs-site.xml"):
             (self.conf / name).write_text(site, "utf-8")

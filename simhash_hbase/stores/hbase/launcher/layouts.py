@@ -1,14 +1,13 @@
-"""Which processes make a server: one HBase process with two gateways, or a small cluster on HDFS."""
+"""Which processes make a server: one HBase process with two gateways."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.stores.hbase.launcher.home import HOST
+from simhash_hbase.stores.hbase.launcher.home import FILES, HOST
 
 HBASE = "org.apache.hadoop.hbase"
-HDFS = "org.apache.hadoop.hdfs.server"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Layout:
 
     stages: tuple[tuple[Role, ...], ...]
     ports: tuple[str, ...]
-    properties: tuple[str, ...]  # Files; of two properties with one name HBase takes the later.
+    properties: tuple[Path, ...]  # Files; of two properties with one name HBase takes the later.
     jvm: tuple[str, ...] = ()
 
     @property
@@ -43,71 +42,24 @@ class Layout:
         """All processes by name, in the order of starting."""
         return {role.name: role for stage in self.stages for role in stage}
 
-    def select(self, words: Sequence[str]) -> list[Role]:
-        """Find processes by name, or all of a kind.
 
-        Raises
-        ------
-        InvalidArgument
-            A word is neither a name nor a kind, or there is none.
-        """
-        found = {}
-        for word in words:
-            named = [role for role in self.roles.values() if word == role.name]
-            named = named or [role for role in self.roles.values() if word == role.kind]
-            if not named:
-                raise InvalidArgument(f"no process is called {word}: name one of {', '.join(self.roles)}")
-            found.update({role.name: role for role in named})
-        if not found:
-            raise InvalidArgument(f"name a process: {', '.join(self.roles)}")
-        return list(found.values())
-
-
-def _master(name: str, heap: str, arguments: str, ready: str) -> Role:
+def master(name: str, heap: str, arguments: str, ready: str) -> Role:
+    """Return a master, with its heap."""
     return Role(name, "master", f"{HBASE}.master.HMaster", arguments, ("HBASE_HEAP", heap), ready)
 
 
-def _region_server(name: str) -> Role:
-    start = f"-Dhbase.regionserver.port={{{name}}} start"
-    main = f"{HBASE}.regionserver.HRegionServer"
-    return Role(name, "regionserver", main, start, ("HBASE_HEAP", "256m"), "Serving as ")
-
-
-def _gateway(name: str, heap: str) -> Role:
+def gateway(name: str, heap: str) -> Role:
+    """Return a gateway, whose name begins with its Thrift version."""
     main = f"{HBASE}.{'thrift2' if name.startswith('thrift2') else 'thrift'}.ThriftServer"
     return Role(name, "gateway", main, f"-b {HOST} -p {{{name}}}", ("THRIFT_HEAP", heap))
 
 
+SITE = FILES / "site.properties"
 INITIALIZED = "Master has completed initialization"
 ABORTED = "ABORTING master"
 
 SINGLE = Layout(
-    stages=((_master("master", "1g", "start", INITIALIZED), _gateway("thrift1", "256m"), _gateway("thrift2", "256m")),),
+    stages=((master("master", "1g", "start", INITIALIZED), gateway("thrift1", "256m"), gateway("thrift2", "256m")),),
     ports=("zookeeper", "master", "regionserver", "thrift1", "thrift2"),
-    properties=("site.properties",),
-)
-
-_STORAGE = (
-    Role("namenode", "namenode", f"{HDFS}.namenode.NameNode", "", ("HDFS_HEAP", "128m"), "NameNode RPC up at"),
-    Role("datanode", "datanode", f"{HDFS}.datanode.DataNode", "", ("HDFS_HEAP", "128m"), "successfully registered"),
-    Role("zookeeper", "zookeeper", f"{HBASE}.zookeeper.HQuorumPeer", "start", ("HDFS_HEAP", "64m"), "binding to port"),
-)
-_SHRINKING = ("-XX:MinHeapFreeRatio=10", "-XX:MaxHeapFreeRatio=30")
-CLUSTER = Layout(
-    stages=(
-        _STORAGE,
-        (
-            _master("master", "256m", "start", INITIALIZED),
-            _master("backup", "128m", "-Dhbase.master.port={backup} start --backup", "Adding backup master ZNode"),
-            *map(_region_server, ("rs1", "rs2", "rs3")),
-        ),
-        tuple(_gateway(name, "160m") for name in ("thrift1", "thrift1-b", "thrift2", "thrift2-b")),
-    ),
-    ports=(
-        *("namenode", "namenode-http", "datanode", "datanode-http", "datanode-ipc", "zookeeper", "master", "backup"),
-        *("rs1", "rs2", "rs3", "thrift1", "thrift1-b", "thrift2", "thrift2-b"),
-    ),
-    properties=("site.properties", "cluster.properties"),
-    # Twelve processes share a small machine.
-    jvm=("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms16m", *_SHRINKING),
+    properties=(SITE,),
 )

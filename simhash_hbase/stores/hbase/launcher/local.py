@@ -1,10 +1,8 @@
-"""The server as plain processes: one HBase with two gateways, or a cluster (`layouts`)."""
+"""The server as plain processes: one HBase with two gateways."""
 
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +10,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from simhash_hbase.errors import InvalidArgument, StoreRefused
 from simhash_hbase.stores.hbase.launcher.downloads import Downloads
 from simhash_hbase.stores.hbase.launcher.home import FILES, Home, exclusive
-from simhash_hbase.stores.hbase.launcher.layouts import ABORTED, CLUSTER, SINGLE, Layout, Role
+from simhash_hbase.stores.hbase.launcher.layouts import ABORTED, SINGLE, Layout, Role
 from simhash_hbase.stores.hbase.launcher.probe import await_answers, failure
 from simhash_hbase.stores.hbase.launcher.processes import Process, start, stop_all
 
 LOG_LINES = 15
-SIGNALS = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}
-FORMAT = ("org.apache.hadoop.hdfs.server.namenode.NameNode", "-format", "-nonInteractive")
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class LocalServer:
 
     def up(self) -> dict[str, int]:
         """Start it, unless it runs, and return its ports; what was started is stopped again where that fails."""
-        with self._alone():
+        with self.alone():
             if (ports := self.ports()) is not None:
                 print(f"already up in {self.home.path}", file=sys.stderr)
                 return ports
@@ -67,7 +62,7 @@ class LocalServer:
         """Stop it, the gateways first; False when nothing ran."""
         if not self.home.path.is_dir():
             return False
-        with self._alone():
+        with self.alone():
             return self._stop()
 
     def clean(self) -> None:
@@ -76,38 +71,12 @@ class LocalServer:
         for folder in (self.home.data, self.home.logs, self.home.conf):
             shutil.rmtree(folder, ignore_errors=True)
 
-    def change(self, verb: str, names: Sequence[str]) -> list[str]:
-        """Kill, pause, resume or start single processes, and return their names.
-
-        Raises
-        ------
-        InvalidArgument
-            A name is unknown, or a process does not run (to `start`: runs already).
-        """
-        with self._alone():
-            running, chosen = self.processes(), self.layout.select(names)
-            for role in chosen:
-                if (role.name in running) == (verb == "start"):
-                    state = "runs already" if role.name in running else "does not run"
-                    raise InvalidArgument(f"{role.name} {state} in {self.home.path}")
-            for role in chosen:
-                if verb == "start":
-                    self._launch(role, self.downloads.java(), self.downloads.jars(), self.home.read_ports())
-                else:
-                    running[role.name].send(SIGNALS[verb])
-        return [role.name for role in chosen]
-
     def is_ready(self, name: str) -> bool:
         """Tell whether the log of a process that was started says that it is ready."""
         return self._log_has(name, self.layout.roles[name].ready)
 
-    def program(self, source: Path) -> list[str]:
-        """Return the command that runs a Java class of this package as a client of this server."""
-        jars = self.downloads.jars()
-        classes = self.downloads.compiled(source, jars, self.downloads.folder / "classes")
-        path = os.pathsep.join([str(self.home.conf), f"{jars}/*", str(classes)])
-        options = [f"@{FILES / 'jvm.options'}", "-XX:+UseSerialGC", "-Xmx128m", "-Dservice=client"]
-        return [str(self.downloads.java()), *options, "-cp", path, source.stem]
+    def prepare(self, java: Path, jars: Path) -> None:
+        """Do what is to be done before the first process starts."""
 
     def facts(self) -> dict[str, object]:
         """Collect what programs may want to know besides the ports."""
@@ -119,13 +88,14 @@ class LocalServer:
         }
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
+        """Keep other commands waiting that change this server."""
         with exclusive(self.home.path / "lock"):
             yield
 
     def _stop(self) -> bool:
         running = self.processes()
-        names = [{role.name for role in stage} for stage in (*CLUSTER.stages, *SINGLE.stages)]
+        names = [{role.name for role in stage} for stage in self.layout.stages]
         for stage in reversed(names):
             stop_all([process for name, process in running.items() if name in stage and name != "master"])
             stop_all([process for name, process in running.items() if name in stage])
@@ -140,11 +110,10 @@ class LocalServer:
             folder.mkdir(exist_ok=True)
         print(f"starting HBase in {self.home.path} ...", file=sys.stderr)
         try:
-            if self.layout is CLUSTER:
-                self._format(java, jars)
+            self.prepare(java, jars)
             for stage in self.layout.stages:
                 for role in stage:
-                    self._launch(role, java, jars, ports)
+                    self.launch(role, java, jars, ports)
                 # A gateway asked before the master is there remembers that, and answers late.
                 asked = {role.name: ports[role.name] for role in stage if role.kind == "gateway"}
                 self._await(stage, asked)
@@ -162,28 +131,19 @@ class LocalServer:
             is_prepared=lambda: all(self.is_ready(role.name) for role in stage),
         )
 
-    def _format(self, java: Path, jars: Path) -> None:
-        """Make the folders of an HDFS, unless they are there."""
-        for name in ("hdfs", "datanode", "static"):
-            (self.home.conf / "webapps" / name).mkdir(parents=True, exist_ok=True)
-        if (self.home.data / "dfs" / "name" / "current").exists():
-            return
-        command = [str(java), f"@{FILES / 'jvm.options'}", "-cp", self._class_path(jars), *FORMAT]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise StoreRefused(f"HDFS cannot be formatted in {self.home.data}:\n{done.stdout[-2000:]}")
-
-    def _launch(self, role: Role, java: Path, jars: Path, ports: Mapping[str, int]) -> None:
+    def launch(self, role: Role, java: Path, jars: Path, ports: Mapping[str, int]) -> None:
+        """Start one process."""
         log = self._log(role.name)
         if log.exists():
             os.replace(log, log.with_suffix(".log.1"))
         mark = f"-Dprovision.home={self.home.path}"
-        options = [f"@{FILES / 'jvm.options'}", *self.layout.jvm, mark, "-cp", self._class_path(jars)]
+        options = [f"@{FILES / 'jvm.options'}", *self.layout.jvm, mark, "-cp", self.class_path(jars)]
         process = start([str(java), *options, *role.command(ports)], mark, log)
         written = {name: asdict(running) for name, running in {**self.started(), role.name: process}.items()}
         self._processes_file.write_text(json.dumps(written, indent=1) + "\n", "utf-8")
 
-    def _class_path(self, jars: Path) -> str:
+    def class_path(self, jars: Path) -> str:
+        """Return the configuration and all jars."""
         return f"{self.home.conf}{os.pathsep}{jars}/*"
 
     def _trouble(self) -> str | None:

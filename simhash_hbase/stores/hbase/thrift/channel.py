@@ -4,21 +4,33 @@ import socket
 import ssl
 import time
 
+from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 
 
 def connect(gateway: Gateway, options: HBaseOptions, timeout_s: float) -> socket.socket:
-    """Connect to a gateway, by TLS if the address asks for it; certificates are checked against those of the system."""
+    """Connect to a gateway, by TLS if the address asks for it.
+
+    Certificates are checked with the authorities of the system, or those of a file that the address names.
+    """
+    context = _tls_context(options.ca_file) if options.tls else None
     connected = socket.create_connection(gateway, timeout=timeout_s)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if not options.tls:
+    if context is None:
         return connected
     try:
-        return ssl.create_default_context().wrap_socket(connected, server_hostname=gateway.host)
+        return context.wrap_socket(connected, server_hostname=gateway.host)
     except BaseException:
         connected.close()
         raise
+
+
+def _tls_context(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file or None)
+    except OSError as error:
+        raise InvalidArgument(f"{ca_file}: no certificates of authorities can be read from it: {error}") from error
 
 
 class Channel:
@@ -39,6 +51,9 @@ class Channel:
             # Each setting is a system call, which costs as much as sending.
             self._socket.settimeout(timeout_s)
             self._timeout_s = timeout_s
+
+    def begin_answer(self) -> None:
+        """Do nothing: an answer begins where the one before ends."""
 
     def read(self, size: int) -> bytes:
         """Read at least one byte before the deadline, after sending what waits."""

@@ -11,7 +11,7 @@ from simhash_hbase.errors import Retryable, SimhashError, StoreUnavailable, Unsu
 from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.channel import connect
 from simhash_hbase.stores.hbase.thrift.idl import Interface, interface
-from simhash_hbase.stores.hbase.thrift.translate import translated
+from simhash_hbase.stores.hbase.thrift.translate import HttpRefused, translated
 from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, make_protocol
 
 _ENOUGH_BYTES = 16
@@ -19,12 +19,16 @@ _PROBE_S = 1.5
 # A gateway with SASL is silent to all else. START, and a mechanism that nobody has, get the status BAD and a reason.
 _NO_MECHANISM = b"\x01\x00\x00\x00\x01?"
 _SASL_REFUSAL = b"\x03\x00\x00"
+_HTTP = b"HTTP/"
+_HTTP_QUESTION = b"POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool = True) -> int:
     """Ask a gateway for its Thrift version."""
     try:
         return _ask(connection, options)
+    except HttpRefused:
+        raise
     except SimhashError as error:
         if not explain:
             raise StoreUnavailable(str(error)) from error
@@ -39,9 +43,13 @@ def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool 
 
 def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
     """Describe what is at an address that did not answer as expected; empty for a gateway as addressed."""
-    if options.kerberos:
-        # It took the ticket, so it is one.
-        return ""
+    if options.http:
+        return _describe_without_http(gateway, options)
+    # It took the ticket of Kerberos, so it is one.
+    return "" if options.kerberos else _describe_without_kerberos(gateway, options)
+
+
+def _describe_without_kerberos(gateway: Gateway, options: HBaseOptions) -> str:
     found = ""
     for transport, protocol in product(TRANSPORTS, PROTOCOLS):
         asked = replace(options, transport=transport, protocol=protocol)
@@ -53,14 +61,28 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
                 f"it answers to {transport} transport and {protocol} protocol, so the address needs "
                 f"?transport={transport}&protocol={protocol}"
             )
-        found = found or _describe(first)
+        found = found or _describe(first, options)
     if not options.tls and _speaks_tls(gateway, options):
         return "it speaks TLS, so the address needs ?tls=1"
+    # Some servers of HTTP wait for the end of a line.
+    found = found or _describe(_exchange(gateway, options, _HTTP_QUESTION), options)
     if not found and _exchange(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
         return "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
     return found or (
         "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is wrong"
     )
+
+
+def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
+    """Describe what is at an address where a gateway in HTTP mode should be."""
+    if _exchange(gateway, options, _HTTP_QUESTION).startswith(_HTTP):
+        return ""
+    plain = replace(options, http=False, headers=(), access="", tls=False, ca_file="")
+    if describe_gateway(gateway, plain) == "":
+        return "it is a gateway without HTTP, so the address begins with hbase://"
+    if not options.tls and _speaks_tls(gateway, options):
+        return "it speaks TLS, so the address begins with hbase+https://"
+    return "it does not speak HTTP"
 
 
 def _ask(connection: Connection, options: HBaseOptions) -> int:
@@ -95,9 +117,10 @@ _START = {
 }
 
 
-def _describe(first: bytes) -> str:
-    if first.startswith(b"HTTP/"):
-        return "it speaks HTTP (HBase's web pages, or a gateway in HTTP mode, which is not supported)"
+def _describe(first: bytes, options: HBaseOptions) -> str:
+    if first.startswith(_HTTP):
+        scheme = "hbase+https" if options.tls else "hbase+http"
+        return f"it speaks HTTP: the address of a gateway in HTTP mode begins with {scheme}://"
     if first:
         return f"it answers {first!r}, which is not Thrift"
     return ""

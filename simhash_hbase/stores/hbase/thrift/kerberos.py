@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 from thriftpy2.transport import TTransportException
 from thriftpy2.transport.sasl.cysasl import TCySaslClientTransport
 
-from simhash_hbase.errors import MissingExtra, StoreRefused, StoreUnavailable
+from simhash_hbase.errors import StoreRefused, StoreUnavailable, missing_extra
 from simhash_hbase.stores.hbase.options import Gateway
 
 try:
@@ -61,7 +61,7 @@ class _Client:
 def authenticated(channel: Transport, gateway: Gateway, service: str) -> Transport:
     """Show the ticket; return the transport for what follows."""
     if gssapi is None:
-        raise MissingExtra("kerberos= needs gssapi: pip install 'simhash-hbase[kerberos]'")
+        raise missing_extra("kerberos= needs gssapi", "kerberos")
     transport = TCySaslClientTransport(lambda: _Client(service, gateway.host), MECHANISM, channel)
     try:
         transport.open()

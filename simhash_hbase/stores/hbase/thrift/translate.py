@@ -9,6 +9,7 @@ from thriftpy2.thrift import TApplicationException, TException
 from simhash_hbase import errors
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.stores.hbase.options import Gateway
+from simhash_hbase.stores.hbase.thrift.http import OK, HttpRefusal
 from simhash_hbase.stores.hbase.thrift.wire import UnreadableAnswer
 
 # HBase sends Java exceptions as text: a part of the text, the error it becomes, and the sentence for the user.
@@ -24,6 +25,7 @@ _KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
     ("TimeoutException", errors.StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
     ("TimeoutIOException", errors.StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
 )
+SERVER_ERROR = 500
 _MOST_TEXT = 300
 _DENIED = "AccessDeniedException"
 # A gateway of Thrift 2 fails in it while a region of a new table has no server.
@@ -32,6 +34,26 @@ _PLACES = "getAllRegionLocations"
 
 class AccessDenied(errors.StoreRefused):
     """HBase does not let the user of the gateway do that."""
+
+
+class HttpRefused(errors.StoreRefused):
+    """A gateway in HTTP mode, or a proxy before it, refuses the request itself."""
+
+
+# Statuses of HTTP, and the sentence for the user; the others say only their number.
+_STATUSES: dict[int, tuple[type[SimhashError], str]] = {
+    401: (HttpRefused, "the user and the access key are not accepted: check the headers that are sent"),
+    403: (HttpRefused, "this user may not use the gateway"),
+    404: (HttpRefused, "there is no Thrift gateway at this address"),
+    405: (HttpRefused, "there is no Thrift gateway at this address, it takes no POST"),
+    407: (HttpRefused, "a proxy on the way asks for a login"),
+    408: (errors.StoreTimeout, "the request took too long"),
+    413: (HttpRefused, "the call is too large for the gateway or a proxy before it"),
+    429: (errors.StoreUnavailable, "too many requests"),
+    502: (errors.StoreUnavailable, "the proxy does not reach the gateway"),
+    503: (errors.StoreUnavailable, "the gateway is not available"),
+    504: (errors.StoreTimeout, "the proxy got no answer from the gateway in time"),
+}
 
 
 class translated:  # reads as a statement; a class, since a generator costs microseconds on each call
@@ -60,6 +82,8 @@ class translated:  # reads as a statement; a class, since a generator costs micr
             return errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
         if isinstance(error, (OSError, UnreadableAnswer)):
             return errors.StoreUnavailable(f"{what}: {_short(error)}")
+        if isinstance(error, HttpRefusal):
+            return _of_status(error, what)
         if isinstance(error, TApplicationException):
             return _refusal(error, what)
         return _from_server(error, what, self._table) if isinstance(error, TException) else None
@@ -70,6 +94,16 @@ def after_tries(error: errors.Retryable, tries: int, seconds: float) -> errors.R
     if tries == 1:
         return error
     return type(error)(f"{error} (tried {tries} times in {seconds:.1f} s)")
+
+
+def _of_status(error: HttpRefusal, what: str) -> SimhashError:
+    status = error.status
+    if status == OK:
+        return HttpRefused(f"{what}: it answers by HTTP, but not as a Thrift gateway ({error.content_type})")
+    if status in range(300, 400):
+        return HttpRefused(f"{what}: it sends to another address, which is not followed (HTTP status {status})")
+    kind, sentence = _STATUSES.get(status, (errors.StoreUnavailable if status >= SERVER_ERROR else HttpRefused, ""))
+    return kind(f"{what}: {sentence} (HTTP status {status})" if sentence else f"{what}: HTTP status {status}")
 
 
 def _refusal(error: TApplicationException, what: str) -> SimhashError:

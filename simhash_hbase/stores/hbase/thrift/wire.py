@@ -17,6 +17,7 @@ from thriftpy2.transport import TCyBufferedTransport, TCyFramedTransport
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.channel import Channel, connect
+from simhash_hbase.stores.hbase.thrift.http import HttpChannel, HttpRefusal
 from simhash_hbase.stores.hbase.thrift.idl import Interface
 
 # An answer of a gateway: one of thriftpy2's generated classes, a list of them, a number, or None.
@@ -55,7 +56,7 @@ class Connection:
         self._closed = False
         self._timeout_s = options.timeout_s
         self._framed = options.transport == "framed"
-        self._channel = Channel(connect(gateway, options, options.connect_timeout_s))
+        self._channel = _open_channel(gateway, options)
         try:
             self._protocol, self._transport = self._stack(options)
         except BaseException:
@@ -97,8 +98,9 @@ class Connection:
         call, sequence = self._awaited[0]
         self._channel.allow(timeout_s or self._timeout_s)
         try:
+            self._channel.begin_answer()
             result = self._read(call, sequence)
-        except (OSError, UnreadableAnswer, MemoryError):
+        except (OSError, UnreadableAnswer, HttpRefusal, MemoryError):
             raise
         except Exception as error:
             raise UnreadableAnswer(f"{type(error).__name__}: {error}") from error
@@ -154,6 +156,13 @@ class Connection:
         result.read(self._protocol)
         self._protocol.read_message_end()
         return result
+
+
+def _open_channel(gateway: Gateway, options: HBaseOptions) -> Channel | HttpChannel:
+    def connected() -> Channel:
+        return Channel(connect(gateway, options, options.connect_timeout_s))
+
+    return HttpChannel(connected, gateway, options) if options.http else connected()
 
 
 def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[Interface, Interface]:

@@ -1,0 +1,1 @@
+"""A Scrapy project whose pipeline drops near copies of articles."""

@@ -1,0 +1,235 @@
+"""All rows and cells of a corpus in byte order: sorted a range of keys at a time, the cells through files."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise, repeat
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.bulk.spool import Part
+from simhash_hbase.index.membercells import member_values
+from simhash_hbase.index.servertime import MARGIN_MS
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, member_rows
+from simhash_hbase.rows.layout import (
+    BLOCK_ROW_BYTES,
+    DOCUMENT_ROW_BYTES,
+    FLAG_MEMBERS,
+    ID_DIGEST_BYTES,
+    SEGMENT_BYTES,
+    STATE_QUALIFIER,
+    TEXT_BYTES,
+)
+from simhash_hbase.stores.base import Cell
+
+MEMBER_ID_BYTES = BLOCK_ROW_BYTES + ID_DIGEST_BYTES
+KEY_BYTES = MEMBER_ID_BYTES + TEXT_BYTES
+KEY = np.dtype(f"S{KEY_BYTES}")
+"""Row, then qualifier. Both kinds of rows differ within their first five bytes, so keys sort as the cells do; numpy
+pads them with zero bytes."""
+
+DOCUMENT_KEY_BYTES = DOCUMENT_ROW_BYTES + len(STATE_QUALIFIER)
+_LENGTH = np.dtype(">u4")
+
+
+class CellBlock(NamedTuple):
+    """Cells of family ``d`` in columns; a key is a `KEY`."""
+
+    keys: NDArray[np.bytes_]
+    values: list[bytes]
+
+    def take(self, order: NDArray[np.intp]) -> "CellBlock":
+        """Select cells by position."""
+        return CellBlock(self.keys[order], [self.values[at] for at in order.tolist()])
+
+    def ends(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return the positions in each key at which its row and its qualifier end."""
+        packed = self.keys.view(np.uint8).reshape(-1, KEY_BYTES)
+        members = packed[:, SEGMENT_BYTES] == FLAG_MEMBERS
+        rows = np.where(members, np.uint8(BLOCK_ROW_BYTES), np.uint8(DOCUMENT_ROW_BYTES))
+        # The key of a member without a text ends with its id; a digest of zeros does not occur.
+        with_text = packed[:, MEMBER_ID_BYTES:].any(axis=1)
+        ends = np.where(with_text, np.uint8(KEY_BYTES), np.uint8(MEMBER_ID_BYTES))
+        return rows, np.where(members, ends, np.uint8(DOCUMENT_KEY_BYTES))
+
+    def cells(self, timestamp: int) -> Iterator[Cell]:
+        """Yield the cells one by one."""
+        packed = self.keys.tobytes()
+        rows, ends = (column.tolist() for column in self.ends())
+        for at, (value, row, end) in enumerate(zip(self.values, rows, ends, strict=True)):
+            key = packed[at * KEY_BYTES : at * KEY_BYTES + end]
+            yield Cell(key[:row], key[row:], value, timestamp)
+
+    def pack(self) -> list[bytes]:
+        """Return the bytes that `unpack` reads, in pieces: count, keys, lengths, values."""
+        lengths = np.fromiter(map(len, self.values), _LENGTH, len(self.values))
+        return [len(self.values).to_bytes(4, "big"), self.keys.tobytes(), lengths.tobytes(), *self.values]
+
+    @classmethod
+    def unpack(cls, file: BinaryIO) -> "CellBlock | None":
+        """Read one block; None at the end of the file."""
+        if not (head := file.read(4)):
+            return None
+        count = int.from_bytes(head, "big")
+        keys = np.frombuffer(file.read(count * KEY_BYTES), KEY)
+        lengths = np.frombuffer(file.read(count * _LENGTH.itemsize), _LENGTH)
+        values = file.read(int(lengths.sum(dtype=np.int64)))
+        bounds = [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
+        return cls(keys, [values[start:stop] for start, stop in pairwise(bounds)])
+
+
+def added_ms(stamp: int) -> int:
+    """Return when the documents of a load were added, ms since 1970: its cells are stamped `MARGIN_MS` before that."""
+    return stamp + MARGIN_MS
+
+
+def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
+    """Make the member cell and the document cell of every document."""
+    entries = part.entries
+    digests = part.digests.tobytes()
+    qualifiers = [digests[at : at + ID_DIGEST_BYTES] for at in range(0, len(digests), ID_DIGEST_BYTES)]
+    keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
+    members = [row + digest + text[:TEXT_BYTES] for row, digest, text in keys]
+    documents = [document_row(digest) + STATE_QUALIFIER for digest in qualifiers]
+    values = [*member_values(entries, repeat(added_ms(stamp), len(entries))), *_states(part, stamp, first)]
+    return CellBlock(np.array(members + documents, dtype=KEY), values)
+
+
+def _states(part: Part, stamp: int, first: int) -> Iterator[bytes]:
+    added = added_ms(stamp)
+    names = zip(part.entries.ids, part.entries.texts(), strict=True)
+    for place, (name, text) in enumerate(names, first):
+        yield encode(DocumentState(name, text.simhash, "added", added, stamp, (added, place), digest=text.digest))
+
+
+class Sorter:
+    """Sorts more cells than fit into memory."""
+
+    def __init__(self, folder: Path, bounds: NDArray[np.bytes_]) -> None:
+        self._bounds = bounds
+        self._paths = [folder / f"cells-{number:06d}" for number in range(len(bounds) + 1)]
+
+    def add_many(self, blocks: Iterable[CellBlock]) -> None:
+        """Spread all cells over the ranges."""
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("wb")) for path in self._paths]
+            for block in blocks:
+                self._add(files, block)
+
+    def blocks(self) -> Iterator[CellBlock]:
+        """Yield all cells sorted, a range at a time."""
+        for path in self._paths:
+            with path.open("rb") as file:
+                pieces = list(iter(lambda: CellBlock.unpack(file), None))
+            path.unlink()
+            if pieces:
+                keys = np.concatenate([piece.keys for piece in pieces])
+                values = [value for piece in pieces for value in piece.values]
+                yield CellBlock(keys, values).take(np.argsort(keys, kind="stable"))
+
+    def _add(self, files: Sequence[BinaryIO], block: CellBlock) -> None:
+        ranges = np.searchsorted(self._bounds, block.keys, side="right")
+        order = np.argsort(ranges, kind="stable")
+        cuts = np.searchsorted(ranges[order], np.arange(len(files) + 1))
+        for number, file in enumerate(files):
+            if cuts[number] < cuts[number + 1]:
+                file.writelines(block.take(order[cuts[number] : cuts[number + 1]]).pack())
+
+
+U64 = np.uint64
+
+ROWS_A_PASS = 1 << 22  # Rows that are sorted in memory at a time, at 40 bytes each.
+
+SAMPLE = 1 << 12
+# Prefixes of so many fingerprints are computed at a time; what does not belong to the pass is dropped at once.
+CHUNK = 1 << 17
+
+
+class Corpus(NamedTuple):
+    """What the rows of documents are made of, in the order of the fingerprints."""
+
+    scheme: Scheme
+    simhashes: NDArray[np.uint64]
+    segments: NDArray[np.uint32]  # Of the sketch rows, shape (n, bands).
+    present: NDArray[np.bool_]  # Which documents have a sketch.
+
+    @classmethod
+    def of(
+        cls,
+        scheme: Scheme,
+        simhashes: NDArray[np.uint64],
+        segments: NDArray[np.uint32] | None = None,
+        present: NDArray[np.bool_] | None = None,
+    ) -> "Corpus":
+        """Sort documents; most copies are dropped here, the others when their rows are sorted."""
+        if segments is None or present is None:
+            segments, present = np.empty((len(simhashes), 0), np.uint32), np.zeros(len(simhashes), np.bool_)
+        order = np.argsort(simhashes, kind="stable")
+        sorted_ = cls(scheme, simhashes[order], segments[order], present[order])
+        new = np.ones(len(order), np.bool_)
+        new[1:] = sorted_.simhashes[1:] != sorted_.simhashes[:-1]
+        new[1:] |= (sorted_.segments[1:] != sorted_.segments[:-1]).any(axis=1)
+        new[1:] |= sorted_.present[1:] != sorted_.present[:-1]
+        return cls(scheme, sorted_.simhashes[new], sorted_.segments[new], sorted_.present[new])
+
+    def prefixes(self, some: slice) -> NDArray[np.uint64]:
+        """Compute the prefixes of some documents; `NO_PREFIX` where there is no row."""
+        blocks = self.scheme.prefixes(self.simhashes[some])
+        if not self.segments.shape[1]:
+            return blocks
+        return np.hstack([blocks, band_prefixes(self.scheme, self.segments[some], self.present[some])])
+
+
+def sorted_rows(corpus: Corpus, *, rows_a_pass: int = ROWS_A_PASS) -> Iterator[BlockRows]:
+    """Expand documents to all their rows.
+
+    Every pass computes the prefixes of all documents again and keeps those of its own range. That costs less than
+    writing rows down and reading them back would, and a corpus of 100 million documents needs 240 passes of some
+    seconds.
+    """
+    if not len(corpus.simhashes):
+        return
+    for start, stop in pairwise(_bounds(corpus, rows_a_pass)):
+        rows = _one_pass(corpus, start, stop)
+        if len(rows.prefixes):
+            yield rows
+
+
+def _bounds(corpus: Corpus, rows_a_pass: int) -> list[int]:
+    """Choose ranges of prefixes that hold about equally many rows, by a sample of the documents."""
+    count = len(corpus.simhashes)
+    prefixes = np.sort(corpus.prefixes(slice(None, None, max(1, count // SAMPLE))).reshape(-1))
+    passes = -(-count * (len(corpus.scheme.tables) + corpus.segments.shape[1]) // rows_a_pass)
+    inner = {int(prefixes[len(prefixes) * number // passes]) for number in range(1, passes)}
+    # What has no row lies behind the last range.
+    return [0, *sorted(inner - {int(NO_PREFIX)}), int(NO_PREFIX)]
+
+
+def _one_pass(corpus: Corpus, start: int, stop: int) -> BlockRows:
+    """Sort the rows of one range; prefix and owner are one integer where both fit, which sorts many times faster."""
+    owner_bits = max(1, (len(corpus.simhashes) - 1).bit_length())
+    fits = (stop - start - 1).bit_length() + owner_bits <= U64(0).nbytes * 8
+    prefixes, owners = _select(corpus, start, stop)
+    if not fits:
+        order = np.lexsort((owners, prefixes))
+        return BlockRows(prefixes[order], corpus.simhashes[owners[order]]).without_repeats()
+    keys = (prefixes - U64(start)) << U64(owner_bits) | owners
+    keys.sort()
+    places = (keys & U64((1 << owner_bits) - 1)).astype(np.intp)
+    # Documents of one fingerprint share rows.
+    return BlockRows((keys >> U64(owner_bits)) + U64(start), corpus.simhashes[places]).without_repeats()
+
+
+def _select(corpus: Corpus, start: int, stop: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Compute the prefixes in a range, and whose each is; the fingerprints ascend, so owners order rows by them."""
+    found, whose = [], []
+    for first in range(0, len(corpus.simhashes), CHUNK):
+        prefixes = corpus.prefixes(slice(first, first + CHUNK))
+        inside = (prefixes >= U64(start)) & (prefixes < U64(stop))
+        found.append(prefixes[inside])
+        whose.append(np.nonzero(inside)[0].astype(U64) + U64(first))
+    return np.concatenate(found), np.concatenate(whose)

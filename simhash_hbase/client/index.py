@@ -1,0 +1,406 @@
+"""An index behind the HTTP service: the methods of `Index`, by requests and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import msgspec
+
+from simhash_hbase.errors import (
+    ClaimContended,
+    DocumentMissing,
+    EmptyDocument,
+    IndexClosed,
+    InvalidArgument,
+    SimhashError,
+    Unsupported,
+    no_words,
+)
+from simhash_hbase.index.answers import Answer, Decision, Match, Stored
+from simhash_hbase.index.claim import Claimed
+from simhash_hbase.index.copies import Copies
+from simhash_hbase.index.decide.dedup import Deduplicator
+from simhash_hbase.index.decide.exact import TextJudge
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.jsonforms import hex_simhash
+from simhash_hbase.index.opened import Document as GivenDocument
+from simhash_hbase.index.opened import checked_document
+from simhash_hbase.index.since import Since, parse_since
+from simhash_hbase.index.upkeep.progress import Watch
+from simhash_hbase.index.upkeep.stats import Stats
+from simhash_hbase.inputs import Document, Place
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import SKETCH_SCALE, MatchRule
+from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.entries import Entries, Metadata, check_id, metadata_problem
+from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.stores.base import Store
+
+if TYPE_CHECKING:
+    from simhash_hbase.client.http import HttpClient, Parameters
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+Record = dict[str, Any]
+
+PATIENCE_S = 180.0
+OPENING_S = 3.0  # For the first request: a wrong address is reported soon.
+# A body that a gateway takes: nginx's limit is 1 MB unless it is set up otherwise.
+PIECE_BYTES = 512 << 10
+PIECE_LINES = 1_000
+MOST_MATCHES = 1_000  # Of an answer; the service has no more.
+LEASES = 2  # The service waits so long for another writer of a claimed document.
+NOWHERE = Place("", 0)
+
+
+class RemoteIndex(Index):
+    """An index behind the HTTP service.
+
+    Parameters
+    ----------
+    url : str
+        ``http://HOST:PORT`` or ``https://HOST``, perhaps with a path under which the service is.
+    key : str, optional
+        An API key.
+    patience_s : float
+        Seconds for which a request is repeated while the service does not answer.
+
+    Raises
+    ------
+    NotAnIndex
+        When something else answers at the address.
+    StoreRefused
+        When the key is not known, or does not allow what is asked for.
+    StoreUnavailable, StoreTimeout
+        When the service does not answer.
+
+    Notes
+    -----
+    Texts are sent, and the service analyses them. Answers are those of the index behind it. An answer has at most 1,000
+    matches; more is said as ``truncated``. The methods with ``_many`` in their names send pieces of a stream, of which
+    one is in memory, and yield in the order of the input. While the service is away, what it has not answered is sent
+    again: a claim gets the answer that it would have got. A removal may say that the document was not there, because
+    the first try removed it. Methods that need the rows raise `Unsupported`. Threads may share one.
+    """
+
+    def __init__(self, url: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        from simhash_hbase.client.http import HttpClient  # noqa: PLC0415 - an extra
+
+        # Not the constructor of `Index`, which reads the profile from a store.
+        self._http = HttpClient(url, key=key, patience_s=patience_s)
+        self.on_search = None
+        try:
+            profile = self._http.get("/v1/profile", patience_s=min(OPENING_S, patience_s))
+        except SimhashError:
+            self._http.close()
+            raise
+        self._begin(Profile.decode(msgspec.json.encode(profile)))
+
+    @property
+    def store(self) -> Store:
+        """Raise `Unsupported`: the rows are behind the service."""
+        raise Unsupported(
+            f"{self._service.url} is a service, which can add, claim, query, get and remove documents, list copies and "
+            "count; anything else needs the address of the index itself, such as file: or hbase://"
+        )
+
+    @property
+    def address(self) -> str:
+        """The address of the service, and which collection."""
+        name = self.collection.name
+        return self._http.url if name is None else f"{self._http.url} (collection {name})"
+
+    def __len__(self) -> int:
+        """Raise `Unsupported`: a service counts the whole index, see `stats`."""
+        raise Unsupported(
+            f"{self.address}: a service counts the whole index, in stats(), not the documents of one collection or none"
+        )
+
+    @property
+    def _service(self) -> HttpClient:
+        if self._shared.is_closed:
+            raise IndexClosed(f"{self.address}: this index was closed")
+        return self._http
+
+    def in_collection(self, name: str | None) -> Self:
+        """Return a view of one collection; see `Index.in_collection`."""
+        view = super().in_collection(name)
+        view._http = self._http.in_collection(name)
+        return view
+
+    def close(self) -> None:
+        """Close the connections; from now on every call raises `IndexClosed`. A second call does nothing."""
+        self._shared.is_closed = True
+        self._http.close()
+
+    def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
+        """Add a document; see `Index.add`."""
+        [document] = _documents([(document_id, text, metadata)])
+        return _simhash(self._one("/v1/documents", document))
+
+    def add_many(self, documents: Iterable[GivenDocument]) -> Iterator[tuple[str, int | None]]:
+        """Add documents; see `Index.add_many`."""
+        added = self.add_documents(_documents(documents))
+        return ((document.id, _result(document, outcome)) for document, outcome in added)
+
+    def add_documents(self, documents: Iterable[Document]) -> Iterator[tuple[Document, int | SimhashError]]:
+        """Add documents that were read; an error in place of a fingerprint is of that document alone."""
+        return self._streamed("/v1/documents", documents, _line, _simhash)
+
+    def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
+        """Remove documents; see `Index.remove_many`."""
+        for name, outcome in self._streamed("/v1/removals", ids, _id_line, lambda record: bool(record["removed"])):
+            if isinstance(outcome, SimhashError):
+                raise outcome
+            yield name, outcome
+
+    def claim(
+        self, document_id: str, text: str, *, metadata: Metadata | None = None, deadline_s: float | None = None
+    ) -> Decision:
+        """Decide whether a document is an original; see `Index.claim`.
+
+        The service waits for other writers for two leases, so `deadline_s` may not be less.
+        """
+        self._check_deadline(deadline_s)
+        [document] = _documents([(document_id, text, metadata)])
+        return _decision(self._one("/v1/claims", document))
+
+    def claim_many(
+        self, documents: Iterable[GivenDocument], *, deadline_s: float | None = None
+    ) -> Iterator[tuple[str, Claimed | None]]:
+        """Claim documents; see `Index.claim_many`, and `claim` for `deadline_s`."""
+        claimed = self.claim_documents(_documents(documents), deadline_s=deadline_s)
+        return ((d.id, o if isinstance(o, ClaimContended) else _result(d, o)) for d, o in claimed)
+
+    def claim_documents(
+        self, documents: Iterable[Document], *, deadline_s: float | None = None
+    ) -> Iterator[tuple[Document, Decision | SimhashError]]:
+        """Claim documents that were read; an error in place of a decision is of that document alone."""
+        self._check_deadline(deadline_s)
+        return self._streamed("/v1/claims", documents, _line, _decision)
+
+    def query(
+        self, text: str, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
+    ) -> Answer:
+        """Find the near-duplicates of a text; see `Index.query`."""
+        [document] = _documents([("", text)], stored=False)
+        return _answer(self._one("/v1/queries", document, self._parameters(rule, limit, since)))
+
+    def query_many(
+        self,
+        documents: Iterable[GivenDocument],
+        *,
+        rule: MatchRule | None = None,
+        limit: int | None = None,
+        since: Since | None = None,
+    ) -> Iterator[tuple[str, Answer | None]]:
+        """Find the near-duplicates of many documents; see `Index.query_many`."""
+        answered = self.query_documents(_documents(documents, stored=False), rule=rule, limit=limit, since=since)
+        return ((document.id, _result(document, outcome)) for document, outcome in answered)
+
+    def query_documents(
+        self,
+        documents: Iterable[Document],
+        *,
+        rule: MatchRule | None = None,
+        limit: int | None = None,
+        since: Since | None = None,
+    ) -> Iterator[tuple[Document, Answer | SimhashError]]:
+        """Query documents that were read; an error in place of an answer is of that document alone."""
+        parameters = self._parameters(rule, limit, since)
+        return self._streamed("/v1/queries", documents, _line, _answer, parameters)
+
+    def query_simhash(
+        self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
+    ) -> Answer:
+        """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
+        document = Document("", None, simhash, None, None, NOWHERE, None)
+        return _answer(self._one("/v1/queries", document, self._parameters(rule, limit, since)))
+
+    def query_id(
+        self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
+    ) -> Answer | None:
+        """Find the near-duplicates of a stored document; see `Index.query_id`."""
+        parameters = self._parameters(rule, limit, since)
+        try:
+            return _answer(self._service.request("POST", "/v1/queries", parameters, body=_id_line(document_id)))
+        except DocumentMissing:
+            return None
+
+    def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
+        """Read what the index holds of ids; see `Index.get_many`."""
+        stored: list[Stored | None] = []
+        for _, outcome in self._streamed("/v1/lookups", ids, _id_line, _stored):
+            if isinstance(outcome, SimhashError) and not isinstance(outcome, DocumentMissing):
+                raise outcome
+            stored.append(outcome if isinstance(outcome, Stored) else None)
+        return stored
+
+    def copies(self, document_id: str) -> Copies | None:
+        """List what was decided a duplicate of an original; see `Index.copies`."""
+        id_digest(document_id)
+        try:
+            return msgspec.convert(self._service.get("/v1/documents/copies", id=document_id), Copies)
+        except DocumentMissing:
+            return None
+
+    def stats(self, *, exact: bool = False, watch: Watch | None = None) -> Stats:
+        """Count documents, rows and bytes, as the service does: by a sample where the index is large.
+
+        Raises
+        ------
+        Unsupported
+            When `exact` is asked of a large index.
+        """
+        figures = msgspec.convert(self._service.get("/v1/stats"), Stats, str_keys=True)
+        if exact and not figures.exact:
+            raise Unsupported(f"{self.address}: a service counts a large index by a sample")
+        return figures
+
+    def deduplicator(self, *, scratch: Store | None = None, judge: TextJudge | None = None) -> Deduplicator:
+        """Raise `Unsupported`: claims decide through a service."""
+        raise Unsupported(
+            f"{self._service.url} is a service, which decides documents by claim; dedup needs the address of the index "
+            "itself, such as file: or hbase://"
+        )
+
+    def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
+        """Raise `Unsupported`: the service takes documents, see `claim_documents`."""
+        raise Unsupported(f"{self._service.url} is a service, which analyses documents itself")
+
+    def _check_deadline(self, deadline_s: float | None) -> None:
+        waited_s = LEASES * self.profile.lease_s
+        if deadline_s is not None and deadline_s < waited_s:
+            raise InvalidArgument(f"{self.address}: a service waits for {waited_s:g} s for other writers, not less")
+
+    def _parameters(self, rule: MatchRule | None, limit: int | None, since: Since | None) -> Parameters:
+        """Return the parameters of a query."""
+        if limit is not None and not 1 <= limit <= MOST_MATCHES:
+            raise InvalidArgument(f"limit {limit}: a service answers with 1 to {MOST_MATCHES:,} matches")
+        parameters: dict[str, str | int | float] = {"limit": MOST_MATCHES if limit is None else limit}
+        if since is not None:
+            moment = parse_since(since, now_ms()).astimezone(UTC)
+            parameters["since"] = moment.isoformat().replace("+00:00", "Z")
+        if rule is not None and rule != self.profile.rule:
+            parameters |= {"match": rule.match, "distance": rule.distance}
+            if rule.match == "verified":
+                parameters["similarity"] = rule.similarity
+            similarity = rule.similarity if rule.match == "verified" else None
+            if self.rule(match=rule.match, distance=rule.distance, similarity=similarity) != rule:
+                raise Unsupported(f"{self.address}: a service takes rules that Index.rule makes")
+        return parameters
+
+    def _one(self, path: str, document: Document, parameters: Parameters | None = None) -> Record:
+        """Send one document, which must have words."""
+        if _is_blank(document):
+            raise EmptyDocument(no_words(document.id))
+        try:
+            return self._service.request("POST", path, parameters, body=_line(document))
+        except EmptyDocument as error:
+            raise EmptyDocument(no_words(document.id)) from error
+
+    def _streamed(
+        self,
+        path: str,
+        items: Iterable[T],
+        encode: Callable[[T], bytes],
+        decode: Callable[[Record], A],
+        parameters: Parameters | None = None,
+    ) -> Iterator[tuple[T, A | SimhashError]]:
+        """Send a stream piece by piece, and yield what was sent with its outcome."""
+        for piece in _pieces((item, encode(item)) for item in items):
+            answers = self._service.stream(path, parameters or {}, [line for _, line in piece])
+            for (item, _), record in zip(piece, answers, strict=True):
+                yield item, record if isinstance(record, SimhashError) else decode(record)
+
+
+def _pieces(lines: Iterable[tuple[T, bytes]]) -> Iterator[list[tuple[T, bytes]]]:
+    """Cut a stream into lists of few lines and bytes; a longer line is alone."""
+    piece: list[tuple[T, bytes]] = []
+    size = 0
+    for item, line in lines:
+        if piece and (len(piece) == PIECE_LINES or size + len(line) > PIECE_BYTES):
+            yield piece
+            piece, size = [], 0
+        piece.append((item, line))
+        size += len(line)
+    if piece:
+        yield piece
+
+
+def _documents(documents: Iterable[GivenDocument], *, stored: bool = True) -> Iterator[Document]:
+    """Make documents of what a caller passes, checked as `Index` does."""
+    for number, given in enumerate(documents, 1):
+        name, text, metadata = checked_document(number, given)
+        id_digest(name)
+        if stored:
+            check_id(name)
+            if problem := metadata_problem(metadata or {}):
+                raise InvalidArgument(f"the metadata of {name!r} {problem}")
+        yield Document(name, text, None, None, dict(metadata) if metadata and stored else None, NOWHERE, None)
+
+
+def _line(document: Document) -> bytes:
+    """Write a document as the service reads it."""
+    record: Record = {"id": document.id} if document.id else {}
+    if document.simhash is not None:
+        record["simhash"] = hex_simhash(document.simhash)
+    elif document.features is not None:
+        record["features"] = document.features
+    else:
+        record["text"] = document.text
+    if document.metadata:
+        record["metadata"] = document.metadata
+    return _encoded(record)
+
+
+def _id_line(name: str) -> bytes:
+    id_digest(name)
+    return _encoded({"id": name})
+
+
+def _encoded(record: Record) -> bytes:
+    try:
+        return msgspec.json.encode(record) + b"\n"
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"the text of {record.get('id', '')!r} is not Unicode text: {error.reason}") from error
+
+
+def _result(document: Document, outcome: A | SimhashError) -> A | None:
+    """Return the result of a text, or None if it has no usable words; raise any other error."""
+    if not isinstance(outcome, SimhashError):
+        return outcome
+    # The service calls a blank text no document.
+    if isinstance(outcome, EmptyDocument) or _is_blank(document):
+        return None
+    raise outcome
+
+
+def _is_blank(document: Document) -> bool:
+    return document.text is not None and not document.text.strip()
+
+
+def _simhash(record: Record) -> int:
+    return int(record["simhash"], 16)
+
+
+def _decision(record: Record) -> Decision:
+    original = record.pop("status") == "original"
+    return msgspec.convert({**record, "is_original": original}, Decision)
+
+
+def _stored(record: Record) -> Stored:
+    return msgspec.convert({**record, "simhash": _simhash(record)}, Stored)
+
+
+def _answer(record: Record) -> Answer:
+    for match in record["matches"]:
+        if match["similarity"] is not None:
+            # Sent with four decimals; it is a multiple of this share.
+            match["similarity"] = round(match["similarity"] * SKETCH_SCALE) / SKETCH_SCALE
+    matches: list[Match] = msgspec.convert(record["matches"], list[Match])
+    flags: dict[str, Any] = {name: record[name] for name in ("truncated", "complete", "short")}
+    return Answer(matches, **flags)

@@ -1,1 +1,0 @@
-"""The originals of a corpus, in the form that the input has."""

@@ -1,0 +1,202 @@
+"""A second look at near copies: the Jaccard similarity of their texts, in place of its estimate by sketches."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import zstandard
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.files.local import RecordFile
+from simhash_hbase.index.answers import NearCopy
+from simhash_hbase.index.search import Hit
+from simhash_hbase.kernel.shingles import SHINGLE
+from simhash_hbase.kernel.texts import batches
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.choices import check_share
+from simhash_hbase.rows.collections import own_id
+from simhash_hbase.rows.documents import Text
+from simhash_hbase.rows.entries import Entries
+
+MARGIN = 0.1
+"""Candidates are pairs whose estimate is at most this much below the threshold: four times its standard error."""
+_NUMBERS = 1 << 64
+_NO_CHARACTER = 0x110000
+
+
+class Shingles:
+    """The distinct runs of five characters of a normal form, as sorted numbers; a shorter text is one.
+
+    Two shingles never share a number, so all counts are exact: each character is a digit in a system of as many digits
+    as the text has different characters, and one more for characters of other texts. Five digits fit into 64 bits up to
+    7,130 different characters; shingles of a text with more are strings.
+
+    Examples
+    --------
+    >>> shingles = Shingles("abcdef")
+    >>> len(shingles), shingles.count_in("abcde and more"), shingles.count_in("abc")
+    (2, 1, 0)
+    """
+
+    def __init__(self, normal: str) -> None:
+        characters = _characters(normal)
+        alphabet = _distinct(characters)
+        self._base = len(alphabet) + 1
+        # A table is looked up 25 times as fast as a sorted alphabet is searched; only what is used of it is memory.
+        self._digits = np.zeros(_NO_CHARACTER + 1, np.uint32)
+        self._digits[alphabet] = np.arange(1, self._base)
+        self._numbers = _distinct(self._numbered(characters))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def count_in(self, normal: str) -> int:
+        """Return how many of them another normal form has."""
+        others = _distinct(self._numbered(_characters(normal)))
+        return len(np.intersect1d(self._numbers, others, assume_unique=True))
+
+    def _numbered(self, characters: NDArray[np.uint32]) -> NDArray[Any]:
+        """Return the number of each shingle of some characters, in their order."""
+        if self._base**SHINGLE > _NUMBERS:
+            return np.ascontiguousarray(sliding_window_view(characters, SHINGLE)).view(f"U{SHINGLE}").ravel()
+        digits = self._digits[characters]
+        numbers = np.zeros(len(characters) - SHINGLE + 1, np.uint64)
+        for at in range(SHINGLE):
+            numbers *= np.uint64(self._base)
+            numbers += digits[at : at + len(numbers)]
+        return numbers
+
+
+def _distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values sorted, each once; `numpy.unique` of 2.3 and later takes 40 times as long."""
+    values = np.sort(values)
+    is_new = np.ones(len(values), np.bool_)
+    is_new[1:] = values[1:] != values[:-1]
+    return values[is_new]
+
+
+def _characters(normal: str) -> NDArray[np.uint32]:
+    """Return code points; a short text is filled up by one that no text has."""
+    points = np.frombuffer(normal.encode("utf-32-le", "surrogatepass"), "<u4")
+    return np.append(points, np.full(max(0, SHINGLE - len(points)), _NO_CHARACTER, np.uint32))
+
+
+class TextVerdict(NamedTuple):
+    """What two texts say of a document and an original."""
+
+    accepted: bool
+    similarity: float | None
+
+
+class TextJudge:
+    """Compares texts of one corpus.
+
+    Parameters
+    ----------
+    profile : Profile
+        Has the threshold that the similarity of two texts must reach.
+    contained : float, optional
+        Share of a document's shingles that the kept text must hold for the document to be dropped; by default any.
+
+    Notes
+    -----
+    Texts of kept documents are compressed in a temporary file; 24 bytes each, their digests, and of those that were
+    compared the numbers of their shingles are in memory. Of two texts that are compared it takes 8 bytes a shingle,
+    and up to 40 a character for a moment. An original that only the index holds has no text, and is judged by the
+    estimate and the index's own rule.
+    """
+
+    def __init__(self, profile: Profile, *, contained: float | None = None) -> None:
+        check_share(contained)
+        if profile.rule.match != "verified":
+            raise InvalidArgument("texts are judged by similarity, and this index goes by distance alone")
+        self.candidates = profile.replace(similarity=max(0.0, profile.similarity - MARGIN))
+        """The profile by which candidates are searched."""
+        self._own = profile.rule
+        self._contained = contained
+        self._file = RecordFile()
+        self._places: dict[Text, int] = {}
+        self._pack, self._unpack = zstandard.ZstdCompressor(level=1).compress, zstandard.ZstdDecompressor().decompress
+        self._texts: Sequence[Text] = ()
+        self._normals: dict[Text, str] = {}
+        self._own_shingles: tuple[Text, Shingles] | None = None
+        self._sizes: dict[Text, int] = {}
+        self.uncontained: dict[int, NearCopy] = {}
+        """For documents of the batch: the first near copy that does not hold enough of them."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def begin(self, entries: Entries, texts: Sequence[str]) -> None:
+        """Take the texts of the next batch.
+
+        Raises
+        ------
+        InvalidArgument
+            When there is not one for each document.
+        """
+        if len(texts) != len(entries):
+            raise InvalidArgument("texts are judged: give one for each document, to dedup_entries")
+        self._texts = entries.texts()
+        normals = chain.from_iterable(batch.normal_forms() for batch in batches(texts))
+        self._normals = dict(zip(self._texts, normals, strict=True))
+        self.uncontained = {}
+
+    def choose(self, places: Sequence[int]) -> None:
+        """Leave out the documents of the batch that need no decision: places are those of the others from here on."""
+        self._texts = [self._texts[at] for at in places]
+
+    def keep(self, text: Text) -> None:
+        """Remember the text of a document of this batch that was kept."""
+        if text in self._places:
+            return
+        self._places[text] = len(self._file)
+        self._file.append(self._pack(self._normals[text].encode()))
+
+    def judge_stored(self, at: int, hit: Hit) -> TextVerdict:
+        """Judge a document of this batch and an original of a store."""
+        normal = self._read(hit.text)
+        if normal is not None:
+            return self._judge(at, hit.text, normal, hit.state.id)
+        least = self._own.similarity + float(self._own.more_asked(hit.distance))
+        return TextVerdict(hit.similarity is None or hit.similarity >= least, hit.similarity)
+
+    def judge_mate(self, at: int, mate: int, name: str) -> TextVerdict:
+        """Judge two documents of this batch."""
+        text = self._texts[mate]
+        return self._judge(at, text, self._normals[text], name)
+
+    def _judge(self, at: int, original: Text, normal: str, name: str) -> TextVerdict:
+        text = self._texts[at]
+        if self._own_shingles is None or self._own_shingles[0] != text:
+            self._own_shingles = text, Shingles(self._normals[text])
+        own = self._own_shingles[1]
+        if original not in self._sizes:
+            self._sizes[original] = len(Shingles(normal))
+        shared = own.count_in(normal)
+        similarity, containment = shared / (len(own) + self._sizes[original] - shared), shared / len(own)
+        if similarity < self._own.similarity:
+            return TextVerdict(False, similarity)
+        if self._contained is not None and containment < self._contained:
+            self.uncontained.setdefault(at, NearCopy(own_id(name), similarity, containment))
+            return TextVerdict(False, similarity)
+        return TextVerdict(True, similarity)
+
+    def _read(self, text: Text) -> str | None:
+        place = self._places.get(text)
+        return None if place is None else self._unpack(self._file.read(place)).decode()
+
+
+def judging(profile: Profile, *, exact: bool, contained: float | None) -> AbstractContextManager[TextJudge | None]:
+    """Make a judge of texts where one is needed: a least containment needs one, too."""
+    return TextJudge(profile, contained=contained) if exact or contained is not None else nullcontext()

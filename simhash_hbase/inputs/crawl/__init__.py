@@ -1,1 +1,0 @@
-"""Crawl archives: WARC and WET files, their records and the codings of those."""

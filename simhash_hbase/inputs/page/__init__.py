@@ -1,1 +1,0 @@
-"""Web pages: their characters, their main text."""

@@ -1,0 +1,337 @@
+"""Parquet: rows read as documents, copied, and made of documents."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from functools import reduce
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidInput, missing_extra
+from simhash_hbase.files.remote import is_remote, open_remote, shown, without_secrets
+from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
+from simhash_hbase.inputs.fields import Builder, listed, name_the_field, text_of
+from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.records import Place, Record, Reject
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.streams import Progress
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise missing_extra("Parquet files need pyarrow", "parquet") from error
+
+__all__ = ["Build", "Row", "batches", "described", "open_parquet", "pa", "pq", "read_parquet", "record_of", "values_of"]
+
+_BATCH_BYTES = 4 << 20
+_MAX_BATCH_ROWS = 1_000
+
+# An unknown time zone is a KeyError of pytz and zoneinfo; a missing dictionary entry is an IndexError.
+_NO_VALUE = (
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+    pa.ArrowException,
+)
+
+Row = dict[str, object]
+Build = Callable[[Row, Place, bytes], Record]
+
+
+def open_parquet(path: str) -> pq.ParquetFile:
+    """Open a file so that a row group of any size is read piece by piece."""
+    # With read-ahead, or without a buffer, it holds whole columns of a row group: of 520 MB 540 MB, not 80 MB.
+    return pq.ParquetFile(open_remote(path) if is_remote(path) else path, pre_buffer=False, buffer_size=1 << 20)
+
+
+def batches(file: pq.ParquetFile, columns: Sequence[str] | None, group: int) -> Iterator[pa.RecordBatch]:
+    """Read a row group in batches of some MB; ``columns`` None reads all."""
+    facts = file.metadata.row_group(group)
+    each = facts.total_byte_size // max(facts.num_rows, 1) + 1
+    rows = min(max(_BATCH_BYTES // each, 1), _MAX_BATCH_ROWS)
+    yield from file.iter_batches(rows, [group], columns, use_threads=False)
+
+
+def read_parquet(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    """Read Parquet."""
+    progress.file = source.name
+    before, size, done = progress.bytes_read, 0, 0
+    try:
+        path = source.path or ""
+        with open_remote(path) if is_remote(path) else open(path, "rb") as stream:
+            size = stream.seek(0, 2)
+        with open_parquet(path) as file:
+            columns = _columns(file.schema_arrow.names, options)
+            if isinstance(columns, str):
+                yield Reject(Place(source.name, 0), columns, b"")
+                return
+            for record, rows in _rows(file, columns, source.name, options):
+                done += rows
+                progress.bytes_read = before + size * done // max(file.metadata.num_rows, 1)
+                yield record
+    except (pa.ArrowException, OSError) as error:
+        yield Reject(Place(source.name, 0), f"the file cannot be read as Parquet: {described(error)}", b"")
+    finally:
+        progress.bytes_read = before + size
+
+
+def _columns(names: list[str], options: InputOptions) -> list[str] | str:
+    """Return which columns to read, or why none can be."""
+    if options.source_field not in names:
+        return f"the file has no column {options.source_field!r}; it has {listed(names)}: {name_the_field(options)}"
+    for name in options.record_fields:
+        if names.count(name) > 1:
+            return f"the file has the column {name!r} twice"
+    return [name for name in options.record_fields if name in names]
+
+
+def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOptions) -> Iterator[tuple[Record, int]]:
+    """Yield each record with the number of rows that it stands for."""
+    build = Builder(options).build
+    start = 0
+    for group in range(file.metadata.num_row_groups):
+        row, stop = start, start + file.metadata.row_group(group).num_rows
+        try:
+            for batch in batches(file, columns, group):
+                for values in values_of(batch):
+                    row += 1
+                    place = Place(name, row)
+                    if isinstance(values, str):
+                        yield Reject(place, values, b""), 1
+                    else:
+                        yield record_of(values, place, options, build), 1
+        except (pa.ArrowException, OSError) as error:
+            reason = f"rows {row + 1} to {stop} cannot be read: {described(error)}"
+            yield Reject(Place(name, row + 1), reason, b""), stop - row
+        start = stop
+
+
+def values_of(batch: pa.RecordBatch) -> Iterator[Row | str]:
+    """Yield each row of a batch, or why a row has no values."""
+    try:
+        yield from batch.to_pylist()
+    except _NO_VALUE:
+        for at in range(len(batch)):
+            yield _value(batch, at)
+
+
+def _value(batch: pa.RecordBatch, at: int) -> Row | str:
+    row: Row = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = column[at].as_py()
+        except UnicodeDecodeError:
+            return f"the column {name!r} is not utf-8"
+        except _NO_VALUE as error:
+            return f"the column {name!r} has no value that Python knows: {type(error).__name__}: {described(error)}"
+    return row
+
+
+def record_of(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
+    """Make the document of a row."""
+    raw = msgspec.json.encode(values, enc_hook=str)
+    try:
+        return build(_decoded(_plain(values, options), options), place, raw)
+    except InvalidInput as error:
+        return Reject(place, str(error), raw)
+
+
+def _decoded(row: Row, options: InputOptions) -> Row:
+    """Read bytes as text where text is wanted: Hive, Impala and old Spark mark no column as a string."""
+    codec = UTF8 if options.encoding == AUTO else checked_codec(options.encoding)
+    for name in (options.id_field, options.source_field):
+        value = row.get(name)
+        if isinstance(value, bytes):
+            try:
+                row[name] = value.decode(codec)
+            except UnicodeError as error:
+                raise InvalidInput(f"the column {name!r}: {undecodable(error, codec)}") from error
+    return row
+
+
+def _plain(row: Row, options: InputOptions) -> Row:
+    """Convert dates and decimals of the metadata to JSON's types."""
+    for name in options.metadata_fields:
+        if name in row:
+            row[name] = msgspec.to_builtins(row[name], enc_hook=str)
+    return row
+
+
+def described(error: BaseException) -> str:
+    """Write pyarrow's message in one line without a full stop."""
+    return " ".join(without_secrets(str(error)).split()).rstrip(".")
+
+
+_GROUP_BYTES = 64 << 20
+_OTHER_NAMES = {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}
+
+
+def schema_of(path: str) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return the columns of a file, to be compared with another's; None where it cannot be read as Parquet."""
+    try:
+        with open_parquet(path) as file:
+            return file.schema_arrow
+    except (pa.ArrowException, OSError):
+        return None
+
+
+def copy_rows(parts: Iterable[tuple[str, NDArray[np.int64]]], target: str, show: Callable[[int], None]) -> None:
+    """Copy rows.
+
+    Schema, its metadata and the columns' codecs are those of the first file. A row group becomes one row group, or
+    several of 64 MB, which is the memory held.
+    """
+    done, writer = 0, None
+    with ExitStack() as stack:
+        for path, rows in parts:
+            try:
+                with open_parquet(path) as file:
+                    if writer is None:
+                        codecs = _codecs(file.metadata)
+                        writer = stack.enter_context(pq.ParquetWriter(target, file.schema_arrow, compression=codecs))
+                    for table in _groups(file, rows):
+                        writer.write_table(table, row_group_size=table.num_rows)
+                        done += table.num_rows
+                        show(done)
+            except (pa.ArrowException, OSError) as error:
+                raise InvalidInput(f"{shown(path)}: rows to be kept cannot be copied: {described(error)}") from error
+
+
+def read_rows(parts: Iterable[tuple[str, NDArray[np.int64]]]) -> Iterator[Row]:
+    """Read rows as values that JSON has: bytes as text or base64, times and decimals as strings."""
+    for path, rows in parts:
+        try:
+            with open_parquet(path) as file:
+                for table in _groups(file, rows):
+                    for batch in table.to_batches(1_000):
+                        yield from _plain_rows(path, batch)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInput(f"{shown(path)}: rows to be kept cannot be copied: {described(error)}") from error
+
+
+def _plain_rows(path: str, batch: pa.RecordBatch) -> Iterator[Row]:
+    for values in values_of(batch):
+        if isinstance(values, str):
+            raise InvalidInput(f"{shown(path)}: rows to be kept cannot be converted: {values}")
+        for name, value in values.items():
+            if isinstance(value, bytes):
+                # Hive, Impala and old Spark mark no column as a string.
+                with suppress(UnicodeDecodeError):
+                    values[name] = value.decode()
+        yield msgspec.to_builtins(values, enc_hook=str, str_keys=True)
+
+
+def _codecs(metadata: pq.FileMetaData) -> dict[str, str] | str:
+    if not metadata.num_row_groups:
+        return "snappy"
+    first = metadata.row_group(0)
+    columns = (first.column(number) for number in range(first.num_columns))
+    return {column.path_in_schema: _OTHER_NAMES.get(column.compression, column.compression) for column in columns}
+
+
+def _groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[pa.Table]:
+    """Yield what is kept of each row group, in parts of bounded size."""
+    start = 0
+    for group in range(file.metadata.num_row_groups):
+        stop = start + file.metadata.row_group(group).num_rows
+        first, last = np.searchsorted(rows, (start, stop)).tolist()
+        yield from joined(_taken(file, group, rows[first:last] - start))
+        start = stop
+
+
+def _taken(file: pq.ParquetFile, group: int, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Yield runs of rows as slices, which every type has; Arrow's `take` lacks some types."""
+    at = first = 0
+    if not len(rows):
+        return
+    for batch in batches(file, None, group):
+        last = int(np.searchsorted(rows, at + len(batch)))
+        for run in np.split(rows[first:last] - at, np.flatnonzero(np.diff(rows[first:last]) > 1) + 1):
+            if len(run):
+                yield batch.slice(int(run[0]), len(run))
+        at, first = at + len(batch), last
+        # After the last kept row there may be damage, which reading has refused.
+        if first == len(rows):
+            return
+
+
+def joined(taken: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Join batches to tables of 64 MB."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in taken:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= _GROUP_BYTES:
+            yield pa.Table.from_batches(held)
+            held.clear()
+            size = 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+_NUMBERS_WITHOUT_TYPE = (pa.ArrowException, OverflowError)
+
+
+def schema_of_rows(batches: Iterable[list[Row]]) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return the columns of rows; those of objects, or of values of several types, are strings."""
+    kinds: dict[str, Any] = {}
+    for rows in batches:
+        for name in dict.fromkeys(name for row in rows for name in row):
+            kind = _kind([row.get(name) for row in rows])
+            kinds[name] = _common(kinds.get(name, kind), kind)
+    return pa.schema(list(kinds.items()))
+
+
+def batch_of(rows: list[Row], schema: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Make columns of rows; what is no string in a column of strings is written as JSON."""
+    columns = []
+    for column in schema:
+        values: list[Any] = [row.get(column.name) for row in rows]
+        if pa.types.is_string(column.type):
+            values = [text_of(value) for value in values]
+        elif pa.types.is_floating(column.type):
+            values = [None if value is None else float(value) for value in values]
+        columns.append(pa.array(values, column.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def written(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> Iterator[int]:  # noqa: ANN401 - pyarrow has no types
+    """Write batches; yields the number of rows of each row group."""
+    with pq.ParquetWriter(file, schema) as writer:
+        for table in joined(batches):
+            writer.write_table(table, row_group_size=table.num_rows)
+            yield table.num_rows
+
+
+def _kind(values: list[object]) -> Any:  # noqa: ANN401 - pyarrow has no types
+    try:
+        kind = pa.array(values).type
+    except _NUMBERS_WITHOUT_TYPE:
+        return pa.string()
+    return pa.string() if _has_objects(kind) else kind
+
+
+def _has_objects(kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    return _has_objects(kind.value_type) if pa.types.is_list(kind) else pa.types.is_struct(kind)
+
+
+def _common(one: Any, other: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return the type that holds the values of both."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        inner = [one.value_type, other.value_type]
+        # Strings in one list and numbers in another are no list of strings.
+        value = reduce(_common, inner)
+        return pa.list_(value) if value in inner else pa.string()
+    numbers = {one, other}
+    return pa.float64() if numbers == {pa.int64(), pa.float64()} else pa.string()

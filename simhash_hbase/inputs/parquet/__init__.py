@@ -1,1 +1,0 @@
-"""Parquet: files of it, and copies of what comes from standard input."""

@@ -1,1 +1,0 @@
-"""Streams of bytes: decompressed, decoded, cut into lines."""

@@ -1,0 +1,348 @@
+"""The bytes of a source, decompressed and decoded, and its lines."""
+
+import codecs
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO
+
+import zstandard
+
+from simhash_hbase.errors import InvalidInput
+from simhash_hbase.files.remote import chunks, is_remote
+from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, WIDE, byte_order_mark, checked_codec, detect
+from simhash_hbase.inputs.options import RAISE, InputOptions
+from simhash_hbase.inputs.sources import Source
+
+# 1 KiB of zstd holds at most 256 runs of 128 KiB, so a bomb costs at most 32 MiB at a time.
+_ZSTD_STEP = 1 << 10
+_GZIP_WBITS = 31
+
+
+def gunzip(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
+    """Decompress gzip of any number of members."""
+    member = None
+    finished = 0
+    for chunk in chunks:
+        data = chunk
+        while data:
+            if member is None:
+                # Tapes and some tools pad the last member with zeros.
+                data = data.lstrip(b"\0") if finished else data
+                if not data:
+                    break
+                member = zlib.decompressobj(wbits=_GZIP_WBITS)
+            try:
+                block = member.decompress(data, block_bytes)
+            except zlib.error as error:
+                raise InvalidInput(_gzip_fault(finished, error)) from error
+            if block:
+                yield block
+            data = member.unused_data if member.eof else member.unconsumed_tail
+            if member.eof:
+                member, finished = None, finished + 1
+    if member is not None:
+        yield from _rest(member, block_bytes)
+    elif not finished:
+        raise InvalidInput("the file is empty, not gzip data: was it fetched whole?")
+
+
+def _rest(member: "zlib._Decompress", block_bytes: int) -> Iterator[bytes]:
+    """Yield the rest of a member after its last compressed byte; it must end there."""
+    while not member.eof:
+        try:
+            block = member.decompress(member.unconsumed_tail, block_bytes)
+        except zlib.error as error:
+            raise InvalidInput(_gzip_fault(0, error)) from error
+        if not block:
+            break
+        yield block
+    if not member.eof:
+        raise InvalidInput("the gzip data is cut off")
+
+
+def _gzip_fault(finished: int, error: zlib.error) -> str:
+    if "incorrect header check" not in str(error):
+        return "the gzip data is damaged"
+    return "other data follows the gzip data" if finished else "the file is not gzip data"
+
+
+def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
+    """Decompress Zstandard of any number of frames."""
+    del block_bytes
+    decompressor = zstandard.ZstdDecompressor()
+    frame, is_empty = None, True
+    for chunk in chunks:
+        is_empty = False
+        for start in range(0, len(chunk), _ZSTD_STEP):
+            data = chunk[start : start + _ZSTD_STEP]
+            while data:
+                frame = frame or decompressor.decompressobj()
+                try:
+                    block = frame.decompress(data)
+                except zstandard.ZstdError as error:
+                    raise InvalidInput(_zstd_fault(error)) from error
+                if block:
+                    yield block
+                data = frame.unused_data if frame.eof else b""
+                if frame.eof:
+                    frame = None
+    if frame is not None:
+        raise InvalidInput("the zstd data is cut off")
+    if is_empty:
+        raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")
+
+
+def _zstd_fault(error: zstandard.ZstdError) -> str:
+    text = str(error)
+    if "Unknown frame descriptor" in text:
+        return "the file is not zstd data, or something else follows it"
+    if "memory" in text:
+        return "the zstd data needs a window above 128 MiB"
+    return "the zstd data is damaged"
+
+
+# Lone surrogates pass in both directions: they are refused with their line, not with the file,
+# and the line's own bytes come back exactly.
+_ERRORS = "surrogatepass"
+
+
+def to_utf8(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
+    """Recode blocks that may end inside a character."""
+    decoder = codecs.getincrementaldecoder(codec)(_ERRORS)
+    try:
+        for block in blocks:
+            if text := decoder.decode(block).encode("utf-8", _ERRORS):
+                yield text
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"the bytes stop being {codec}") from error
+    if decoder.getstate()[0]:
+        raise InvalidInput(f"the file ends inside a character of {codec}")
+
+
+def from_utf8(piece: bytes, codec: str) -> bytes:
+    """Return what `to_utf8` made ``piece`` of."""
+    decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS)
+    return decoder.decode(piece).encode(codec, _ERRORS)
+
+
+SAMPLE_BYTES = 64 << 10
+_BINARY_BYTES = 512
+_NUL_SHARE = 0.05
+_BINARY = "the file looks binary: it has NUL bytes at its beginning"
+_DECOMPRESSORS = {"gz": gunzip, "zst": unzstd}
+
+
+class Progress:
+    """The progress of reading; for a bar against `total_bytes`."""
+
+    def __init__(self) -> None:
+        self.bytes_read = 0
+        self.file = ""
+        self.skipped: Counter[str] = Counter()
+
+
+@dataclass(slots=True)
+class Bytes:
+    """Decompressed bytes of a source."""
+
+    blocks: Iterator[bytes]  # A fault ends them early.
+    fault: str | None = None  # Why the blocks end before the file does; known after the last one.
+
+
+@dataclass(slots=True)
+class Stream(Bytes):
+    """Decompressed bytes whose lines end at the byte 0x0A; wide codecs are recoded to UTF-8."""
+
+    codec: str = UTF8
+    encoding: str = UTF8
+    mark: bytes = b""  # The byte order mark before the blocks.
+
+    def original(self, piece: bytes) -> bytes:
+        """Return a piece of ``blocks`` as it is in the file."""
+        return from_utf8(piece, self.encoding) if self.encoding in WIDE else piece
+
+
+def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
+    """Join the blocks; return their first ``limit`` bytes, and whether that is all."""
+    pieces, held = [], 0
+    for block in blocks:
+        pieces.append(block)
+        held += len(block)
+        if held > limit:
+            return b"".join(pieces)[:limit], False
+    return b"".join(pieces), True
+
+
+def open_bytes(source: Source, options: InputOptions, progress: Progress) -> Bytes:
+    """Open a source as it is, decompressed but not decoded; parameters as of `open_stream`."""
+    found = Bytes(iter(()))
+    found.blocks = _until_fault(_blocks(source, options, progress), found)
+    return found
+
+
+def open_chunks(source: Source, options: InputOptions, progress: Progress) -> Bytes:
+    """Open a source as it is, not even decompressed; parameters as of `open_stream`."""
+    found = Bytes(iter(()))
+    found.blocks = _until_fault(_chunks(source, options, progress), found)
+    return found
+
+
+def open_stream(source: Source, options: InputOptions, progress: Progress) -> Stream | str:
+    """Open a source."""
+    stream = Stream(iter(()))
+    blocks = _until_fault(_blocks(source, options, progress), stream)
+    head = b""
+    for block in blocks:
+        head += block
+        if len(head) >= (SAMPLE_BYTES if options.encoding == AUTO else MARK_BYTES):
+            break
+    if not head and stream.fault is not None:
+        return stream.fault
+    mark = byte_order_mark(head)
+    named = detect(head[:SAMPLE_BYTES]) if options.encoding == AUTO else checked_codec(options.encoding)
+    stream.encoding, skip = mark or (named, 0)
+    if stream.encoding not in WIDE and _looks_binary(head[:_BINARY_BYTES], stream.encoding):
+        return _BINARY + _wide_without_mark(head[:_BINARY_BYTES])
+    stream.mark = head[:skip]
+    stream.blocks = chain((head[skip:],), blocks)
+    stream.codec = stream.encoding
+    if stream.encoding in WIDE:
+        stream.blocks = _until_fault(to_utf8(stream.blocks, stream.encoding), stream)
+        stream.codec = UTF8
+    return stream
+
+
+def _looks_binary(head: bytes, codec: str) -> bool:
+    """Tell a binary file from text with a stray NUL, which costs only its own line."""
+    nuls = head.count(0)
+    if nuls > _NUL_SHARE * len(head):
+        return True
+    try:
+        codecs.getincrementaldecoder(codec)().decode(head)
+    except UnicodeDecodeError:
+        return nuls > 0
+    return False
+
+
+def _wide_without_mark(head: bytes) -> str:
+    """Name the option for a file that is half zeros, as ASCII is in UTF-16."""
+    for codec, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
+        if zeros.count(0) > len(zeros) // 2 and not others.count(0):
+            return f"; if it is {codec} without a byte order mark, give --encoding {codec}"
+    return ""
+
+
+def _until_fault(blocks: Iterable[bytes], stream: Bytes) -> Iterator[bytes]:
+    try:
+        yield from blocks
+    except InvalidInput as error:
+        stream.fault = str(error)
+    except OSError as error:
+        stream.fault = f"reading stopped: {error.strerror or error}"
+
+
+def _blocks(source: Source, options: InputOptions, progress: Progress) -> Iterator[bytes]:
+    chunks = _chunks(source, options, progress)
+    if source.compression is None:
+        return chunks
+    return _DECOMPRESSORS[source.compression](chunks, options.block_bytes)
+
+
+def _chunks(source: Source, options: InputOptions, progress: Progress) -> Iterator[bytes]:
+    progress.file = source.name
+    if source.path is None:
+        yield from _read(sys.stdin.buffer, options.block_bytes, progress)
+        return
+    if is_remote(source.path):
+        for chunk in chunks(source.path, options.block_bytes):
+            progress.bytes_read += len(chunk)
+            yield chunk
+        return
+    with open(source.path, "rb", buffering=0) as file:
+        yield from _read(file, options.block_bytes, progress)
+
+
+def _read(file: BinaryIO, size: int, progress: Progress) -> Iterator[bytes]:
+    # read1 returns what a pipe has, so that documents of a slow producer are not held back.
+    read = getattr(file, "read1", file.read)
+    while chunk := read(size):
+        progress.bytes_read += len(chunk)
+        yield chunk
+
+
+@dataclass(slots=True)
+class LineBatch:
+    """Consecutive lines without their line ends, or one piece that is no whole line."""
+
+    first: int  # 1-based number of the first line.
+    lines: list[bytes]  # Line ends ``\n`` and ``\r\n`` are taken off, nothing else.
+    fault: str | None = None  # Why ``lines`` is one incomplete line.
+
+
+def batches(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[LineBatch]:
+    r"""Split a stream at ``\n`` and ``\r\n``, not at U+2028, U+0085 or a lone ``\r``; number lines from `first` on."""
+    splitter = _LineSplitter(max_bytes, first)
+    for block in stream.blocks:
+        yield from splitter.feed(block)
+    yield from splitter.finish(stream.fault)
+
+
+class _LineSplitter:
+    """Keeps the beginning of a line whose end has not come yet."""
+
+    def __init__(self, max_bytes: int, first: int) -> None:
+        self._max_bytes = max_bytes
+        self._number = first
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._skipping = False
+
+    def feed(self, block: bytes) -> Iterator[LineBatch]:
+        cut = block.rfind(b"\n")
+        if cut >= 0:
+            yield from self._whole_lines(block[:cut].split(b"\n"))
+        self._hold(block[cut + 1 :])
+        # One byte more may be the \r of a line that just fits.
+        if self._held > self._max_bytes + 1:
+            yield self._too_long(b"".join(self._pieces), self._number)
+            self._pieces, self._held, self._skipping = [], 0, True
+
+    def finish(self, fault: str | None) -> Iterator[LineBatch]:
+        rest = b"".join(self._pieces)
+        if fault is not None:
+            yield LineBatch(self._number, [rest], fault)
+        elif rest:
+            yield from self._bounded(self._number, [rest])
+
+    def _whole_lines(self, lines: list[bytes]) -> Iterator[LineBatch]:
+        first = self._number
+        self._number += len(lines)
+        if self._skipping:
+            lines, first = lines[1:], first + 1
+        elif self._pieces:
+            lines[0] = b"".join((*self._pieces, lines[0]))
+        self._pieces, self._held, self._skipping = [], 0, False
+        yield from self._bounded(first, lines)
+
+    def _hold(self, piece: bytes) -> None:
+        if piece and not self._skipping:
+            self._pieces.append(piece)
+            self._held += len(piece)
+
+    def _bounded(self, first: int, lines: list[bytes]) -> Iterator[LineBatch]:
+        lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
+        start = 0
+        for at, line in enumerate(lines):
+            if len(line) > self._max_bytes:
+                yield LineBatch(first + start, lines[start:at])
+                yield self._too_long(line, first + at)
+                start = at + 1
+        yield LineBatch(first + start, lines[start:] if start else lines)
+
+    def _too_long(self, line: bytes, number: int) -> LineBatch:
+        reason = f"the line is longer than {self._max_bytes:,} bytes; {RAISE}; only its beginning is kept"
+        return LineBatch(number, [line[: self._max_bytes]], reason)

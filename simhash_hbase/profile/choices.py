@@ -1,0 +1,32 @@
+"""What an index may be made with, by name, and what it is made with by default; imported by help, so without numpy."""
+
+from typing import Literal
+
+from simhash_hbase.errors import InvalidArgument
+
+AnalyzerName = Literal["jieba", "learned", "shingle", "weighted"]
+"""How a text becomes weighted features; see `simhash_hbase.features.analyzers`."""
+HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
+"""How a feature becomes 64 bits; see `simhash_hbase.features.hashes.HASHES`."""
+MatchName = Literal["distance", "verified"]
+"""When two documents match; see `simhash_hbase.profile.near.MatchRule`."""
+
+ANALYZER: AnalyzerName = "jieba"
+TOP = 200  # Of analyzer jieba; the others keep all features.
+SHINGLE = 4
+HASH: HashName = "murmur3"
+SEED = 0
+SCHEME = "5x2"
+DISTANCE = 3
+MATCH: MatchName = "verified"  # Of an index that keeps sketches.
+SIMILARITY = 0.77
+MAX_ROWS_PER_PREFIX = 30_000
+MAX_MEMBERS = 1_000
+LEASE_S = 30.0
+GRACE_S = 3600.0
+
+
+def check_share(share: object) -> None:
+    """Raise `InvalidArgument` for what is no least share of the shingles of a near copy; None asks for none."""
+    if share is not None and not (isinstance(share, int | float) and 0 < share <= 1):
+        raise InvalidArgument(f"contained is {share!r}: wanted a share above 0 and up to 1")

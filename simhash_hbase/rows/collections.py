@@ -1,0 +1,120 @@
+"""Collections: parts of one index that never meet, such as tenants, languages or sources.
+
+A stored id names its collection: U+0000, the name, U+0000, the caller's id. The rows of a collection have other
+segments: its fingerprints and the segments of its sketch rows are combined by exclusive or with a digest of the name,
+which leaves all distances as they are. Rows of two collections may still have one prefix, so what a search finds counts
+by its stored id. Without a collection everything is stored as it is given; only an id that itself begins with U+0000
+gets two more before it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from simhash_hbase.digests import blake2b
+from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.keys import check_id_type
+from simhash_hbase.rows.layout import SEGMENT_BYTES, SIMHASH_BYTES
+from simhash_hbase.rows.names import checked_name
+
+MARK: Final = "\0"
+
+
+class Collection:
+    r"""The documents of an index that have one name in common, or none.
+
+    Parameters
+    ----------
+    name : str, optional
+        1 to 128 bytes of UTF-8 without control characters. Names are compared as they are: neither case nor Unicode
+        normal form is changed.
+
+    Raises
+    ------
+    InvalidArgument
+        When it is no such name.
+
+    Examples
+    --------
+    >>> Collection("news").stored_id("a"), Collection().stored_id("a"), Collection().stored_id("\0a")
+    ('\x00news\x00a', 'a', '\x00\x00\x00a')
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        self._prefix = MARK * 2
+        digest = bytes(SIMHASH_BYTES + SEGMENT_BYTES)
+        if name is not None:
+            self._prefix = f"{MARK}{name}{MARK}"
+            digest = blake2b(checked_name(name), digest_size=SIMHASH_BYTES + SEGMENT_BYTES).digest()
+        self._simhash_mask = int.from_bytes(digest[:SIMHASH_BYTES], "big")
+        self._simhash_array = np.uint64(self._simhash_mask)
+        self._segment_mask = np.uint32(int.from_bytes(digest[SIMHASH_BYTES:], "big"))
+
+    def stored_id(self, document_id: str) -> str:
+        """Return the id under which the index keeps a document."""
+        check_id_type(document_id)
+        bare = self.name is None and document_id[:1] != MARK
+        return document_id if bare else self._prefix + document_id
+
+    def masked(self, simhash: int) -> int:
+        """Return the fingerprint that is stored for one, and the other way round."""
+        return simhash ^ self._simhash_mask
+
+    def stored(self, entries: Entries) -> Entries:
+        """Return documents as the index keeps them."""
+        ids = entries.ids
+        try:
+            if self.name is None and MARK not in {name[:1] for name in ids}:
+                return entries
+            if self.name is not None:
+                return self._masked(entries, [self._prefix + name for name in ids])
+        except TypeError:
+            # One of them is no string, and `stored_id` says which.
+            pass
+        return self._masked(entries, list(map(self.stored_id, ids)))
+
+    def given(self, stored: Entries) -> Entries:
+        """Return stored documents as a caller gives them."""
+        return self._masked(stored, list(map(own_id, stored.ids)))
+
+    def holds(self, stored_id: str) -> bool:
+        """Return whether the document of a stored id belongs to it."""
+        return collection_of(stored_id) == (self.name or "")
+
+    def _masked(self, entries: Entries, ids: Sequence[str]) -> Entries:
+        # Fewer microseconds than `dataclasses.replace` for the one document of a query.
+        return Entries(
+            ids=ids,
+            simhashes=entries.simhashes ^ self._simhash_array,
+            sketches=entries.sketches,
+            sketched=entries.sketched,
+            features=entries.features,
+            lengths=entries.lengths,
+            digests=entries.digests,
+            metadata=entries.metadata,
+            bands=None if entries.bands is None else entries.bands ^ self._segment_mask,
+        )
+
+
+def collection_of(stored_id: str) -> str:
+    r"""Return the name of the collection that a stored id is of; empty for none.
+
+    Examples
+    --------
+    >>> collection_of("\0news\0a"), collection_of("a"), collection_of("\0\0\0a")
+    ('news', '', '')
+    """
+    return stored_id[1:].partition(MARK)[0] if stored_id[:1] == MARK else ""
+
+
+def own_id(stored_id: str) -> str:
+    r"""Return the caller's id out of a stored one.
+
+    Examples
+    --------
+    >>> own_id("\0news\0a"), own_id("a"), own_id("\0\0\0a")
+    ('a', 'a', '\x00a')
+    """
+    return stored_id[1:].partition(MARK)[2] if stored_id[:1] == MARK else stored_id

@@ -1,0 +1,169 @@
+"""API keys: made once, kept as digests in a file, looked up without telling how much of a guess was right.
+
+A key is 32 random bytes, so there is no dictionary to try: its plain SHA-256 can only be reversed by trying 2**255
+keys. A slow hash is worth its price for passwords, which people choose; here it would only slow down every request.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.names import checked_name
+from simhash_hbase.service.logs import logger
+
+SCOPES = ("read", "write", "metrics")  # Queries and look-ups; changes and claims; the metrics.
+
+KEY_BYTES = 32
+PREFIX = "shk_"
+LOOK_S = 1.0  # Seconds between two looks at the file.
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_FORM = "wanted: NAME SCOPE[,SCOPE] [COLLECTION[,COLLECTION]] SHA256"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One line of a file of keys."""
+
+    name: str
+    scopes: frozenset[str]
+    digest: bytes
+    collections: frozenset[str] | None = None  # Those whose documents it may be used for; None: all, and those of none.
+
+
+def make_key(path: str | Path, name: str, scopes: Iterable[str], collections: Iterable[str] = ()) -> str:
+    """Make a key and add its digest to a file; with collections, it is for their documents only."""
+    wanted = sorted(set(scopes))
+    bound = [quote(checked_name(each), safe="") for each in sorted(set(collections))]
+    if not _NAME.fullmatch(name):
+        raise InvalidArgument(f"{name!r} is no name for a key: wanted 1 to 64 letters, digits, dots, dashes, _")
+    if not wanted or not set(wanted) <= set(SCOPES):
+        raise InvalidArgument(f"a key needs scopes, of {', '.join(SCOPES)}")
+    file = Path(path)
+    held = _content(file) if file.exists() else b""
+    keys, slips = _parsed(held, file)
+    if slips:
+        raise InvalidArgument(slips[0])
+    if any(key.name == name for key in keys):
+        raise InvalidArgument(f"{path} has a key called {name} already: remove its line first, or choose another name")
+    key = PREFIX + secrets.token_urlsafe(KEY_BYTES)
+    line = " ".join([name, ",".join(wanted), *([",".join(bound)] if bound else []), _digest(key).hex()]) + "\n"
+    # The last line of a file that people edit may have no end.
+    glue = "\n" if held and not held.endswith(b"\n") else ""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="ascii") as stream:
+        stream.write(glue + line)
+    return key
+
+
+class Keyring:
+    """The keys of a file, which is read again while it is used.
+
+    Threads may share it. A line of another form is reported in the log and ignored. A file that is missing, cannot be
+    read or can be written by others has no keys until it is repaired, so that no mistake keeps a removed key alive.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._lock = threading.Lock()
+        self._content: bytes | None = _content(self._path)
+        self._keys, slips = _parsed(self._content, self._path)
+        if slips and not self._keys:
+            raise InvalidArgument(slips[0])
+        _report(slips)
+        self._looked = time.monotonic()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def find(self, presented: str) -> Key | None:
+        """Find the key that a client presents; all are compared, so that the time reveals nothing."""
+        self._look_again()
+        return self._find(_digest(presented))
+
+    def holds(self, key: Key, scope: str) -> bool:
+        """Tell whether a key that was found before is still in the file, with a scope."""
+        self._look_again()
+        held = self._find(key.digest)
+        return held is not None and scope in held.scopes and held.collections == key.collections
+
+    def _find(self, digest: bytes) -> Key | None:
+        found = None
+        for key in self._keys:
+            if hmac.compare_digest(key.digest, digest):
+                found = key
+        return found
+
+    def _look_again(self) -> None:
+        with self._lock:
+            if time.monotonic() - self._looked < LOOK_S:
+                return
+            self._looked = time.monotonic()
+            try:
+                content = _content(self._path)
+            except InvalidArgument as error:
+                if self._content is not None:
+                    logger.warning("no key counts", extra={"fields": {"reason": str(error)}})
+                self._content, self._keys = None, []
+                return
+            if content != self._content:
+                self._keys, slips = _parsed(content, self._path)
+                self._content = content
+                logger.info("keys read", extra={"fields": {"keys": len(self._keys)}})
+                _report(slips)
+
+
+def _content(path: Path) -> bytes:
+    """Read the whole file: times and sizes would not show every change, and it is small."""
+    try:
+        with path.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_mode & OTHERS_WRITE:
+                raise InvalidArgument(f"{path} can be written by others, so its keys are ignored: chmod go-w {path}")
+            return stream.read()
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be read as a file of keys: {error.strerror}") from error
+
+
+def _parsed(content: bytes, path: Path) -> tuple[list[Key], list[str]]:
+    """Return the keys of a file and what is wrong with its other lines."""
+    keys, slips = [], []
+    for number, raw in enumerate(content.splitlines(), 1):
+        line = raw.decode("ascii", "replace")
+        if not line.strip() or line.startswith("#"):
+            continue
+        key = _parse(line)
+        if key is None:
+            # The line itself is not shown: somebody may have put a key there.
+            slips.append(f"{path}:{number} is no line of a file of keys; {_FORM}")
+        else:
+            keys.append(key)
+    return keys, slips
+
+
+def _parse(line: str) -> Key | None:
+    match line.split():
+        case [name, scopes, *bound, digest] if _NAME.fullmatch(name) and _DIGEST.fullmatch(digest) and len(bound) <= 1:
+            allowed = frozenset(scopes.split(","))
+            if allowed <= set(SCOPES):
+                collections = frozenset(map(unquote, bound[0].split(","))) if bound else None
+                return Key(name, allowed, bytes.fromhex(digest), collections)
+    return None
+
+
+def _report(slips: Iterable[str]) -> None:
+    for slip in slips:
+        logger.warning("line of keys ignored", extra={"fields": {"reason": slip}})
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()

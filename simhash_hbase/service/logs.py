@@ -1,0 +1,50 @@
+"""Logs as JSON lines, without document texts and keys."""
+
+import logging
+import sys
+import traceback
+from types import TracebackType
+from typing import TextIO
+
+import msgspec
+
+from simhash_hbase.rows.clock import rfc3339
+
+logger = logging.getLogger("simhash_hbase.service")
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_MS = 1000
+_LEVELS = {"simhash_hbase.service": logging.INFO, "uvicorn": logging.ERROR, "asyncio": logging.ERROR}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a record: time, level, event, and the fields that were given as ``extra={"fields": …}``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format a record; of an exception its type and the lines of code, not its text, which may quote a document."""
+        line: dict[str, object] = {
+            "time": rfc3339(int(record.created * _MS)),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error"] = record.exc_info[0].__name__ if record.exc_info[0] else None
+            line["where"] = _where(record.exc_info[2])
+        return _encode(line).decode()
+
+
+def set_up_logs(stream: TextIO | None = None) -> None:
+    """Send this package's and the server's own records as JSON lines to a stream, by default standard error."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    # The access lines of the server hold whole addresses, with ids in them; ours hold the route.
+    for name, level in _LEVELS.items():
+        of = logging.getLogger(name)
+        of.handlers = [handler]
+        of.setLevel(level)
+        of.propagate = False
+
+
+def _where(trace: TracebackType | None) -> list[str]:
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]

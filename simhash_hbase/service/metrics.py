@@ -1,0 +1,95 @@
+"""What Prometheus reads."""
+
+import os
+from collections.abc import Mapping
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from simhash_hbase.index.reading import Searched
+from simhash_hbase.service.processes import METRICS_FOLDER
+from simhash_hbase.stores.abilities import Networked
+from simhash_hbase.stores.base import Store
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+ROWS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
+
+
+class Metrics:
+    """The counters of one service, in a registry of their own."""
+
+    def __init__(self, store: Store) -> None:
+        self._registry = CollectorRegistry()
+        counter = partial(Counter, registry=self._registry)
+        # Of several processes, those that live are added up.
+        gauge = partial(Gauge, registry=self._registry, multiprocess_mode="livesum")
+        histogram = partial(Histogram, registry=self._registry)
+        self.requests = counter("simhash_requests", "Requests answered.", ["route", "method", "status"])
+        self.seconds = histogram(
+            "simhash_request_seconds",
+            "Time from a request's header to the end of its answer.",
+            ["route", "media"],
+            buckets=SECONDS,
+        )
+        self.under_way = gauge("simhash_requests_in_progress", "Requests under way that were let in.")
+        self.turned_away = counter("simhash_requests_turned_away", "Requests refused because there were too many.")
+        self.documents = counter(
+            "simhash_documents",
+            "Documents answered, by what was asked and what became of them.",
+            ["operation", "outcome"],
+        )
+        self.batch_seconds = histogram(
+            "simhash_batch_seconds",
+            "Time that the index takes for a batch, texts analysed already.",
+            ["operation"],
+            buckets=SECONDS,
+        )
+        self._rows = histogram("simhash_query_rows", "Block rows read for a query, the mean of a batch.", buckets=ROWS)
+        self._queries = counter("simhash_queries", "Documents looked for.")
+        self._candidates = counter("simhash_query_candidates", "Stored fingerprints within reach of a query.")
+        self._matches = counter("simhash_query_matches", "Documents that a rule accepted.")
+        self._truncated = counter("simhash_answers_truncated", "Answers that a limit cut.")
+        self._store = store if isinstance(store, Networked) else None
+        if self._store is not None:
+            self._connections = gauge(
+                "simhash_store_connections", "Connections to the store, by what they do.", ["state"]
+            )
+            self._connections_limit = gauge("simhash_store_connections_limit", "Connections that there may be.")
+            self._retries = counter("simhash_store_retries", "Calls of the store made again.")
+            self._retries_counted = 0
+
+    def searched(self, figures: Searched) -> None:
+        """Count a search; any thread may call it."""
+        if not figures.queries:
+            return
+        self._rows.observe(figures.rows / figures.queries)
+        self._queries.inc(figures.queries)
+        self._candidates.inc(figures.candidates)
+        self._matches.inc(figures.matches)
+        self._truncated.inc(figures.truncated)
+
+    def count(self, operation: str, outcomes: Mapping[str, int]) -> None:
+        """Count documents by what became of them."""
+        for outcome, number in outcomes.items():
+            self.documents.labels(operation, outcome).inc(number)
+
+    def observe_store(self) -> None:
+        """Read the figures of a store that is reached over a network."""
+        if self._store is None:
+            return
+        traffic = self._store.traffic()
+        self._connections.labels("in_use").set(traffic.in_use)
+        self._connections.labels("idle").set(traffic.connections - traffic.in_use)
+        self._connections_limit.set(traffic.most)
+        self._retries.inc(traffic.retries - self._retries_counted)
+        self._retries_counted = traffic.retries
+
+    def text(self) -> bytes:
+        """Write all in Prometheus' text format; several processes of one service write the sums."""
+        self.observe_store()
+        if METRICS_FOLDER not in os.environ:
+            return generate_latest(self._registry)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)

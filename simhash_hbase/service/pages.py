@@ -1,0 +1,204 @@
+"""Pages for people: the console, whose figures come from the other routes, and the reference of all routes."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from html import escape
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+Description = Mapping[str, Any]
+
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}: HTTP API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="console/page.css">
+<link rel="stylesheet" href="console/console.css">
+</head>
+<body>
+<header class="top">
+  <div>
+    <h1>{title}: HTTP API</h1>
+    <p class="lead">{summary} Version {version}. For programs: <a href="openapi.json">openapi.json</a>.</p>
+    <nav aria-label="Sections">{sections}</nav>
+  </div>
+</header>
+<main>
+"""
+_FOOT = "</main>\n</body>\n</html>\n"
+_LIMITS = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "minLength": "characters at least:",
+    "maxLength": "characters at most:",
+    "minItems": "items at least:",
+    "maxItems": "items at most:",
+    "pattern": "pattern",
+    "default": "default",
+}
+
+
+def reference_page(description: Description) -> str:
+    """Write an OpenAPI description as a page.
+
+    Parameters
+    ----------
+    description : mapping
+        With schemas among its components, to which bodies and answers refer.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    schemas = description["components"]["schemas"]
+    routes = [
+        (f"{method.upper()} {path}", operation)
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
+    head = _HEAD.format(
+        title=escape(description["info"]["title"]),
+        summary=escape(description["info"]["summary"]),
+        version=escape(description["info"]["version"]),
+        sections="".join(f'<a href="#{operation["operationId"]}">{escape(name)}</a>' for name, operation in routes),
+    )
+    sections = [_route(*route) for route in routes] + [_schema(*schema) for schema in schemas.items()]
+    return "".join([head, *sections, _FOOT])
+
+
+def _route(name: str, operation: Description) -> str:
+    needs = "" if operation.get("security") else " Needs no key."
+    parts = [
+        f'<section id="{operation["operationId"]}" class="card">\n<h2><code>{escape(name)}</code></h2>\n'
+        f"<p>{escape(operation['summary'])}</p>\n<p>{escape(operation.get('description', ''))}{needs}</p>\n"
+    ]
+    if parameters := operation.get("parameters"):
+        parts += ["<h3>Parameters</h3>\n", _fields((p["name"], _parameter(p)) for p in parameters)]
+    if body := operation.get("requestBody"):
+        parts += ["<h3>Body</h3>\n", _contents(body)]
+    answers = {f"{status} {HTTPStatus(int(status)).phrase}": of for status, of in operation["responses"].items()}
+    for status, answer in answers.items():
+        if status.startswith("2"):
+            parts += [f"<h3>{status}</h3>\n<p>{escape(answer['description'])}</p>\n", _contents(answer)]
+    errors = [(status, escape(of["description"])) for status, of in answers.items() if not status.startswith("2")]
+    if errors:
+        parts += ['<h3>Errors, each a <a href="#Problem">Problem</a></h3>\n', _fields(errors)]
+    return "".join([*parts, "</section>\n"])
+
+
+def _parameter(parameter: Description) -> str:
+    return _described(parameter["schema"], is_needed=bool(parameter.get("required")))
+
+
+def _contents(body: Description) -> str:
+    """Write what a body or an answer may be, by media type."""
+    contents: Description = body.get("content", {})
+    examples = [
+        f'<pre tabindex="0">{escape(content["example"])}</pre>\n'
+        for content in contents.values()
+        if "example" in content
+    ]
+    return _fields((media, _described(content.get("schema", {}))) for media, content in contents.items()) + "".join(
+        examples
+    )
+
+
+def _schema(name: str, schema: Description) -> str:
+    needed = schema.get("required", ())
+    fields = _fields(
+        (field, _described(part, is_needed=field in needed)) for field, part in schema.get("properties", {}).items()
+    )
+    return (
+        f'<section id="{name}" class="card">\n<h2>{name}</h2>\n<p>{escape(schema.get("description", ""))}</p>\n'
+        f"{fields}</section>\n"
+    )
+
+
+def _fields(fields: Iterable[tuple[str, str]]) -> str:
+    rows = "".join(f"<dt><code>{escape(name)}</code></dt><dd>{described}</dd>\n" for name, described in fields)
+    return f'<dl class="data">\n{rows}</dl>\n' if rows else ""
+
+
+def _described(schema: Description, *, is_needed: bool = False) -> str:
+    """Say what a value is, with its limits and its description."""
+    limits = [f"{words} <code>{escape(str(schema[key]))}</code>" for key, words in _LIMITS.items() if key in schema]
+    facts = ", ".join([_type(schema), *(["required"] if is_needed else []), *limits])
+    return f"{facts}. {escape(schema['description'])}" if "description" in schema else facts
+
+
+def _type(schema: Description) -> str:
+    """Name the type of a value; a schema of its own is a link."""
+    match schema:
+        case {"$ref": str(place)}:
+            name = place.rpartition("/")[2]
+            return f'<a href="#{name}">{name}</a>'
+        case {"anyOf": choices}:
+            return " or ".join(map(_described, choices))
+        case {"enum": values}:
+            return " or ".join(f"<code>{escape(str(value))}</code>" for value in values)
+        case {"type": "array", "items": items}:
+            return f"list of {_type(items)}"
+        case {"type": list(types)}:
+            return " or ".join(types)
+    return str(schema.get("type", "any"))
+
+
+router = APIRouter(include_in_schema=False)
+
+# Nothing from elsewhere, nothing inline, nowhere to send anything but here, in nobody's frame.
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_PAGE = (files("simhash_hbase.service") / "page.html").read_bytes()
+# The page asks for a key only where the service does.
+_PAGES = {True: _PAGE, False: _PAGE.replace(b'data-keys="wanted"', b'data-keys="none"')}
+
+
+@router.head("/")
+@router.get("/")
+async def page(request: Request) -> Response:
+    """Send the page; it holds nothing that a key would be needed for."""
+    has_keys = request.app.state.service.keys is not None
+    return Response(_PAGES[has_keys], media_type="text/html", headers=_HEADERS)
+
+
+@router.head("/docs")
+@router.get("/docs")
+async def reference(request: Request) -> Response:
+    """Send the page of all routes."""
+    return Response(_reference(request.app), media_type="text/html", headers=_HEADERS)
+
+
+@lru_cache(1)
+def _reference(app: FastAPI) -> str:
+    return reference_page(app.openapi())
+
+
+class ConsoleFiles(StaticFiles):
+    """The style and the scripts of the page, of which it shares some with the report."""
+
+    def __init__(self) -> None:
+        super().__init__(packages=[("simhash_hbase.service", "console"), ("simhash_hbase.compare", "static")])
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Answer with a file, and with what keeps a browser from misusing it."""
+        response = await super().get_response(path, scope)
+        response.headers.update(_HEADERS)
+        return response

@@ -1,0 +1,259 @@
+"""The processes of a service: one that serves, or an owner of several that share one socket."""
+
+import ipaddress
+import multiprocessing
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from tempfile import TemporaryDirectory
+
+from simhash_hbase.errors import InvalidArgument, SimhashError, missing_extra
+from simhash_hbase.index.index import Index
+from simhash_hbase.service.keys import Keyring
+from simhash_hbase.service.limits import Limits
+from simhash_hbase.service.logs import logger, set_up_logs
+
+PACKAGES = ("fastapi", "httptools", "prometheus_client", "uvicorn")
+EXTRA_MISSING = "the service needs four packages more"
+QUEUED = 1024  # Connections that the system keeps until they are accepted.
+# A process that ends before it serves, when others of the same service do serve, is started again after so long.
+RESTART_S = 1.0
+FAILED = 1
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it on import, and adds up what is in the folder.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What each process of a service needs to know."""
+
+    open_index: Callable[[], AbstractContextManager[Index]]  # Called in each process; it is sent there.
+    keys: str | None  # Path of the file of keys; None allows everybody everything.
+    limits: Limits
+    """Of the whole service: each process has its part of them."""
+    processes: int = 1
+    workers: int = 1  # Processes of each serving one that fingerprint the documents of streams.
+    grace_s: float = 25.0  # For accepted requests to finish.
+    drain_s: float = 0.0  # How long the service goes on answering after SIGTERM.
+
+
+def listen(host: str, port: int, *, has_keys: bool) -> socket.socket:
+    """Open the socket; without keys it must not be reachable from outside."""
+    if not has_keys and not _is_loopback(host):
+        raise InvalidArgument(f"without keys the service is for this machine alone: listen at 127.0.0.1, not {host}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        created = socket.create_server((host, port), family=family, backlog=QUEUED)
+    except OSError as error:
+        raise InvalidArgument(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    # Opened by its number a socket knows its protocol, and so do those that it accepts. Else asyncio leaves Nagle's
+    # algorithm on, and the end of an answer waits 40 ms until the client has acknowledged the beginning.
+    return socket.socket(fileno=created.detach())
+
+
+def run_service(settings: Settings, listener: socket.socket) -> bool:
+    """Serve until SIGTERM or SIGINT; return whether every call of the index had ended by then."""
+    if any(find_spec(name) is None for name in PACKAGES):
+        raise missing_extra(EXTRA_MISSING, "service")
+    if settings.processes > 1:
+        return _Owner(settings, listener).run()
+    _serve(settings, listener, None)
+    return True
+
+
+def _serve(settings: Settings, listener: socket.socket, owner: Connection | None) -> None:
+    """Serve in this process, which ends at once, with `FAILED`, where calls of the index had to be given up."""
+    keys = Keyring(settings.keys) if settings.keys is not None else None
+    with settings.open_index() as index:
+        if owner is None:
+            logger.info("starting")
+        # To import their libraries takes half a second; the socket is open meanwhile.
+        from simhash_hbase.service.app import create_app  # noqa: PLC0415
+        from simhash_hbase.service.server import serve  # noqa: PLC0415
+
+        limits = settings.limits.part(settings.processes)
+        app = create_app(index, keys=keys, limits=limits, workers=settings.workers)
+        if not serve(app, listener, grace_s=settings.grace_s, drain_s=settings.drain_s, owner=owner):
+            # Threads still wait for a store, and to close the index would be to wait for them. A store keeps what it
+            # acknowledged however a process ends.
+            os._exit(FAILED)
+
+
+def _serve_for_owner(settings: Settings, listener: socket.socket, owner: Connection) -> None:
+    """Be one of several processes: the owner alone takes signals, and passes them on."""
+    for number in (*SIGNALS, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    set_up_logs()
+    try:
+        _serve(settings, listener, owner)
+    except SimhashError as error:
+        logger.error("process failed", extra={"fields": {"reason": error.sentence}})
+        os._exit(FAILED)
+
+
+class _Process:
+    """One process that serves, as its owner sees it."""
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        # Spawned, not forked: a fork would copy locks of this process.
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process: BaseProcess = context.Process(target=_serve_for_owner, args=(settings, listener, theirs))
+        # Starting multiprocessing's tracker unblocks SIGINT, so it is started before that is blocked. The process
+        # inherits that the signals are blocked, and ignores them when it begins.
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            with theirs:
+                self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.sentinel = self._process.sentinel
+        self.is_ready = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid or 0
+
+    def tell(self, number: int) -> None:
+        """Pass a signal on."""
+        try:
+            self.pipe.send(number)
+        except OSError:
+            return  # It has ended, and its sentinel says so.
+
+    def end(self) -> int:
+        """Return the exit code of a process that has ended."""
+        self._process.join()
+        self.pipe.close()
+        return self._process.exitcode or 0
+
+
+class _Owner:
+    """Starts the processes, replaces one that ends, and stops them all."""
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._processes: list[_Process] = []
+        self._is_listening = False
+        self._is_stopping = False
+        self._is_whole = True
+        self._missing_until = 0.0
+
+    def run(self) -> bool:
+        # An index that cannot be opened is told of here, once.
+        with self._settings.open_index():
+            logger.info("starting")
+        with (
+            TemporaryDirectory(prefix="simhash-hbase-") as folder,
+            _environment(METRICS_FOLDER, folder),
+            _signals() as arrived,
+        ):
+            self._start_missing()
+            while self._processes:
+                self._go_on(arrived)
+        return self._is_whole
+
+    def _go_on(self, arrived: socket.socket) -> None:
+        """Wait for something to happen, and do what it asks for."""
+        pipes = {process.pipe: process for process in self._processes if not process.is_ready}
+        sentinels = {process.sentinel: process for process in self._processes}
+        is_complete = self._is_stopping or len(self._processes) == self._settings.processes
+        timeout = None if is_complete else max(0.0, self._missing_until - time.monotonic())
+        for source in wait([arrived, *pipes, *sentinels], timeout):
+            if source is arrived:
+                for number in arrived.recv(64):
+                    self._is_stopping = True
+                    for process in self._processes:
+                        process.tell(number)
+            elif source in sentinels:
+                self._replace(sentinels[source])
+            elif source in pipes:
+                self._note_ready(pipes[source])
+        if not self._is_stopping and time.monotonic() >= self._missing_until:
+            self._start_missing()
+
+    def _start_missing(self) -> None:
+        while len(self._processes) < self._settings.processes:
+            self._processes.append(_Process(self._settings, self._listener))
+
+    def _note_ready(self, process: _Process) -> None:
+        try:
+            process.pipe.recv()
+        except (EOFError, OSError):
+            return  # It has ended, and its sentinel says so.
+        process.is_ready = True
+        logger.info("process ready", extra={"fields": {"process": process.pid}})
+        if not self._is_listening and all(each.is_ready for each in self._processes):
+            self._is_listening = True
+            host, port = self._listener.getsockname()[:2]
+            fields = {"host": host, "port": port, "processes": len(self._processes)}
+            logger.info("listening", extra={"fields": fields})
+
+    def _replace(self, process: _Process) -> None:
+        """Forget a process that has ended; where it was not told to, another one takes its place."""
+        from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415
+
+        self._processes.remove(process)
+        code = process.end()
+        mark_process_dead(process.pid)  # type: ignore[no-untyped-call]
+        if self._is_stopping:
+            self._is_whole = self._is_whole and code == 0
+            return
+        logger.warning("process ended", extra={"fields": {"process": process.pid, "exit_code": code}})
+        if not self._is_listening:
+            # What keeps one from its first request would keep the next one from it, too.
+            self._is_stopping, self._is_whole = True, False
+            for other in self._processes:
+                other.tell(signal.SIGINT)
+        elif not process.is_ready:
+            self._missing_until = time.monotonic() + RESTART_S
+
+
+@contextmanager
+def _signals() -> Iterator[socket.socket]:
+    """Yield a socket that receives the numbers of the signals that arrive."""
+    receiving, sending = socket.socketpair()
+    with receiving, sending:
+        sending.setblocking(False)
+        handlers = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+        wakeup = signal.set_wakeup_fd(sending.fileno())
+        try:
+            yield receiving
+        finally:
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def _is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,294 @@
+"""The routes: claims, documents, queries, comparisons, figures and health; `ROUTERS` has all of them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from simhash_hbase.compare.differences import word_differences
+from simhash_hbase.compare.explain import Side, compare
+from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.jsonforms import plain
+from simhash_hbase.index.since import parse_since
+from simhash_hbase.inputs.fields import checked_text
+from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.service.access import InCollection, Knowing, Metering, Reading, Writing
+from simhash_hbase.service.core import FORBIDDEN, Service
+from simhash_hbase.service.items import check_fields, decode, invalid
+from simhash_hbase.service.limits import is_large
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.operations import ADD, CLAIM, COPIES, GET, REMOVE, query
+from simhash_hbase.service.problems import Problem, busy, of_error
+from simhash_hbase.service.schemas import JSON, LONGEST_COMPARED, body, found, problems
+
+__all__ = ["ROUTERS"]
+
+claims, documents, queries = (
+    APIRouter(tags=[tag], dependencies=[InCollection]) for tag in ("claims", "documents", "queries")
+)
+comparisons, figures, operation = (APIRouter(tags=[tag]) for tag in ("queries", "index", "operation"))
+ROUTERS = (claims, documents, queries, comparisons, figures, operation)
+
+MOST_MATCHES = 1_000
+# Characters of both texts that are compared without a process of its own.
+SHORT = 4_000
+PLAIN = "text/plain"
+
+_DOCUMENTS = '{"id":"a","text":"…"}\n{"id":"b","simhash":"fd239d0b3ee32c91"}\n'
+_IDS = '{"id":"a"}\n{"id":"b"}\n'
+_END = '{"summary":{"complete":true,"last_line":2,"outcomes":{"%s":2}}}\n'
+_DECISIONS = (
+    '{"id":"a","status":"original","of":null,"distance":null,"similarity":null,"short":false}\n'
+    '{"id":"b","status":"duplicate","of":"a","distance":2,"similarity":null,"short":false}\n'
+    '{"summary":{"complete":true,"last_line":2,"outcomes":{"original":1,"duplicate":1}}}\n'
+)
+_QUERIES = '{"text":"…"}\n{"id":"a"}\n'
+_ANSWERS = (
+    '{"query":null,"matches":[{"id":"a","distance":1,"similarity":0.8711,"exact":false,'
+    '"added":"2026-11-21T09:30:00.000Z"}],"truncated":false,"complete":false,"short":false}\n…\n'
+    '{"summary":{"complete":true,"last_line":2,"outcomes":{"matched":2}}}\n'
+)
+
+DocumentId = Annotated[
+    str, Query(alias="id", min_length=1, max_length=16_384, description="The document's id, percent-encoded.")
+]
+MatchKind = Annotated[Literal["distance", "verified"] | None, Query(description="Default: the index's rule.")]
+Distance = Annotated[int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")]
+Similarity = Annotated[float | None, Query(ge=0, le=1)]
+Limit = Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")]
+Since = Annotated[
+    str | None,
+    Query(
+        max_length=40, description="Only what was added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m."
+    ),
+]
+
+
+@claims.post(
+    "/v1/claims",
+    summary="Claim documents",
+    openapi_extra=body("Document", _DOCUMENTS),
+    responses={**found("Decision", lines=_DECISIONS), **problems(409)},
+)
+async def claim(request: Request, service: Writing) -> Response:
+    """Decide of each document whether it is an original or a duplicate of one, and keep the decision.
+
+    Of near copies claimed at the same time, here or by anybody else who uses the index, exactly one becomes the
+    original. The same id with the same text gets the same answer, however often it is asked: after an error that is
+    retryable, ask again.
+    """
+    return await service.respond(request, CLAIM)
+
+
+@documents.post(
+    "/v1/documents",
+    summary="Add documents",
+    openapi_extra=body("Document", _DOCUMENTS),
+    responses={**found("Added", lines='{"id":"a","simhash":"bc239d0b3ee32c91"}\n…\n' + _END % "added"), **problems()},
+)
+async def add(request: Request, service: Writing) -> Response:
+    """Write documents, duplicates or not; of a known id the last text stays. What is answered is durable."""
+    return await service.respond(request, ADD)
+
+
+@documents.get(
+    "/v1/documents", summary="Get a document", responses={**found("Stored"), **problems(404, 422, body=False)}
+)
+async def get(request: Request, service: Reading, name: DocumentId) -> Response:
+    """Tell what the index holds of a document; no text is kept, so none is told."""
+    return await service.answer(request, GET, name)
+
+
+@documents.get(
+    "/v1/documents/copies",
+    summary="List the copies of an original",
+    responses={**found("Copies"), **problems(404, 422, body=False)},
+)
+async def copies(request: Request, service: Reading, name: DocumentId) -> Response:
+    """List what was decided a duplicate of an original; by the id of a copy, those of its original."""
+    return await service.answer(request, COPIES, name)
+
+
+@documents.delete(
+    "/v1/documents", summary="Remove a document", responses={**found("Removed"), **problems(422, body=False)}
+)
+async def remove(request: Request, service: Writing, name: DocumentId) -> Response:
+    """Remove a document; ``removed`` is false when it was not there."""
+    return await service.answer(request, REMOVE, name)
+
+
+@documents.post(
+    "/v1/lookups",
+    summary="Get many documents",
+    openapi_extra=body(None, _IDS),
+    responses={**found("Stored", lines="…\n" + _END % "found"), **problems()},
+)
+async def get_many(request: Request, service: Reading) -> Response:
+    """Tell what the index holds of ids, one a line."""
+    return await service.respond(request, GET, one=False)
+
+
+@documents.post(
+    "/v1/removals",
+    summary="Remove many documents",
+    openapi_extra=body(None, _IDS),
+    responses={**found("Removed", lines='{"id":"a","removed":true}\n…\n' + _END % "removed"), **problems()},
+)
+async def remove_many(request: Request, service: Writing) -> Response:
+    """Remove documents by their ids, one a line."""
+    return await service.respond(request, REMOVE, one=False)
+
+
+class _Selection(NamedTuple):
+    """Which of the matches an answer lists."""
+
+    limit: int
+    since: datetime | None
+
+
+async def _selection(limit: Limit = 100, since: Since = None) -> _Selection:
+    try:
+        return _Selection(limit, None if since is None else parse_since(since, now_ms()))
+    except InvalidArgument as error:
+        raise of_error(error) from error
+
+
+@queries.post(
+    "/v1/queries",
+    summary="Find near-duplicates",
+    openapi_extra=body("Query", _QUERIES),
+    responses={**found("Answer", lines=_ANSWERS), **problems(404)},
+)
+async def find(
+    request: Request,
+    service: Reading,
+    selection: Annotated[_Selection, Depends(_selection)],
+    match: MatchKind = None,
+    distance: Distance = None,
+    similarity: Similarity = None,
+) -> Response:
+    """Find the near-duplicates of documents, or of stored ones by their ids, nearest first."""
+    try:
+        rule = service.engine.index.rule(match=match, distance=distance, similarity=similarity)
+    except InvalidArgument as error:
+        raise of_error(error) from error
+    return await service.respond(request, query(rule, selection.limit, selection.since))
+
+
+@comparisons.post(
+    "/v1/comparisons",
+    summary="Compare two texts",
+    openapi_extra=body("Pair"),
+    responses={**found("Comparison"), **problems()},
+)
+async def compare_texts(request: Request, service: Reading) -> Response:
+    """Tell how near two texts are as the index sees them, and which words differ; neither has to be in the index."""
+    content = await service.body(request)
+    if is_large(content):
+        return Response(await service.apart(request, _compare_raw, content), media_type=JSON)
+    a, b = _texts(content)
+    if len(a) + len(b) > SHORT:
+        answer = await service.apart(request, _compare, a, b)
+    else:
+        answer = await service.outcome(request, service.engine.run(lambda index: _compare(index.analysis, a, b)))
+    return Response(answer, media_type=JSON)
+
+
+def _compare_raw(analysis: Analysis, content: bytes) -> bytes:
+    return _compare(analysis, *_texts(content))
+
+
+def _compare(analysis: Analysis, a: str, b: str) -> bytes:
+    """Compare two texts, and the words in them."""
+    sides = [Side.of_text(name, text, analysis) for name, text in (("a", a), ("b", b))]
+    record = compare(sides[0], sides[1], analysis.profile)
+    pieces = [piece._asdict() for piece in word_differences(a, b)]
+    return msgspec.json.encode(plain({**record, "block_widths": analysis.profile.blocks.widths, "pieces": pieces}))
+
+
+def _texts(content: bytes) -> list[str]:
+    pair = decode(content)
+    check_fields(pair, ("a", "b"))
+    texts = []
+    for name in ("a", "b"):
+        if name not in pair:
+            raise invalid(f"the field {name!r} is missing")
+        try:
+            text = checked_text(pair[name], f"the field {name!r}")
+        except InvalidInput as error:
+            raise invalid(str(error)) from error
+        if len(text) > LONGEST_COMPARED:
+            raise invalid(f"the field {name!r} has {len(text)} characters: {LONGEST_COMPARED} are compared at most")
+        texts.append(text)
+    return texts
+
+
+def _record(description: str) -> dict[int | str, dict[str, Any]]:
+    """Describe an answer whose fields the command line's page describes."""
+    return {200: {"description": description, "content": {JSON: {"schema": {"type": "object"}}}}}
+
+
+def _text(description: str) -> dict[int | str, dict[str, Any]]:
+    return {200: {"description": description, "content": {PLAIN: {"schema": {"type": "string"}}}}}
+
+
+@figures.get(
+    "/v1/stats",
+    summary="Figures of the index",
+    responses={**_record("As `simhash-hbase stats` prints them."), **problems(body=False)},
+)
+async def stats(request: Request, service: Reading) -> Response:
+    """Count documents, rows and bytes of the whole index, by a sample where it is large."""
+    if request.state.trail.collections is not None:
+        raise Problem(FORBIDDEN, "forbidden", "this key is bound to collections, and figures are of the whole index")
+    counts = await service.outcome(request, service.engine.stats())
+    return Response(msgspec.json.encode(plain(counts)), media_type=JSON)
+
+
+@figures.get(
+    "/v1/profile",
+    summary="What the index was made with",
+    responses={**_record("As `simhash-hbase create` prints it."), **problems(body=False)},
+)
+async def profile(service: Knowing) -> Response:
+    """Send the frozen options of the index: analyzer, scheme, rule, limits.
+
+    A key that may read or write may ask for them.
+    """
+    return Response(service.engine.index.profile.encode(), media_type=JSON)
+
+
+@operation.head("/healthz", include_in_schema=False)
+@operation.get("/healthz", summary="Is the service alive?", responses={**_text("Text."), 500: problems()[500]})
+async def alive() -> Response:
+    """Answer, whatever the store does."""
+    return Response("alive\n", media_type=PLAIN)
+
+
+@operation.head("/readyz", include_in_schema=False)
+@operation.get("/readyz", summary="Does the store answer?", responses={**_text("Text."), **problems(body=False)})
+async def ready(request: Request) -> Response:
+    """Read something small from the store; a service that drains is not ready."""
+    service: Service = request.app.state.service
+    if service.is_draining:
+        raise busy("draining", "the service is about to stop: send new requests to another instance")
+    if service.stopping.is_set():
+        raise busy("stopping", "the service is stopping")
+    try:
+        await service.engine.probe()
+    except SimhashError as error:
+        logger.warning("not ready", extra=request.state.trail.extra(reason=error.sentence))
+        raise busy("store_unavailable", "the store does not answer") from error
+    return Response("ready\n", media_type=PLAIN)
+
+
+@operation.head("/metrics", include_in_schema=False)
+@operation.get(
+    "/metrics", summary="Metrics for Prometheus", responses={**_text("All of them."), **problems(body=False)}
+)
+async def metrics(service: Metering) -> Response:
+    """Write all counters in Prometheus' text format; needs a key with the scope metrics."""
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,1 +1,0 @@
-"""Streams: requests of many lines, answered line by line in their order."""

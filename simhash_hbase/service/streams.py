@@ -1,0 +1,380 @@
+"""Streams of lines: answered in order while they arrive, in batches, in bounded memory.
+
+One task reads lines and cuts them into chunks, which are analysed several at a time; another one takes those that are
+ready, joins them to a batch, asks the index and hands out the answers. The reader waits while too much is under way,
+and with it the client.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from enum import StrEnum
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.types import Message, Receive
+
+from simhash_hbase.errors import Retryable, SimhashError
+from simhash_hbase.pipeline.analyse import payload
+from simhash_hbase.service.batcher import answer_batch
+from simhash_hbase.service.engine import Engine
+from simhash_hbase.service.items import Chunk, Item, Ready, decode, document_or_id
+from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket, is_large
+from simhash_hbase.service.logs import logger
+from simhash_hbase.service.metrics import Metrics
+from simhash_hbase.service.operations import Operation, analyse_raw
+from simhash_hbase.service.problems import Problem, busy, internal, of_error
+from simhash_hbase.service.requests import Trail
+
+PIECE_BYTES = 16 << 10
+
+
+class End(StrEnum):
+    """Why there are no more lines."""
+
+    COMPLETE = "complete"
+    DISCONNECTED = "disconnected"
+    STOPPING = "stopping"
+    IDLE = "idle"
+    TIME = "time"
+    KEY = "key_removed"
+
+
+class Line(NamedTuple):
+    """One line that is not blank."""
+
+    number: int  # Counted from 1, blank ones too.
+    raw: bytes | None  # Without its end; None when it is too long, and was dropped.
+
+
+class Lines:
+    """Cuts a body into lines.
+
+    Back-pressure: the server stops reading from a client while no lines are asked for.
+    """
+
+    def __init__(self, receive: Receive, limits: Limits, stop: asyncio.Task[End], ask: Callable[[], Ticket]) -> None:
+        self._receive = receive
+        self._longest = limits.body_bytes
+        self._idle_s = limits.idle_s
+        self._until = time.monotonic() + limits.stream_s
+        self._stop = stop
+        self._ask = ask
+        self._ticket: Ticket | None = None
+        self._served: asyncio.Future[Any] | None = None
+        self._uncut = b""
+        self._is_whole = False
+        self._arriving: asyncio.Future[Message] | None = None
+        self._part = bytearray()
+        self._is_dropping = False
+        self._waited_s = 0.0
+        self.read = 0
+        """Lines read, blank ones too."""
+        self.end: End | None = None
+
+    async def begin(self) -> None:
+        """Trigger `100 Continue` now: the server does not send it once response headers are out."""
+        self._arriving = asyncio.ensure_future(self._receive())
+        await asyncio.sleep(0)
+
+    async def more(self, patience_s: float | None = None) -> list[Line]:
+        """Wait for lines."""
+        if not await self._has_room(patience_s):
+            return []
+        if not self._uncut and not self._is_whole:
+            message = await self._next(patience_s)
+            if message is None:
+                return []
+            if message["type"] == "http.disconnect":
+                self.end = End.DISCONNECTED
+                return []
+            self._uncut = message.get("body", b"")
+            self._is_whole = not message.get("more_body", False)
+        # Others go on between pieces of a body that has many short lines.
+        await asyncio.sleep(0)
+        piece, self._uncut = self._uncut[:PIECE_BYTES], self._uncut[PIECE_BYTES:]
+        found = list(self._cut(piece))
+        if self._is_dropping:
+            self.give_back()
+        if self._is_whole and not self._uncut:
+            self.end = End.COMPLETE
+            # The last line may go without its end.
+            found += self._cut(b"\n") if self._part or self._is_dropping else ()
+        return found
+
+    @property
+    def stopped(self) -> End | None:
+        """Why the stream is to end before its client ends it."""
+        return self._stop.result() if self._stop.done() else None
+
+    def give_back(self) -> None:
+        """Return the memory for large lines once they are answered."""
+        if self._served is not None:
+            self._served.cancel()
+        if self._ticket is not None:
+            self._ticket.close()
+        self._ticket = self._served = None
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        self._stop.cancel()
+        self.give_back()
+        if self._arriving is not None:
+            self._arriving.cancel()
+
+    async def _has_room(self, patience_s: float | None) -> bool:
+        """Wait for the memory that the rest of a large line may take; this does not count as the client's silence."""
+        if len(self._part) <= LARGE_BYTES:
+            return True
+        if self._ticket is None:
+            self._ticket = self._ask()
+            self._served = asyncio.ensure_future(self._ticket.served.wait())
+        if self._served is not None:
+            await asyncio.wait({self._served, self._stop}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        self.end = self.stopped
+        return self._ticket.served.is_set() and self.end is None
+
+    async def _next(self, patience_s: float | None) -> Message | None:
+        if self._arriving is None:
+            self._arriving = asyncio.ensure_future(self._receive())
+        now = time.monotonic()
+        waits_s = min(self._idle_s - self._waited_s, self._until - now)
+        waiting: set[asyncio.Future[Any]] = {self._arriving, self._stop}
+        timeout = max(0.0, waits_s if patience_s is None else min(patience_s, waits_s))
+        await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        # Only the client's own silence counts, not the time that it waits for us.
+        self._waited_s += time.monotonic() - now
+        if self._stop.done():
+            self.end = self._stop.result()
+        elif self._arriving.done():
+            message, self._arriving = self._arriving.result(), None
+            return message
+        elif time.monotonic() >= self._until:
+            self.end = End.TIME
+        elif self._waited_s >= self._idle_s:
+            self.end = End.IDLE
+        return None
+
+    def _cut(self, piece: bytes) -> Iterator[Line]:
+        *whole, rest = piece.split(b"\n")
+        if whole:
+            self._waited_s = 0.0
+        for end in whole:
+            self.read += 1
+            if not (end or self._part or self._is_dropping):
+                continue
+            line = self._finished(end)
+            if line is None or line.strip():
+                yield Line(self.read, line)
+        self._keep(rest)
+
+    def _finished(self, end: bytes) -> bytes | None:
+        self._keep(end)
+        line = None if self._is_dropping else bytes(self._part)
+        self._part.clear()
+        self._is_dropping = False
+        return line
+
+    def _keep(self, part: bytes) -> None:
+        if self._is_dropping:
+            return
+        self._part += part
+        if len(self._part) > self._longest:
+            self._part.clear()
+            self._is_dropping = True
+
+
+# A chunk is closed when the client pauses for so long: a client that waits for an answer before its next line gets it.
+PAUSE_S = 0.005
+# Bytes under way of one stream, and of all together; each stream may have at least one chunk.
+WINDOW_BYTES = 8 << 20
+WINDOWS_BYTES = 32 << 20
+
+UNAUTHORIZED = 401
+TOO_LONG = 413
+_encode = msgspec.json.Encoder().encode
+_ENDS = {
+    End.STOPPING: "the service is stopping: send the lines after this one to another instance",
+    End.IDLE: "no line ended for too long: send the lines after this one in another request",
+    End.KEY: "the key was removed or no longer allows this: the lines after this one were not processed",
+    End.TIME: "the time for one stream is over: send the lines after this one in another request",
+}
+
+
+class Stream:
+    """Answers the lines of one request."""
+
+    def __init__(self, engine: Engine, operation: Operation, limits: Limits, trail: Trail, metrics: Metrics) -> None:
+        self._engine = engine
+        self._metrics = metrics
+        self._operation = operation
+        self._limits = limits
+        self._trail = trail
+        self._waiting: deque[asyncio.Task[Ready]] = deque()
+        self._last_line = 0
+        self._under_way = 0
+        self._is_read = False
+        self._changed = asyncio.Event()
+
+    async def answers(self, lines: Lines) -> AsyncGenerator[bytes, None]:
+        """Answer line by line, then with a summary."""
+        reader = asyncio.create_task(self._read(lines))
+        failure = None
+        self._engine.streams += 1
+        try:
+            while not lines.stopped and (batch := await self._next_batch()):
+                yield await self._answer(batch)
+            if self._waiting or not self._is_read:
+                # Megabytes may have been read and not begun: the summary tells the client from which line to continue.
+                lines.end = lines.stopped or lines.end
+            else:
+                await reader
+        except SimhashError as error:
+            failure = of_error(error)
+            logger.warning("stream failed", extra=self._trail.extra(reason=error.sentence))
+        except Exception:
+            failure = internal()
+            logger.exception("stream failed", extra=self._trail.extra())
+        finally:
+            self._engine.streams -= 1
+            reader.cancel()
+            lines.close()
+            for task in self._waiting:
+                task.cancel()
+        self._trail.end = failure.code if failure else str(lines.end)
+        if lines.end is not End.DISCONNECTED:
+            yield self._summary(lines, failure)
+
+    async def _read(self, lines: Lines) -> None:
+        try:
+            chunk = Chunk()
+            while lines.end is None:
+                found = await lines.more(PAUSE_S if chunk.items else None)
+                for line in found:
+                    if is_large(line.raw):
+                        await self._hand_over(chunk)
+                        chunk = Chunk()
+                        await self._hand_over_large(line, lines)
+                        continue
+                    item = self._item(line)
+                    if not chunk.takes(item):
+                        await self._hand_over(chunk)
+                        chunk = Chunk()
+                    chunk.add(line.number, item, len(line.raw or b""))
+                if not found:
+                    await self._hand_over(chunk)
+                    chunk = Chunk()
+            await self._hand_over(chunk)
+        finally:
+            self._is_read = True
+            self._changed.set()
+
+    def _item(self, line: Line) -> Item | Problem:
+        if line.raw is None:
+            most = self._limits.body_bytes
+            return Problem(TOO_LONG, "line_too_long", f"the line is longer than {most} bytes")
+        try:
+            return document_or_id(decode(line.raw), self._operation.wanted(is_line=True))
+        except Problem as problem:
+            return problem
+
+    async def _hand_over(self, chunk: Chunk) -> None:
+        if not chunk.items:
+            return
+        self._begin(chunk.size, self._prepare(chunk))
+        # Others go on between chunks of short lines.
+        await asyncio.sleep(0)
+        while self._under_way > min(WINDOW_BYTES, WINDOWS_BYTES / self._engine.streams):
+            await self._change()
+
+    async def _hand_over_large(self, line: Line, lines: Lines) -> None:
+        """Have a large line worked on, and wait for its answer, so that those of other streams have their turn."""
+        self._begin(len(line.raw or b""), self._prepare_large(line))
+        while self._under_way:
+            await self._change()
+        lines.give_back()
+
+    def _begin(self, size: int, work: Coroutine[None, None, Ready]) -> None:
+        self._under_way += size
+        self._waiting.append(asyncio.create_task(work))
+        self._changed.set()
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    async def _prepare(self, chunk: Chunk) -> Ready:
+        documents = chunk.documents
+        if not documents:
+            return Ready(chunk, None, {})
+        try:
+            analysed = await self._engine.analyse(payload(documents))
+        except Retryable:
+            raise
+        except SimhashError as error:
+            # Texts for an index that takes features, for one.
+            return Ready(chunk, None, dict.fromkeys(range(len(documents)), of_error(error)))
+        return Ready.of(chunk, analysed)
+
+    async def _prepare_large(self, line: Line) -> Ready:
+        """Decode and analyse a line in a process of its own."""
+        raw = line.raw or b""
+        item: str | Problem
+        seconds, wanted = self._limits.work_s, self._operation.wanted(is_line=True)
+        try:
+            item, analysed = await self._engine.apart(self._trail.payer, seconds, analyse_raw, raw, wanted)
+        except Retryable:
+            raise
+        except SimhashError as error:
+            item, analysed = of_error(error), None
+        except Problem as problem:
+            item, analysed = problem, None
+        return Ready.alone(line.number, item, analysed, len(raw))
+
+    async def _next_batch(self) -> list[Ready]:
+        """Wait for the next chunk, and take those after it that are ready."""
+        while not self._waiting:
+            if self._is_read:
+                return []
+            await self._change()
+        batch = [await self._waiting[0]]
+        self._waiting.popleft()
+        count = len(batch[0].chunk.items)
+        while self._waiting and self._waiting[0].done():
+            ready = self._waiting[0].result()
+            count += len(ready.chunk.items)
+            if count > min(self._limits.batch, self._operation.batch):
+                break
+            batch.append(ready)
+            self._waiting.popleft()
+        return batch
+
+    async def _answer(self, batch: list[Ready]) -> bytes:
+        outcomes: Counter[str] = Counter()
+        name = self._operation.name
+        run = partial(self._engine.run_shared, self._trail.payer) if self._operation.is_shared else self._engine.run
+        with self._metrics.batch_seconds.labels(name).time():
+            answers = await run(lambda index: answer_batch(index, self._operation, batch, outcomes))
+        self._trail.outcomes += outcomes
+        self._metrics.count(name, outcomes)
+        self._last_line = batch[-1].chunk.numbers[-1]
+        self._under_way -= sum(ready.chunk.size for ready in batch)
+        self._changed.set()
+        return answers
+
+    def _summary(self, lines: Lines, failure: Problem | None) -> bytes:
+        """Make the last line; a client that does not get one knows that the connection broke."""
+        complete = failure is None and lines.end is End.COMPLETE
+        summary: dict[str, object] = {
+            "complete": complete,
+            "last_line": lines.read if complete else self._last_line,
+            "outcomes": dict(self._trail.outcomes),
+        }
+        if not complete:
+            detail = _ENDS.get(lines.end, "") if lines.end else ""
+            if lines.end is End.KEY:
+                failure = failure or Problem(UNAUTHORIZED, str(lines.end), detail)
+            summary["error"] = (failure or busy(str(lines.end), detail)).record()
+        return _encode({"summary": summary}) + b"\n"

@@ -1,0 +1,203 @@
+"""The input as analysed documents: columns of Arrow and of Spark, made by the package's own analysis on the workers."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.corpus.preferred import places_of
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.inputs import InputOptions, Reject, repeated_id
+from simhash_hbase.inputs.options import Preference
+from simhash_hbase.pipeline.analyse import analyse
+from simhash_hbase.profile.near import Sketches
+from simhash_hbase.rows.entries import Entries
+from simhash_hbase.spark.records import (
+    Counted,
+    InputFile,
+    Order,
+    Split,
+    batch_of,
+    count_records,
+    input_files,
+    raw_frame,
+    record_reader,
+    sample_texts,
+)
+
+DOCUMENTS = (
+    "position long, id string, simhash long, sketch binary, features int, length int, digest binary, metadata binary, "
+    "preference double, reason string, raw binary"
+)
+"""Spark has no unsigned integers: a fingerprint is a signed one of the same bits. Who has a reason is refused."""
+
+_pack = msgspec.msgpack.encode
+
+Mapped: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What Spark calls on the workers for each partition."""
+
+
+def signed(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Read the bits of fingerprints as signed integers."""
+    return np.ascontiguousarray(values).view(np.int64)
+
+
+def integers(column: pa.Array) -> NDArray[np.int64]:
+    """Take a column of integers without nulls."""
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def unsigned(column: pa.Array) -> NDArray[np.uint64]:
+    """Take fingerprints or prefixes out of a column."""
+    return integers(column).view(np.uint64)
+
+
+def sketches_of(column: pa.Array, bands: int) -> Sketches:
+    """Take sketches out of a column."""
+    return Sketches.unpacked(column.to_pylist(), bands)
+
+
+def documents_batch(positions: list[int], entries: Entries, preferences: NDArray[np.float64]) -> pa.RecordBatch:
+    """Make the columns of `DOCUMENTS`."""
+    count = len(entries)
+    return batch_of(
+        position=pa.array(positions, pa.int64()),
+        id=pa.array(entries.ids, pa.string()),
+        simhash=pa.array(signed(entries.simhashes)),
+        sketch=pa.array(Sketches.of_entries(entries).packed(), pa.binary()),
+        features=pa.array(entries.features, pa.int32()),
+        length=pa.array(entries.lengths, pa.int32()),
+        digest=pa.array(entries.digests, pa.binary()),
+        metadata=pa.array([metadata and _pack(metadata) for metadata in entries.metadata], pa.binary()),
+        preference=pa.array(preferences, pa.float64()),
+        reason=pa.nulls(count, pa.string()),
+        raw=pa.nulls(count, pa.binary()),
+    )
+
+
+def refused_batch(position: int, name: str | None, reason: str, raw: bytes) -> pa.RecordBatch:
+    """Make the columns of `DOCUMENTS` for a record that is refused."""
+    types = {"simhash": pa.int64(), "sketch": pa.binary(), "features": pa.int32(), "length": pa.int32()}
+    types |= {"digest": pa.binary(), "metadata": pa.binary(), "preference": pa.float64()}
+    return batch_of(
+        position=pa.array([position], pa.int64()),
+        id=pa.array([name], pa.string()),
+        **{column: pa.nulls(1, kind) for column, kind in types.items()},
+        reason=[reason],
+        raw=pa.array([raw], pa.binary()),
+    )
+
+
+def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
+    """Read what `documents_batch` made."""
+    sketches = sketches_of(batch["sketch"], bands)
+    return Entries(
+        ids=batch["id"].to_pylist(),
+        simhashes=unsigned(batch["simhash"]),
+        sketches=sketches.words,
+        sketched=sketches.present,
+        features=integers(batch["features"]).astype(np.int32),
+        lengths=integers(batch["length"]).astype(np.int32),
+        digests=batch["digest"].to_pylist(),
+        metadata=[packed and msgspec.msgpack.decode(packed) for packed in batch["metadata"].to_pylist()],
+        bands=sketches.segments,
+    )
+
+
+def collected(frame: DataFrame, columns: int) -> NDArray[np.int64]:
+    """Collect integers, shape (n, columns), as they are in memory: a row of Spark's costs a hundred times as much."""
+
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = np.column_stack([integers(column) for column in batch.columns]).astype(np.int64)
+            yield batch_of(packed=[rows.tobytes()])
+
+    pieces = [bytes(row.packed) for row in frame.mapInArrow(pack, "packed binary").collect()]
+    return np.frombuffer(b"".join(pieces), np.int64).reshape(-1, columns)
+
+
+PARTITION_SHIFT = 33
+
+
+@dataclass(frozen=True)
+class Input:
+    """A corpus whose lines are counted."""
+
+    files: Sequence[InputFile]
+    options: InputOptions
+    raw: DataFrame
+    counted: dict[Split, Counted]
+    order: Order
+
+    @classmethod
+    def of(cls, spark: SparkSession, named: Sequence[str], options: InputOptions) -> "Input":
+        """List the files and count their lines."""
+        files = input_files(spark, named, options)
+        raw = raw_frame(spark, files, options)
+        counted = count_records(raw, record_reader(files, options))
+        return cls(files, options, raw, counted, Order.of(files, counted))
+
+    def texts(self) -> list[str]:
+        """Take the sample for an idf table."""
+        return sample_texts(self.raw, record_reader(self.files, self.options, self.order), self.files, self.counted)
+
+    def documents(self, analysis: Analysis) -> DataFrame:
+        """Analyse all records; refused ones stay among them, with the reason."""
+        read = record_reader(self.files, self.options, self.order)
+        shared, order = self.raw.sparkSession.sparkContext.broadcast(analysis), self.order
+        preference = self.options.preference or Preference()
+
+        def analysed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            records = chain.from_iterable(part.records for part in read(batches))
+            for chunk in analyse(records, shared.value):
+                kept = chunk.kept
+                positions = [order.position(document.place) for document in kept]
+                yield documents_batch(positions, chunk.entries, places_of(preference, chunk.entries, kept))
+                for reject in chunk.rejects:
+                    yield refused_batch(order.position(reject.place), reject.id, reject.reason, reject.raw)
+
+        return self.raw.mapInArrow(analysed, DOCUMENTS)
+
+
+def without_repeats(documents: DataFrame, order: Order) -> tuple[DataFrame, DataFrame]:
+    """Divide documents into those to go on with, and refused ones: by the reader, or since their id came before."""
+    whole, refused = documents.where("reason IS NULL"), documents.where("reason IS NOT NULL")
+    ids = whole.groupBy("id").agg(F.min("position").alias("first"), F.count("*").alias("times")).where("times > 1")
+    if ids.isEmpty():
+        return whole, refused
+    again = whole.select("id", "position").join(ids, "id").where("position > first").select("position").persist()
+    reason = F.udf(lambda name, position: repeated_id(name, order.place(position)))
+    later = whole.join(again, "position").withColumn("reason", reason("id", "position"))
+    return whole.join(again, "position", "left_anti"), refused.unionByName(later)
+
+
+def in_order_of_preference(documents: DataFrame) -> DataFrame:
+    """Return documents with new positions, from 0 by preference and old position; the column ``line`` has the old."""
+    ordered = documents.repartitionByRange("preference", "position").sortWithinPartitions("preference", "position")
+    # Spark's number of a row has the number of the partition above bit 33.
+    numbered = ordered.withColumn("number", F.monotonically_increasing_id()).persist(StorageLevel.DISK_ONLY)
+    part = F.shiftright("number", PARTITION_SHIFT)
+    before = F.coalesce(
+        F.sum("count").over(Window.orderBy("part").rowsBetween(Window.unboundedPreceding, -1)), F.lit(0)
+    )
+    starts = numbered.groupBy(part.alias("part")).count().select("part", before.alias("before"))
+    placed = numbered.withColumn("part", part).join(F.broadcast(starts), "part")
+    own = F.col("number") - F.shiftleft("part", PARTITION_SHIFT)
+    turn = (F.col("before") + own).cast("long")
+    return placed.withColumns({"line": F.col("position"), "position": turn}).drop("part", "number", "before")
+
+
+def report_refused(refused: DataFrame, order: Order, refusals: Refusals) -> None:
+    """Report refused records in the order of the input."""
+    for row in refused.orderBy("position").select("position", "id", "reason", "raw").toLocalIterator():
+        refusals.add(Reject(order.place(row.position), row.reason, bytes(row.raw or b""), row.id))
+    refusals.finish()

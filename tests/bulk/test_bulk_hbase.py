@@ -1,0 +1,176 @@
+"""Bulk load into a real HBase: files of all families, taken over by the region servers."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+from support.hbase_files import server_status
+from support.hbase_server import hbase_options, tables
+from support.patience import END_S
+
+from simhash_hbase.bulk import HFileWriter, Spool, StoreWriter, begin, load
+from simhash_hbase.bulk.places import find_tools, staging_folder
+from simhash_hbase.errors import StoreRefused
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.index import Index
+from simhash_hbase.inputs import Document, Place
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.memory import MemoryStore
+
+pytestmark = pytest.mark.hbase
+
+PROFILE = Profile.resolve(analyzer="shingle", match="distance")
+SIMHASHES = np.random.default_rng(8).integers(0, 2**64, 3_000, dtype=np.uint64)
+
+
+@pytest.fixture(scope="module")
+def status():
+    """Return what the launcher tells of the running server."""
+    return server_status()
+
+
+@pytest.fixture(scope="module")
+def tools(status, tmp_path_factory):
+    return find_tools(jars=Path(status["jars"]), cache=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def index():
+    """An empty index in a table of seven regions with compression."""
+    table = hbase_options(2, tables().name())
+    with Index.create(HBaseStore.create(table, TableSchema(regions=7, compression="SNAPPY")), PROFILE) as made:
+        yield made
+
+
+@pytest.fixture
+def make_writer(status, tools):
+    def make(table):
+        conf = Path(status["conf"])
+        return HFileWriter(tools.program(conf), table, staging_folder(conf, None, table))
+
+    return make
+
+
+def documents(simhashes=SIMHASHES):
+    for number, simhash in enumerate(simhashes.tolist()):
+        yield Document(f"document {number}", None, simhash, None, {"n": number}, Place("input", number), None)
+
+
+def filled(index, folder):
+    spool = Spool(folder, index.store.url, index.profile)
+    begin(index, spool)
+    list(spool.fill(documents(), Analysis(index.profile)))
+    return spool
+
+
+def table_of(index):
+    return index.store.url.rpartition("/")[2]
+
+
+def contents(index):
+    rows = [(p, s) for page in index.store.scan_range(0, 1 << 40, page=9_999) for p, s in zip(*page, strict=True)]
+    pages = index.store.scan_cells("d", b"", None, page=9_999)
+    return rows, [cell for page in pages for cell in page]
+
+
+def test_files_hold_what_puts_would_have_written(index, make_writer, tmp_path):
+    spool = filled(index, tmp_path / "hbase")
+    writer = make_writer(table_of(index))
+    model = Index.create(MemoryStore(), PROFILE)
+    same = filled(model, tmp_path / "memory")
+    same.manifest.stamp = spool.manifest.stamp
+    load(model, same, StoreWriter(model.store))
+
+    load(index, spool, writer)
+
+    assert contents(index) == contents(model)
+    assert {name: files.cells for name, files in writer.done.items()} == {"d": 6_000, "b": 30_000}
+    assert [files.files for files in writer.done.values()] == [7, 7]
+
+
+def test_a_second_load_of_the_same_files_changes_nothing(index, make_writer, tmp_path):
+    spool = filled(index, tmp_path / "work")
+    load(index, spool, make_writer(table_of(index)))
+    before = contents(index)
+
+    load(index, spool, make_writer(table_of(index)))
+
+    assert contents(index) == before
+
+
+class Twice:
+    """Writes by two attempts at once: the older one ends while the newer one is in the middle of it."""
+
+    way = "HFiles"
+
+    def __init__(self, old, new):
+        self._old = old
+        self._new = new
+
+    def write(self, cells, rows, *, timestamp):
+        cells, rows = list(cells), list(rows)
+        is_under_way, may_end = Event(), Event()
+
+        def first():
+            yield from cells
+            is_under_way.set()
+            assert may_end.wait(END_S)
+
+        def second():
+            yield from cells
+            may_end.set()
+            ended.result()
+
+        with ThreadPoolExecutor(1) as threads:
+            ended = threads.submit(self._old.write, first(), rows, timestamp=timestamp)
+            assert is_under_way.wait(END_S)
+            self._new.write(second(), rows, timestamp=timestamp)
+
+
+def test_an_attempt_that_outlives_its_command_and_the_next_one_leave_each_other_alone(index, make_writer, tmp_path):
+    old, new = make_writer(table_of(index)), make_writer(table_of(index))
+
+    load(index, filled(index, tmp_path / "work"), Twice(old, new))
+
+    # Their bytes may differ: the files hold the time, compressed.
+    counts = [[(files.cells, files.files) for files in each.done.values()] for each in (old, new)]
+    assert counts == [[(6_000, 7), (30_000, 7)]] * 2
+    assert not index.verify().wrong
+    assert index.stats(exact=True).documents == len(SIMHASHES)
+
+
+def test_loaded_documents_can_be_moved_and_removed_at_once(index, make_writer, tmp_path):
+    load(index, filled(index, tmp_path / "work"), make_writer(table_of(index)))
+    free = int(SIMHASHES[1]) ^ (2**64 - 1)
+
+    index.add_entries(Analysis(PROFILE).fingerprints(["document 1"], [free]).entries)
+    removed = dict(index.remove_many(["document 2"]))
+
+    assert index.query_simhash(free).matches[0].id == "document 1"
+    assert not index.query_simhash(int(SIMHASHES[1])).matches
+    assert removed == {"document 2": True}
+    assert not index.query_simhash(int(SIMHASHES[2])).matches
+    assert index.query_simhash(int(SIMHASHES[3])).matches[0].id == "document 3"
+
+
+def test_a_stream_that_breaks_off_loads_nothing_and_leaves_no_files(index, make_writer, status):
+    writer = make_writer(table_of(index))
+
+    def broken():
+        yield from ()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        writer.write(broken(), [], timestamp=1)
+
+    assert contents(index) == ([], [])
+    assert not list(Path(status["folder"]).glob(f"**/*-staging/{table_of(index)}"))
+
+
+def test_java_says_why_in_a_sentence(index, make_writer):
+    with pytest.raises(StoreRefused, match="TableNotFound"):
+        make_writer("no_such_table").write([], [], timestamp=1)

@@ -1,0 +1,305 @@
+"""Bulk load: the index afterwards is what adding the documents would have made, whatever was interrupted."""
+
+import numpy as np
+import pytest
+
+from simhash_hbase.bulk import Spool, StoreWriter, begin, load
+from simhash_hbase.bulk import spool as spool_module
+from simhash_hbase.bulk.spool import read_manifest
+from simhash_hbase.errors import InvalidArgument, InvalidInput, StoreBusy
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.loadmark import begin_load, read_open_load
+from simhash_hbase.inputs import Document, Place, Reject
+from simhash_hbase.pipeline.analyse import Chunk
+from simhash_hbase.rows.clock import rfc3339
+
+SHARED = np.random.default_rng(4).integers(0, 2**64, 400, dtype=np.uint64).tolist()
+
+
+def document(number, *, simhash=None):
+    value = SHARED[number] if simhash is None else simhash
+    metadata = {"number": number} if number % 3 == 0 else None
+    return Document(f"document {number}", None, value, None, metadata, Place("input", number + 1), b"raw")
+
+
+@pytest.fixture(autouse=True)
+def _short_parts(monkeypatch):
+    """Cut chunks of ten documents and parts of three chunks."""
+    monkeypatch.setattr(Chunk, "is_full", property(lambda self: len(self.documents) + len(self.rejects) >= 10))
+    monkeypatch.setattr(spool_module, "PART_CHUNKS", 3)
+
+
+@pytest.fixture
+def index(make_index):
+    return make_index()
+
+
+class CountingAnalysis(Analysis):
+    """Counts the documents that are analysed."""
+
+    def __init__(self, profile):
+        super().__init__(profile)
+        self.count = 0
+
+    def fingerprints(self, ids, simhashes, metadata=None):
+        self.count += len(ids)
+        return super().fingerprints(ids, simhashes, metadata)
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+class DyingWriter(StoreWriter):
+    """Writes all cells and no row, then dies."""
+
+    def write(self, cells, rows, *, timestamp):
+        super().write(cells, [], timestamp=timestamp)
+        raise Killed
+
+
+def spool_of(index, tmp_path):
+    return Spool(tmp_path / "work", index.store.url, index.profile)
+
+
+def run(index, tmp_path, records, *, writer=None, **options):
+    """Do what the command does; return what was loaded and what was refused."""
+    spool = spool_of(index, tmp_path)
+    begin(index, spool, **options)
+    analysis = CountingAnalysis(index.profile)
+    rejects = [reject for part in spool.fill(records, analysis) for reject in part.rejects]
+    options.pop("take_over", None)
+    done = load(index, spool, writer or StoreWriter(index.store), **options)
+    spool.remove()
+    return done, rejects, analysis.count
+
+
+def contents(index):
+    """Read all block rows and all documents, without their times."""
+    rows = [(p, s) for page in index.store.scan_range(0, 1 << 40, page=999) for p, s in zip(*page, strict=True)]
+    documents = [(d.id, d.simhash, d.state, d.metadata) for d in index.export()]
+    return rows, documents
+
+
+def added(make_index, records):
+    index = make_index()
+    index.add_entries(Analysis(index.profile).fingerprints(
+        [r.id for r in records], [r.simhash for r in records], [r.metadata for r in records]).entries)  # fmt: skip
+    return contents(index)
+
+
+def test_a_loaded_index_holds_what_an_added_one_does(index, make_index, tmp_path):
+    records = [document(number) for number in range(100)]
+
+    done, rejects, _ = run(index, tmp_path, records)
+
+    assert (done.documents, done.known, rejects) == (100, 0, [])
+    assert contents(index) == added(make_index, records)
+    assert not index.verify().wrong
+    assert not (tmp_path / "work").exists()
+
+
+def test_all_cells_lie_a_minute_behind_the_store(make_memory_index, tmp_path, clock):
+    index = make_memory_index()
+
+    run(index, tmp_path, [document(number) for number in range(10)])
+
+    cells = [cell for page in index.store.scan_cells("d", b"", None, page=99) for cell in page]
+    assert {cell.timestamp for cell in cells} == {clock.ms - 60_000}
+
+
+def test_a_loaded_document_was_added_when_the_load_began(index, tmp_path, clock):
+    run(index, tmp_path, [document(0)])
+
+    [stored] = index.get_many(["document 0"])
+    assert stored.added == stored.seen == rfc3339(clock.ms)
+    assert [match.added for match in index.query_simhash(SHARED[0], since=rfc3339(clock.ms)).matches] == [stored.added]
+
+
+def test_a_loaded_document_is_found_changed_and_removed(index, tmp_path):
+    run(index, tmp_path, [document(number) for number in range(50)])
+
+    [match] = index.query_simhash(SHARED[7] ^ 0b101).matches
+    assert (match.id, match.distance) == ("document 7", 2)
+
+    index.add_entries(Analysis(index.profile).fingerprints(["document 7"], [SHARED[300]]).entries)
+    assert index.get("document 7").simhash == SHARED[300]
+    assert not index.query_simhash(SHARED[7]).matches
+
+    assert dict(index.remove_many(["document 8"])) == {"document 8": True}
+    assert not index.query_simhash(SHARED[8]).matches
+
+
+def test_a_folder_keeps_what_is_not_the_loads(index, tmp_path):
+    kept = tmp_path / "work" / "mine.txt"
+    kept.parent.mkdir()
+    kept.write_text("mine")
+
+    run(index, tmp_path, [document(1)])
+
+    assert list(kept.parent.iterdir()) == [kept]
+
+
+def test_a_repeated_id_is_refused_with_its_place(index, tmp_path):
+    records = [document(number) for number in range(60)]
+    again = Document("document 3", None, 5, None, None, Place("input", 999), b"again")
+
+    done, rejects, _ = run(index, tmp_path, [*records, again])
+
+    assert done.documents == 60
+    assert [(str(r.place), r.raw, r.id) for r in rejects] == [("input:999", b"again", "document 3")]
+    assert "came before" in rejects[0].reason
+    assert index.get("document 3").simhash == SHARED[3]
+
+
+def test_finished_parts_are_not_analysed_again(index, tmp_path):
+    records = [document(number) for number in range(100)]
+    bad = Reject(Place("input", 0), "bad", b"", None)
+    records.insert(5, bad)
+    spool = spool_of(index, tmp_path)
+    begin(index, spool)
+    parts = spool.fill(records, CountingAnalysis(index.profile))
+    next(parts)
+    next(parts)
+    parts.close()
+
+    again = Document("document 3", None, 5, None, None, Place("input", 999), b"again")
+    done, rejects, analysed = run(index, tmp_path, [*records, again])
+
+    assert done.documents == 100
+    assert [reject.place for reject in rejects] == [bad.place, again.place]
+    assert analysed == 101 - 59
+    assert not index.verify().wrong
+
+
+def test_an_input_that_changed_is_analysed_from_there_on(index, make_index, tmp_path):
+    spool = spool_of(index, tmp_path)
+    begin(index, spool)
+    list(spool.fill([document(number) for number in range(100)], CountingAnalysis(index.profile)))
+    changed = [document(number, simhash=1 if number == 45 else None) for number in range(100)]
+
+    _, _, analysed = run(index, tmp_path, changed)
+
+    assert analysed == 70
+    assert contents(index) == added(make_index, changed)
+
+
+def test_a_damaged_part_is_analysed_again(index, make_index, tmp_path):
+    records = [document(number) for number in range(100)]
+    spool = spool_of(index, tmp_path)
+    begin(index, spool)
+    list(spool.fill(records, CountingAnalysis(index.profile)))
+    (tmp_path / "work" / "part-000002").write_bytes(b"")
+
+    _, _, analysed = run(index, tmp_path, records)
+
+    assert analysed == 40
+    assert contents(index) == added(make_index, records)
+
+
+@pytest.mark.parametrize("into_existing", [False, True])
+def test_a_load_that_died_while_writing_is_completed(index, make_index, tmp_path, clock, into_existing):
+    records = [document(number) for number in range(100)]
+    with pytest.raises(Killed):
+        run(index, tmp_path, records, writer=DyingWriter(index.store), into_existing=into_existing)
+    stamp = read_manifest(tmp_path / "work").stamp
+    clock.advance(days=1)
+
+    done, _, analysed = run(index, tmp_path, records, into_existing=into_existing)
+
+    assert (done.documents, done.known, analysed) == (100, 0, 0)
+    assert contents(index) == added(make_index, records)
+    cells = [cell for page in index.store.scan_cells("d", b"", None, page=99) for cell in page]
+    assert {cell.timestamp for cell in cells} == {stamp}
+
+
+def test_another_input_cannot_finish_what_was_being_written(index, tmp_path):
+    records = [document(number) for number in range(100)]
+    with pytest.raises(Killed):
+        run(index, tmp_path, records, writer=DyingWriter(index.store))
+
+    with pytest.raises(InvalidInput, match="the same input"):
+        run(index, tmp_path, records[1:])
+
+
+def test_what_changed_after_the_load_began_wins(index, tmp_path):
+    spool = spool_of(index, tmp_path)
+    begin(index, spool)
+    list(spool.fill([document(number) for number in range(40)], CountingAnalysis(index.profile)))
+    index_of_another = Analysis(index.profile).fingerprints(["document 9"], [SHARED[300]]).entries
+    spool.manifest.writing = True
+    index.add_entries(index_of_another)
+
+    load(index, spool, StoreWriter(index.store))
+
+    assert index.get("document 9").simhash == SHARED[300]
+    assert not index.query_simhash(SHARED[9]).matches
+    assert index.query_simhash(SHARED[300]).matches[0].id == "document 9"
+
+
+def test_an_index_with_documents_is_refused(index, tmp_path):
+    run(index, tmp_path, [document(1)])
+
+    with pytest.raises(InvalidArgument, match="--into-existing"):
+        run(index, tmp_path, [document(2)])
+
+
+def test_into_existing_moves_known_ids_and_loads_the_rest(index, make_index, tmp_path):
+    run(index, tmp_path, [document(number) for number in range(50)])
+    more = [document(number, simhash=SHARED[200 + number] if number < 10 else None) for number in range(90)]
+
+    done, _, _ = run(index, tmp_path, more, into_existing=True)
+
+    assert (done.documents, done.known, done.moved) == (90, 50, 10)
+    assert contents(index)[1] == added(make_index, more)[1]
+    assert not index.query_simhash(SHARED[3]).matches
+    assert index.query_simhash(SHARED[203]).matches[0].id == "document 3"
+    assert index.query_simhash(SHARED[70]).matches[0].id == "document 70"
+
+
+def test_a_removed_id_comes_back_into_an_existing_index(index, tmp_path):
+    run(index, tmp_path, [document(number) for number in range(10)])
+    list(index.remove_many(["document 4"]))
+
+    run(index, tmp_path, [document(number) for number in range(20)], into_existing=True)
+
+    assert index.query_simhash(SHARED[4]).matches[0].id == "document 4"
+
+
+def test_loading_twice_changes_nothing(index, tmp_path):
+    records = [document(number) for number in range(40)]
+    run(index, tmp_path, records)
+    before = contents(index)
+
+    done, _, _ = run(index, tmp_path, records, into_existing=True)
+
+    assert (done.known, done.moved) == (40, 0)
+    assert contents(index) == before
+
+
+def test_two_loads_at_a_time_are_refused(index, tmp_path):
+    begin_load(index.store, "another")
+
+    with pytest.raises(StoreBusy, match="not finished"):
+        run(index, tmp_path, [document(1)])
+
+    run(index, tmp_path, [document(1)], take_over=True)
+    assert read_open_load(index.store) is None
+
+
+def test_an_open_load_is_told_until_its_end(index, tmp_path):
+    spool = spool_of(index, tmp_path)
+    begin(index, spool)
+    assert read_open_load(index.store).token == spool.manifest.token
+
+    load(index, spool, StoreWriter(index.store))
+
+    assert read_open_load(index.store) is None
+
+
+def test_the_folder_of_another_load_is_refused(index, make_index, tmp_path):
+    spool_of(index, tmp_path)
+    other = make_index(scheme="4x1")
+
+    with pytest.raises(InvalidArgument, match="unfinished load"):
+        spool_of(other, tmp_path)

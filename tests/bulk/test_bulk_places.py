@@ -1,0 +1,110 @@
+"""Bulk load: where HBase's configuration, its file system, Java and a container are found."""
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from simhash_hbase.bulk.places import container_program, find_tools, local_configuration, staging_folder
+from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
+from simhash_hbase.stores.hbase.launcher import downloads
+
+
+@pytest.fixture
+def make_conf(tmp_path):
+    """Return what writes a configuration folder with a root folder."""
+
+    def make(root):
+        words = f"<property><name>hbase.rootdir</name><value>{root}</value></property>" if root else ""
+        (tmp_path / "hbase-site.xml").write_text(f"<configuration>{words}</configuration>")
+        return tmp_path
+
+    return make
+
+
+@pytest.fixture
+def docker(tmp_path, monkeypatch):
+    """Return what puts a program called docker on the path; it notes its arguments."""
+
+    def make(*, answer, code=0):
+        program = tmp_path / "bin" / "docker"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\necho \"$@\" >> {tmp_path}/asked\nprintf '{answer}'\nexit {code}\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+        return tmp_path / "asked"
+
+    return make
+
+
+@pytest.mark.parametrize("root", ["file:///data/hbase", "hdfs://127.0.0.1:9000/hbase"])
+def test_a_local_hbase_needs_no_staging_folder(make_conf, root):
+    assert staging_folder(make_conf(root), None, "token") == f"{root}-staging/token"
+
+
+def test_a_named_staging_folder_is_never_used_itself_since_it_is_removed(make_conf):
+    named = staging_folder(make_conf("hdfs://one/hbase"), "/user/me/", "token")
+
+    assert named == "/user/me/simhash-hbase-load-token"
+
+
+@pytest.mark.parametrize("root", ["hdfs://one/hbase", None])
+def test_a_cluster_needs_a_staging_folder(make_conf, root):
+    with pytest.raises(InvalidArgument, match="--staging PATH"):
+        staging_folder(make_conf(root), None, "token")
+
+
+def test_a_folder_without_a_configuration_is_refused(tmp_path):
+    with pytest.raises(InvalidArgument, match=r"no hbase-site.xml"):
+        staging_folder(tmp_path, None, "token")
+
+
+def test_the_configuration_of_a_server_here_is_found_by_its_ports(make_conf, tmp_path):
+    make_conf("file:///data/hbase").joinpath("hbase-site.xml").rename(tmp_path / "site")
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "site").rename(tmp_path / "conf" / "hbase-site.xml")
+    (tmp_path / "ports.json").write_text(json.dumps({"thrift1": 1001, "thrift2": 1002}))
+
+    assert local_configuration(tmp_path, [("127.0.0.1", 1002)]) == tmp_path / "conf"
+    assert local_configuration(tmp_path, [("127.0.0.1", 1003)]) is None
+    assert local_configuration(tmp_path, [("elsewhere", 1002)]) is None
+    assert local_configuration(tmp_path / "nothing", [("127.0.0.1", 1002)]) is None
+
+
+def test_a_container_is_asked_for_the_class_path_of_its_hbase(docker, tmp_path):
+    asked = docker(answer=r"java\0-cp\0/tmp/x:/opt/hbase/lib/*\0HMaster\0")
+
+    (tmp_path / "classes").mkdir()
+
+    words = container_program("some", tmp_path / "classes")
+
+    assert words[:4] == ["docker", "exec", "--interactive", "some"]
+    assert words[-2:] == ["/tmp/x:/opt/hbase/lib/*:/tmp/simhash-hbase-classes", "HFileLoader"]
+    assert asked.read_text().splitlines()[1].endswith(" /tmp/simhash-hbase-classes")
+
+
+def test_a_container_without_hbase_is_refused(docker, tmp_path):
+    docker(answer=r"sh\0-c\0sleep\0")
+
+    with pytest.raises(StoreRefused, match="no HBase runs in container some"):
+        container_program("some", tmp_path)
+
+
+def test_an_engine_that_does_not_answer_is_worth_another_try(docker, tmp_path):
+    docker(answer="", code=1)
+
+    with pytest.raises(StoreUnavailable, match="docker exec failed"):
+        container_program("some", tmp_path)
+
+
+def test_what_the_launcher_cannot_do_is_said_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("SIMHASH_HBASE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(downloads.maven, "__file__", str(tmp_path / "nothing.py"))
+    monkeypatch.setattr(downloads.Downloads, "_python", lambda _: Path(sys.executable))
+
+    with pytest.raises(StoreRefused, match=r"^cannot prepare the HFile loader: HBase's jars cannot be .*nothing"):
+        find_tools(jars=None, cache=tmp_path)

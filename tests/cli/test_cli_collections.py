@@ -1,0 +1,92 @@
+"""The option --collection: commands of one collection see and change nothing of another."""
+
+import pytest
+from support.corpus import text, write_jsonl
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Return a file of two documents, the second one a copy of the first."""
+    return write_jsonl(tmp_path / "few.jsonl", [{"id": "a", "text": text(1)}, {"id": "b", "text": text(1)}])
+
+
+def ids(called):
+    return [record["id"] for record in called.records]
+
+
+@pytest.mark.parametrize("command", ["claim", "dedup"])
+def test_a_text_is_an_original_in_every_collection(cli, empty, few, command):
+    first = cli(command, empty, few)
+    news = cli(command, empty, few, "--collection", "news")
+
+    assert news.records == first.records
+    assert [record["status"] for record in news.records] == ["original", "duplicate"]
+    assert cli("copies", empty, "a", "--collection", "news").records[0]["count"] == 1
+    assert cli("copies", empty, "a", "--collection", "blogs").code == 1
+
+
+def test_what_is_added_to_a_collection_is_found_and_removed_there_alone(cli, empty, few):
+    added = cli("add", empty, few, "--verbose", "--collection", "a/b: 新闻")
+    query = ("query", empty, "--text", text(1))
+
+    assert added.records == cli("fingerprint", few, "--profile-of", empty).records
+    assert cli(*query).records[0]["matches"] == []
+    matches = cli(*query, "--collection", "a/b: 新闻").records[0]["matches"]
+    assert [match["id"] for match in matches] == ["a", "b"]
+    assert cli(*query[:2], "--simhash", added.records[0]["simhash"]).records[0]["matches"] == []
+    assert cli("get", empty, "a").code == 1
+    assert ids(cli("get", empty, "a", "--collection", "a/b: 新闻")) == ["a"]
+    assert cli("export", empty).records == []
+    assert cli("remove", empty, "a").records == [{"id": "a", "removed": False}]
+    assert cli("remove", empty, "a", "--collection", "a/b: 新闻").records == [{"id": "a", "removed": True}]
+    assert ids(cli("export", empty, "--collection", "a/b: 新闻")) == ["b"]
+    assert cli("verify", empty).code == 0
+
+
+def test_a_load_goes_into_its_collection(cli, empty, few, tmp_path):
+    for name in ("news", "blogs"):
+        words = ("--collection", name, "--into-existing", "--work", tmp_path / "work")
+        assert cli("load", empty, few, *words).records[0]["documents"] == 2
+    again = cli("load", empty, few, "--collection", "news", "--into-existing", "--work", tmp_path / "work")
+
+    assert again.records[0]["known"] == 2
+    assert cli("export", empty).records == []
+    assert sorted(ids(cli("export", empty, "--collection", "blogs"))) == ["a", "b"]
+    assert cli("verify", empty).code == 0
+
+
+def test_explain_knows_the_ids_of_a_collection(cli, empty, few):
+    cli("add", empty, few, "--collection", "news")
+
+    shown = cli("explain", empty, "a", "b", "--collection", "news", "--format", "json")
+
+    assert shown.records[0]["distance"] == 0
+    assert "taken as a text" in cli("explain", empty, "a", "b").err
+
+
+def test_a_run_is_not_resumed_in_another_collection(cli, empty, few, tmp_path):
+    results = tmp_path / "results.jsonl"
+    assert cli("dedup", empty, few, "--results", results, "--collection", "news").code == 0
+
+    other = cli("dedup", empty, few, "--results", results, "--resume", "--collection", "blogs")
+
+    assert other.code == 2
+    assert cli("export", empty, "--collection", "blogs").records == []
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 129])
+def test_what_is_no_name_is_refused_before_anything_is_made(cli, tmp_path, few, name):
+    called = cli("dedup", f"file:{tmp_path / 'new.index'}", "--create", few, "--collection", name)
+
+    assert called.code == 2
+    assert "the name of a collection is" in called.err
+    assert len(called.err.strip().splitlines()) == 1
+    assert not (tmp_path / "new.index").exists()
+
+
+@pytest.mark.parametrize("command", [("spark", "dedup", "a.jsonl"), ("explain", "one text", "another text")])
+def test_a_collection_of_no_index_is_refused(cli, command):
+    called = cli(*command, "--collection", "news")
+
+    assert called.code == 2
+    assert "a collection is part of an index: name the index by" in called.err

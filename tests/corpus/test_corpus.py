@@ -1,0 +1,224 @@
+"""A corpus through the library, without the command line: the same decisions, and one walk through the input."""
+
+import io
+import json
+import os
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from support.corpus import near_copies, text, write_jsonl
+
+from simhash_hbase import InvalidArgument, create_index, open_index
+from simhash_hbase.cli.app import main
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading, Watch, deduplicate
+from simhash_hbase.files.local import replacing
+from simhash_hbase.inputs import InputOptions, Sources, scan
+
+
+class Printed:
+    """Takes decisions as the terminal would."""
+
+    def __init__(self):
+        self.lines, self.flushed = [], 0
+
+    def line(self, record):
+        self.lines.append(record)
+
+    def flush(self):
+        self.flushed = len(self.lines)
+
+
+@pytest.fixture
+def command(capsysbinary):
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        return ended.value.code, capsysbinary.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def source(tmp_path):
+    records = near_copies(20, 3)
+    return str(write_jsonl(tmp_path / "corpus.jsonl", [*records, {"id": "no text"}, records[0]]))
+
+
+def index_in(folder):
+    return create_index(f"file:{folder}", analyzer="shingle")
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_the_library_decides_and_writes_what_the_command_does(command, tmp_path, source, keep):
+    written = ("results", "clusters", "output", "rejects")
+    theirs, ours = ({name: str(tmp_path / f"{who} {name}") for name in written} for who in ("their", "our"))
+    options = DedupOptions(keep=keep, **{name: ours[name] for name in ("results", "clusters", "output")})
+    code, _ = command(
+        "dedup", f"file:{tmp_path / 'theirs'}", source, "--create", "--analyzer", "shingle", "--keep", keep,
+        *(word for name in written for word in (f"--{name}", theirs[name])),
+    )  # fmt: skip
+
+    with index_in(tmp_path / "ours") as index:
+        done = deduplicate(index, [source], options, reading=Reading(rejects=ours["rejects"], workers=1))
+
+    assert code == 3
+    assert (done.documents, done.originals, done.duplicates, done.refused) == (60, 20, 40, 2)
+    for name in written:
+        with open(theirs[name], "rb") as their, open(ours[name], "rb") as our:
+            content = our.read()
+            assert content == their.read()
+            assert content
+
+
+def test_decisions_are_handed_over_in_order_and_again(command, tmp_path, source):
+    _, out = command("dedup", f"file:{tmp_path / 'theirs'}", source, "--create", "--analyzer", "shingle")
+    printed, notes = Printed(), []
+
+    with (
+        index_in(tmp_path / "ours") as index,
+        Deduplication([source], DedupOptions(remember=True), lines=printed, watch=Watch(note=notes.append)) as corpus,
+    ):
+        done = corpus.run(index)
+        again = b"".join(corpus.lines())
+
+    assert again == out
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [record["id"] for record in printed.lines]
+    assert printed.flushed == len(printed.lines) == done.documents == 60
+    assert [note.startswith(f"{source}:{line}: refused: ") for note, line in zip(notes, (61, 62), strict=True)]
+
+
+def test_a_run_continues_behind_its_checkpoint_and_only_with_the_same_options(tmp_path, source):
+    results = str(tmp_path / "results")
+    options = {"results": results, "made_with": {"scheme": "5x2"}}
+    with index_in(tmp_path / "i") as index:
+        first = deduplicate(index, [source], DedupOptions(**options))
+        with open(results, "rb") as file:
+            before = file.read()
+
+        again = deduplicate(index, [source], DedupOptions(**options, resume=True))
+        with pytest.raises(InvalidArgument, match="other options"):
+            deduplicate(index, [source], DedupOptions(results=results, resume=True))
+
+    with open(results, "rb") as file:
+        assert file.read() == before
+    assert again == replace(first, decided_before=first.documents)
+
+
+def test_a_dry_run_leaves_the_index_as_it_is(tmp_path, source):
+    url = f"file:{tmp_path / 'i'}"
+    index_in(tmp_path / "i").close()
+
+    with open_index(url, readonly=True) as index:
+        done = deduplicate(index, [source], DedupOptions(dry_run=True))
+        held = list(index.export())
+
+    assert (done.originals, held) == (20, [])
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Return a folder of folders with texts, some of them twice."""
+    for number in range(12):
+        folder = tmp_path / "tree" / str(number % 3) / str(number % 2)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.txt").write_text(text(number // 2, changed=number % 2))
+    return tmp_path / "tree"
+
+
+@pytest.fixture
+def scanned(tree, monkeypatch):
+    """Return how often each folder of the tree was listed."""
+    counts, scandir = Counter(), os.scandir
+
+    def counted(path="."):
+        if isinstance(path, str | os.PathLike) and str(path).startswith(str(tree)):
+            counts[os.path.relpath(path, tree)] += 1
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    return counts
+
+
+FOLDERS = {".": 1, **{f"{number}": 1 for number in range(3)}, **{f"{a}/{b}": 1 for a in range(3) for b in range(2)}}
+
+
+@pytest.mark.parametrize("pattern", [False, True])
+def test_dedup_walks_through_the_input_once_whatever_is_asked_for(command, tmp_path, tree, scanned, pattern):
+    named = [tree / str(number) for number in range(3)] if pattern else [tree]
+    words = [word for name in ("output", "clusters", "report", "results", "rejects")
+             for word in (f"--{name}", tmp_path / name)]  # fmt: skip
+
+    code, _ = command("dedup", f"file:{tmp_path / 'i'}", *named, "--create", "--workers", "1", *words)
+
+    assert code == 0
+    assert len((tmp_path / "results").read_text().splitlines()) == 12
+    assert (tmp_path / "report").stat().st_size
+    assert scanned == {name: 1 for name in FOLDERS if not pattern or name != "."}
+
+
+@pytest.mark.parametrize("name", ["add", "query", "fingerprint", "load"])
+def test_other_commands_walk_through_it_once_too(command, tmp_path, tree, scanned, name):
+    index_in(tmp_path / "i").close()
+    target = ["--analyzer", "shingle"] if name == "fingerprint" else [f"file:{tmp_path / 'i'}"]
+
+    code, _ = command(name, *target, tree, "--rejects", tmp_path / "rejects", "--workers", "1")
+
+    assert code == 0
+    assert scanned == FOLDERS
+
+
+def test_a_large_tree_is_listed_on_the_disk_and_read_in_its_order(tmp_path):
+    for number in range(2_500):
+        (tmp_path / f"{number:04}.txt").write_text(f"the text of {number}")
+    sources = Sources([str(tmp_path)])
+
+    both = list(zip(sources.files(), sources.files(), strict=True))
+
+    assert [a.id for a, _ in both] == [f"{number:04}.txt" for number in range(2_500)]
+    assert all(a == b for a, b in both)
+    assert len(sources._first) == 1_000
+    assert [record.id for record in scan(sources)] == [a.id for a, _ in both]
+
+
+def test_standard_input_is_read_from_its_copy(tmp_path, source, monkeypatch):
+    with open(source, "rb") as file:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(file.read())))
+
+    with index_in(tmp_path / "i") as index, Deduplication(["-"], DedupOptions(learn=True)) as corpus:
+        texts = list(corpus.texts())
+        done = corpus.run(index)
+
+    assert len(texts) == 61
+    assert done.documents == 60
+
+
+@pytest.mark.parametrize("option", ["output", "clusters", "results"])
+def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(tmp_path, source, option):
+    path = str(tmp_path / "no such folder" / "file")
+
+    with (
+        pytest.raises(FileNotFoundError, match=f"there is no folder {tmp_path / 'no such folder'}.*--{option} {path}"),
+        Deduplication([source], DedupOptions(**{option: path})),
+    ):
+        raise AssertionError("not reached")
+
+
+def test_features_of_the_caller_are_read_as_the_options_say(tmp_path):
+    source = write_jsonl(tmp_path / "a.jsonl", [{"id": str(at), "own": [["apple", at // 2 + 1]]} for at in range(4)])
+    reading = Reading(settings=InputOptions(features_field="own"))
+
+    with create_index(f"file:{tmp_path / 'i'}", analyzer="weighted") as index:
+        done = deduplicate(index, [str(source)], reading=reading)
+
+    assert (done.documents, done.originals) == (4, 1)
+
+
+def test_errors_of_a_file_that_is_written_anew_name_it(tmp_path):
+    folder = tmp_path / "no such folder"
+
+    with pytest.raises(FileNotFoundError) as raised, replacing(folder / "x.html"):
+        raise AssertionError("not reached")
+
+    assert raised.value.filename == str(folder / "x.html")

@@ -1,0 +1,207 @@
+"""The demonstration corpus, and what de-duplicating it finds."""
+
+import json
+import random
+import subprocess
+import sys
+from itertools import combinations
+
+import pytest
+from demo import EDITS, FRAMES, WORDS, Text, chinese, docstrings, documents, edited_copies, reworded, topics
+from show import Duplicate, choose, choose_of_both, first_difference, main
+from support.fresh_clone import ROOT
+from support.sketching import jaccard
+
+from simhash_hbase.opening import create_index
+
+UNLIKE = 0.2
+ENGLISH = "The tide rises twice a day. The moon pulls it. When the wind is strong, it may be higher. Boats wait."
+SIMPLIFIED = "如果下雨，可以不去。雨停以后，路上已经没有人。忽然来了一辆车。"
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return list(documents())
+
+
+@pytest.fixture(scope="module")
+def decisions(corpus):
+    with create_index("memory:", learn_from=[text.text for text in corpus]) as index:
+        entries = index.analysis.texts([text.id for text in corpus], [text.text for text in corpus]).entries
+        return {decision.id: decision for decision in index.dedup_entries(entries, index.deduplicator())}
+
+
+def test_an_option_names_no_folder_of_pages(tmp_path):
+    program = [sys.executable, ROOT / "examples" / "demo.py", "--help"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("usage: python examples/demo.py [-h] [folder]")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_corpus_has_two_thousand_documents_with_ids_of_their_own(corpus):
+    assert len(corpus) >= 2_000
+    assert len({text.id for text in corpus}) == len(corpus)
+
+
+def test_every_text_is_of_a_language_that_can_be_edited(corpus):
+    assert {text.lang for text in corpus} == set(WORDS) == set(FRAMES)
+
+
+def test_there_are_forty_chinese_texts_of_a_few_hundred_characters():
+    texts = chinese()
+
+    assert len(texts) >= 40
+    assert all(200 <= len(text.text) <= 600 for text in texts)
+    assert sum(text.lang == "zh-Hant" for text in texts) >= 5
+
+
+def test_no_two_chinese_texts_are_alike():
+    assert all(jaccard(a.text, b.text) < UNLIKE for a, b in combinations(chinese(), 2))
+
+
+def test_exact_copies_are_all_found(corpus, decisions):
+    copies = [text.id for text in corpus if text.id.endswith("#copied")]
+
+    assert len(copies) >= 20
+    assert not [name for name in copies if decisions[name].is_original]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_most_edited_copies_are_found_under_their_originals(corpus, decisions, lang):
+    copies = [text.id for text in corpus if "#" in text.id and text.lang.startswith(lang)]
+    found = [name for name in copies if decisions[name].of == name.partition("#")[0]]
+
+    assert len(copies) >= 20
+    assert len(found) >= 0.6 * len(copies)
+
+
+def test_no_unedited_chinese_text_is_called_a_duplicate(decisions):
+    assert all(decisions[text.id].is_original for text in chinese())
+
+
+@pytest.mark.parametrize("kind", sorted(EDITS))
+@pytest.mark.parametrize(("lang", "text"), [("en", ENGLISH), ("zh-Hans", SIMPLIFIED)])
+def test_an_edit_changes_a_text_unless_it_is_a_copy(kind, lang, text):
+    edited = EDITS[kind](text, lang, random.Random(1).random)
+
+    assert (edited == text) is (kind == "copied")
+
+
+def test_moving_a_sentence_keeps_every_character():
+    edited = EDITS["moved"](ENGLISH, "en", random.Random(1).random)
+
+    assert sorted(edited) == sorted(ENGLISH)
+
+
+def test_a_word_is_replaced_only_as_a_whole():
+    assert reworded("Thesis", "en", random.Random(1).random) == "Thesis"
+
+
+def test_the_share_of_copies_is_what_was_asked_for():
+    texts = [Text(str(i), "en", ENGLISH) for i in range(1_000)]
+
+    assert len(list(edited_copies(texts, 0.3, random.Random(1).random))) == pytest.approx(300, abs=60)
+
+
+def test_docstrings_are_read_without_running_the_module(tmp_path):
+    (tmp_path / "one.py").write_text(f'def rises():\n    """{ENGLISH * 3}"""\n\nraise SystemExit\n')
+
+    assert [text.id for text in docstrings(tmp_path)] == ["one.rises"]
+
+
+def test_a_package_gives_its_name_and_a_method_that_of_its_class(tmp_path):
+    (tmp_path / "sea").mkdir()
+    (tmp_path / "sea" / "__init__.py").write_text(f'class Tide:\n    def rise(self):\n        """{ENGLISH * 3}"""\n')
+
+    assert [text.id for text in docstrings(tmp_path)] == ["sea.Tide.rise"]
+
+
+@pytest.mark.parametrize("folder", ["test", "site-packages", "idlelib"])
+def test_folders_of_others_are_left_out(tmp_path, folder):
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "one.py").write_text(f'"""{ENGLISH * 3}"""\n')
+
+    assert list(docstrings(tmp_path)) == []
+
+
+def test_a_file_that_is_no_python_is_left_out(tmp_path):
+    (tmp_path / "one.py").write_text("print 1\n")
+    (tmp_path / "two.py").write_bytes(b"\xff\xfe\x00")
+
+    assert list(docstrings(tmp_path)) == []
+
+
+def test_topics_are_those_of_this_python():
+    names = {text.id for text in topics()}
+
+    assert not names or "topics.if" in names
+
+
+def test_another_process_prints_the_same_corpus_as_json_lines(corpus):
+    done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, check=True)
+
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert records == [{"id": text.id, "lang": text.lang, "text": text.text} for text in corpus]
+
+
+def test_the_words_around_the_first_difference_are_shown():
+    a, b = "春" * 100 + "雨" + "风" * 100, "春" * 100 + "雪" + "风" * 100
+
+    shown_a, shown_b = first_difference(a, b)
+
+    assert shown_a.startswith("…春")
+    assert shown_a.replace("雨", "雪") == shown_b
+    assert "雪" in shown_b
+
+
+def test_pairs_are_chosen_from_both_scripts():
+    duplicates = [Duplicate(name, "duplicate", "x", 1, 0.9) for name in ("甲", "乙", *map(str, range(20)))]
+
+    chosen = choose_of_both(duplicates, 4)
+
+    assert [pair.id.isascii() for pair in chosen] == [True, True, False, False]
+
+
+def test_few_pairs_are_all_chosen_the_most_similar_first():
+    duplicates = [Duplicate("far", "duplicate", "x", 5, 0.8), Duplicate("near", "duplicate", "x", 1, 0.9)]
+
+    assert [pair.id for pair in choose(duplicates, 3)] == ["near", "far"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return decisions, documents, and where the example goes."""
+    decisions = [
+        {"id": "a", "status": "original", "of": None, "distance": None, "similarity": None, "short": False},
+        {"id": "b", "status": "duplicate", "of": "a", "distance": 2, "similarity": 0.91, "short": False},
+    ]
+    (tmp_path / "decisions").write_text("".join(json.dumps(decision) + "\n" for decision in decisions))
+    texts = {"a": SIMPLIFIED, "b": SIMPLIFIED + "完。"}
+    lines = [json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()]
+    (tmp_path / "documents.jsonl").write_text("".join(lines))
+    return [str(tmp_path / name) for name in ("decisions", "documents.jsonl", "example.jsonl")]
+
+
+def test_a_pair_is_shown_with_both_texts(files, capsys):
+    main(files)
+
+    shown = capsys.readouterr().out
+    assert "distance 2, similarity 0.91\n    a:  " in shown
+    assert "完。" in shown
+
+
+def test_the_text_of_a_duplicate_is_kept_to_query_with(files):
+    main(files)
+
+    with open(files[2], encoding="utf-8") as example:
+        assert json.load(example)["text"] == SIMPLIFIED + "完。"
+
+
+def test_a_corpus_without_duplicates_is_said_to_have_none(files, capsys):
+    with open(files[0], "w"):
+        pass
+
+    main(files)
+
+    assert capsys.readouterr().out == "There are no duplicates in it.\n"

@@ -1,0 +1,196 @@
+"""Chunks of documents and pages are analysed alike in one process and in several."""
+
+from concurrent.futures import Future
+from itertools import cycle, islice
+
+import pytest
+from support.sites import Site
+
+from simhash_hbase import Profile
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject
+from simhash_hbase.inputs.pages import extracted
+from simhash_hbase.pipeline.analyse import analyse, analyse_chunk
+
+ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
+OPTIONS = InputOptions()
+BAD = [b"<html><body></body></html>", b"no page", b"<p>?</p><p>!</p>"]
+
+
+@pytest.fixture(autouse=True)
+def _short_chunks(monkeypatch):
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
+
+
+def page(number, *, raw=None):
+    content = Site(number % 4, "en").page(f"The page of number {number} says little.", f"Page {number}").encode()
+    content = BAD[number % 3] if number % 10 == 0 else content
+    return Page(id=str(number), content=content, options=OPTIONS, place=Place("a.warc", number), raw=raw)
+
+
+def document(number):
+    text = "!?" if number % 9 == 0 else f"A text of number {number} " * 20
+    return Document(str(number), text, None, None, {"n": number}, Place("a.jsonl", number), None)
+
+
+def reject(number):
+    return Reject(Place("a.warc", number), "damaged", b"raw", str(number))
+
+
+def records(count):
+    kinds = cycle((page, document, page, reject))
+    return (kind(number) for number, kind in enumerate(islice(kinds, count)))
+
+
+def told(chunks):
+    """Write down all that comes of chunks, without where one ends."""
+    for chunk in chunks:
+        for at, found in enumerate(chunk.kept):
+            entry = chunk.entries
+            yield found, entry.ids[at], int(entry.simhashes[at]), entry.sketches[at].tobytes(), entry.metadata[at]
+
+
+def refused(chunks):
+    return [reject for chunk in chunks for reject in chunk.rejects]
+
+
+def test_pages_become_what_their_texts_do():
+    mixed = list(records(100))
+    plain = [extracted(record) for record in mixed]
+
+    assert list(told(analyse(mixed, ANALYSIS))) == list(told(analyse(plain, ANALYSIS)))
+    assert refused(analyse(mixed, ANALYSIS)) == refused(analyse(plain, ANALYSIS))
+
+
+def test_refused_pages_are_in_the_order_of_the_input():
+    numbers = [reject.place.line for reject in refused(analyse(records(200), ANALYSIS))]
+
+    assert numbers == sorted(numbers)
+    assert {0, 3, 9, 10, 20, 45} <= set(numbers)
+
+
+def test_nothing_depends_on_the_number_of_processes():
+    alone = list(analyse(records(300), ANALYSIS))
+
+    several = list(analyse(records(300), ANALYSIS, workers=2))
+
+    assert len(alone) > 1
+    assert list(told(several)) == list(told(alone))
+    assert refused(several) == refused(alone)
+
+
+class Pool:
+    """Processes that are as fast, or as slow, as a test needs."""
+
+    starts = True
+
+    def __init__(self, *_):
+        pass
+
+    def submit(self, _, *parts):
+        future = Future()
+        if self.starts:
+            future.set_running_or_notify_cancel()
+            future.set_result(analyse_chunk(ANALYSIS, *parts))
+        return future
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_this_process_analyses_only_what_no_other_has_begun(monkeypatch, starts):
+    here = []
+    monkeypatch.setattr(Pool, "starts", starts)
+    monkeypatch.setattr("simhash_hbase.pipeline.worker.Workers", Pool)
+    monkeypatch.setattr(
+        "simhash_hbase.pipeline.analyse.analyse_chunk", lambda *parts: here.append(1) or analyse_chunk(*parts)
+    )
+    alone = list(analyse(records(800), ANALYSIS))
+    here.clear()
+
+    chunks = list(analyse(records(800), ANALYSIS, workers=2))
+
+    assert list(told(chunks)) == list(told(alone))
+    assert len(here) == (0 if starts else len(chunks))
+
+
+def test_a_chunk_that_is_under_way_elsewhere_is_waited_for_after_the_others(monkeypatch):
+    begun = []
+
+    class Slow(Pool):
+        def submit(self, _, *parts):
+            future = Future()
+            if not begun:
+                future.set_running_or_notify_cancel()
+                begun.append((future, parts))
+            return future
+
+    monkeypatch.setattr("simhash_hbase.pipeline.worker.Workers", Slow)
+    here = []
+
+    def analysed(*parts):
+        here.append(1)
+        if len(here) == 2:
+            future, waiting = begun[0]
+            future.set_result(analyse_chunk(*[ANALYSIS, *waiting]))
+        return analyse_chunk(*parts)
+
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.analyse_chunk", analysed)
+
+    chunks = list(analyse(records(800), ANALYSIS, workers=2))
+
+    monkeypatch.undo()
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
+    assert list(told(chunks)) == list(told(analyse(records(800), ANALYSIS)))
+
+
+def test_a_page_keeps_its_own_bytes():
+    (chunk,) = analyse([page(1, raw=b"as it came"), page(10, raw=b"as it came, too")], ANALYSIS)
+
+    assert [found.raw for found in chunk.kept] == [b"as it came"]
+    assert [reject.raw for reject in chunk.rejects] == [b"as it came, too"]
+
+
+def test_a_chunk_of_nothing_but_bad_pages_is_all_rejects():
+    (chunk,) = analyse([page(0), page(10), page(20)], ANALYSIS)
+
+    assert (len(chunk.entries), chunk.kept) == (0, [])
+    assert [reject.reason for reject in chunk.rejects] == [
+        "the text is empty",
+        "the page is not HTML: its first 50 characters name no html, and it has at most one element",
+        "the text has no usable words, so it has no fingerprint",
+    ]  # fmt: skip
+
+
+def test_where_results_are_wanted_soon_the_first_chunks_are_short():
+    mixed = list(records(400))
+
+    chunks = list(analyse(mixed, ANALYSIS, soon=True))
+
+    assert [chunk.records for chunk in chunks] == [1, 1, 1, 2, 4, 7, 13, 25, *[50] * 6, 46]
+    assert list(told(chunks)) == list(told(analyse(mixed, ANALYSIS)))
+    assert refused(chunks) == refused(analyse(mixed, ANALYSIS))
+
+
+def test_short_first_chunks_are_short_in_characters(monkeypatch):
+    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_CHARACTERS", 256 * 400)
+
+    sizes = [chunk.records for chunk in analyse(map(document, range(1, 9)), ANALYSIS, soon=True)]
+
+    assert sizes == [1, 1, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("count", "starts"), [(54, False), (104, False), (105, True)])
+def test_short_first_chunks_start_no_process(monkeypatch, count, starts):
+    started = []
+    monkeypatch.setattr("simhash_hbase.pipeline.worker.Workers", lambda *_: started.append(1) or pytest.fail("starts"))
+
+    chunks = analyse(map(document, range(count)), ANALYSIS, workers=2, soon=True)
+
+    if starts:
+        with pytest.raises(pytest.fail.Exception):
+            list(chunks)
+    else:
+        list(chunks)
+    assert bool(started) == starts

@@ -1,0 +1,144 @@
+"""A pool of processes: a process that is killed costs its own job, and none is left behind."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.patience import END_S
+from support.results import with_helpers
+
+from simhash_hbase import Profile
+from simhash_hbase.errors import WorkerLost
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.pipeline.worker import TooMuchWork, Worker, Workers
+
+ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
+
+
+def its_pid(analysis):
+    return os.getpid()
+
+
+def stay(analysis, path):
+    """Say which process this is, then wait for its end."""
+    path.write_text(str(os.getpid()))
+    signal.pause()
+
+
+def work_for_ever(analysis):
+    while True:
+        pass
+
+
+def its_niceness(analysis):
+    return os.nice(0)
+
+
+def said(path):
+    """Return the process id that a job writes."""
+    ended = threading.Event()
+    for _ in range(int(END_S / 0.02)):
+        if path.exists() and (text := path.read_text()):
+            return int(text)
+        ended.wait(0.02)
+    raise AssertionError("the job did not begin")
+
+
+def test_a_process_that_is_killed_costs_its_own_job(tmp_path):
+    with closing(Workers(ANALYSIS, 2)) as workers:
+        lost, other = workers.submit(stay, tmp_path / "a"), workers.submit(stay, tmp_path / "b")
+        pids = [said(tmp_path / name) for name in "ab"]
+        os.kill(pids[0], signal.SIGKILL)
+
+        with pytest.raises(WorkerLost):
+            lost.result(END_S)
+        assert workers.submit(its_pid).result(END_S) not in pids
+        assert not other.done()
+    assert multiprocessing.active_children() == []
+
+
+def blocked_signals(analysis):
+    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("SigBlk")]
+    return int(line.split()[1], 16)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+def test_the_first_process_of_a_program_starts_with_ctrl_c_blocked():
+    """Whose first process also starts multiprocessing's tracker, which unblocks it."""
+    code = (
+        "from corpus.test_workers import ANALYSIS, Worker, blocked_signals\n"
+        "if __name__ == '__main__': print(Worker(ANALYSIS).call(blocked_signals))"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=with_helpers(), capture_output=True, text=True, check=True)
+
+    assert int(done.stdout) & 1 << signal.SIGINT - 1
+
+
+def test_an_argument_that_does_not_pickle_fails_its_own_job():
+    with closing(Worker(ANALYSIS)) as worker:
+        with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
+            worker.call(its_pid, threading.Lock())
+
+        assert worker.call(its_pid) != os.getpid()
+
+
+def test_processes_that_are_killed_while_others_start_fail_nothing_else():
+    """With the executor of the standard library a thread fails now and then, and a process stays."""
+    with closing(Workers(ANALYSIS, 4)) as workers:
+        for _ in range(3):
+            jobs = [workers.submit(its_pid) for _ in range(4)]
+            for process in multiprocessing.active_children():
+                process.kill()
+            for job in jobs:
+                try:
+                    assert job.result(END_S) != os.getpid()
+                except WorkerLost:
+                    continue
+    assert multiprocessing.active_children() == []
+
+
+def test_closing_ends_processes_that_work(tmp_path):
+    workers = Workers(ANALYSIS, 1)
+    job, waiting = workers.submit(stay, tmp_path / "a"), workers.submit(its_pid)
+    said(tmp_path / "a")
+
+    workers.close()
+
+    with pytest.raises(WorkerLost):
+        job.result(END_S)
+    assert waiting.cancelled()
+    assert multiprocessing.active_children() == []
+
+
+def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done():
+    with closing(Worker(ANALYSIS)) as worker:
+        with pytest.raises(TooMuchWork, match=r"more than 0\.2 s of work"):
+            worker.call(work_for_ever, seconds=0.2)
+
+        assert worker.call(its_pid, seconds=60) != os.getpid()
+
+
+def test_a_process_that_has_grown_is_replaced():
+    with closing(Worker(ANALYSIS, most_grown=0)) as worker, pytest.raises(WorkerLost):
+        worker.call(its_pid)
+    with closing(Worker(ANALYSIS, most_grown=32 << 20)) as worker:
+        first = worker.call(grow)
+        assert worker.call(its_pid) != first
+
+
+def grow(analysis):
+    bytearray(b"x" * (64 << 20))
+    return os.getpid()
+
+
+def test_a_nice_process_gives_way_to_the_others():
+    with closing(Worker(ANALYSIS)) as plain, closing(Worker(ANALYSIS, niceness=1)) as nice:
+        assert nice.call(its_niceness) - plain.call(its_niceness) == min(1, 19 - os.nice(0))

@@ -1,0 +1,71 @@
+"""From documents to entries: what is refused, and where it was."""
+
+import pytest
+
+from simhash_hbase import create_index
+from simhash_hbase.compare.explain import Side, compare
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.idf import learn_idf
+from simhash_hbase.profile import Profile
+
+
+def test_a_bad_feature_refuses_its_document_and_no_other():
+    analysis = Analysis(Profile.resolve(analyzer="weighted", hash="none"))
+
+    done = analysis.features(["a", "b", "c", "d"], [[(7, 1.0)], [("x", 1.0)], [(9, 1e300)], [(8, 2.0)]])
+
+    assert (done.entries.ids, done.kept, sorted(done.refused)) == (["a", "d"], [0, 3], [1, 2])
+    assert all(done.refused.values())
+
+
+def test_features_without_weight_refuse_their_document_and_are_not_counted():
+    analysis = Analysis(Profile.resolve(analyzer="weighted"))
+    documents = [[("apple", 0)], [("x", 3), ("x", -3)], [("x", 1e-6)], [("x", 1), ("y", 0)]]
+
+    done = analysis.features(["a", "b", "c", "d"], documents)
+
+    assert (done.entries.ids, done.kept, sorted(done.refused)) == (["d"], [3], [0, 1, 2])
+    assert done.entries.features.tolist() == [1]
+    assert all("weights" in reason for reason in done.refused.values())
+
+
+def test_a_document_without_features_is_refused_at_its_place():
+    analysis = Analysis(Profile.resolve(analyzer="shingle"))
+
+    done = analysis.texts(["a", "b", "c"], ["one text", "……", "another"])
+
+    assert (done.entries.ids, done.kept, list(done.refused)) == (["a", "c"], [0, 2], [1])
+
+
+def test_an_idf_needs_a_document():
+    with pytest.raises(InvalidArgument):
+        learn_idf([])
+
+
+def test_a_sample_is_the_same_for_the_same_stream():
+    texts = [f"第{number}个文件说的是不同的事情" for number in range(50)]
+
+    assert learn_idf(texts, limit=10).digest() == learn_idf(iter(texts), limit=10).digest()
+
+
+def test_a_text_of_at_most_five_characters_has_no_sketch():
+    analysis = Analysis(Profile.resolve(analyzer="shingle"))
+
+    entries = analysis.texts(["a", "b", "c"], ["天地玄黄宇", "天 地，玄黄宇宙洪荒日月盈昃", "abc"]).entries
+
+    assert entries.sketched.tolist() == [False, True, False]
+    assert entries.sketches.any(axis=1).tolist() == [False, True, False]
+    assert all(entries.digests)
+
+
+def test_texts_of_one_shingle_have_no_similarity_and_are_judged_by_distance():
+    with create_index("memory:", analyzer="shingle") as index:
+        for name, text in (("same", "天地玄黄"), ("other", "日月盈昃"), ("long", "天地玄黄宇宙洪荒")):
+            index.add(name, text)
+
+        answer = index.query("天地玄黄!")
+        assert [(m.id, m.similarity, m.exact) for m in answer.matches] == [("same", None, True)]
+        sides = [Side.of_text(name, text, index.analysis) for name, text in (("a", "天地玄黄"), ("b", "天地玄黄宇宙"))]
+        assert compare(*sides, index.profile)["similarity"] is None
+        assert index.claim("new", "天地玄黄").similarity is None

@@ -1,0 +1,102 @@
+"""Analyzers: which features a text has, and what they weigh."""
+
+import pytest
+from support.corpora import sample
+from support.plain_jieba import jieba
+
+from simhash_hbase.errors import InvalidArgument, InvalidProfile
+from simhash_hbase.features.analyzers import (
+    Analyzer,
+    JiebaAnalyzer,
+    LearnedAnalyzer,
+    ShingleAnalyzer,
+    WeightedAnalyzer,
+    word_tokens,
+)
+from simhash_hbase.features.idf import IdfTable, jieba_idf
+
+TABLE = IdfTable.learn([["the", "我"], ["the"], ["the", "hbase"]])
+TEXT = "我爱 HBase，我用 the HBase 和 of X\r\n搜索引擎 TF-IDF 版本12.1 很快的"
+
+
+@pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions", "graph_zh_v1_beta"])
+def test_the_jieba_analyzer_keeps_the_words_that_extract_tags_keeps(name):
+    for text in [TEXT, *sample(name, 4)]:
+        weights = dict(JiebaAnalyzer(top=None).features(text))
+        tags = dict(jieba.analyse.extract_tags(text, topK=None, withWeight=True))
+        total = sum(weight / jieba_idf().weight(word) for word, weight in weights.items())
+
+        assert weights == pytest.approx({word: weight * total for word, weight in tags.items()})
+
+
+def test_an_unknown_word_weighs_the_median_times_its_count():
+    features = dict(JiebaAnalyzer().features("HBase HBase"))
+
+    assert features == {"HBase": 2 * jieba_idf().other}
+
+
+def test_the_heaviest_come_first_and_ties_by_the_word():
+    features = JiebaAnalyzer(top=3).features("zz yy xx ww zz")
+
+    assert [word for word, weight in features] == ["zz", "ww", "xx"]
+
+
+def test_moving_a_sentence_changes_no_feature():
+    one, other = "甲骨文数据库 alpha beta。", "搜索引擎很快 gamma delta。"
+
+    analyzer = JiebaAnalyzer(top=4)
+
+    assert analyzer.features(one + other) == analyzer.features(other + one)
+
+
+def test_the_learned_analyzer_counts_every_token_with_a_word_character_lower_cased():
+    features = dict(LearnedAnalyzer(idf=TABLE).features("The 我, HBASE hbase é！_"))
+
+    assert features == {
+        "the": TABLE.weight("the"),
+        "我": TABLE.weight("我"),
+        "hbase": 2 * TABLE.weight("hbase"),
+        "é": TABLE.weight("é"),
+        "_": TABLE.weight("_"),
+    }
+
+
+def test_word_tokens_are_what_the_learned_analyzer_counts():
+    assert set(word_tokens(TEXT)) == {word for word, _ in LearnedAnalyzer(idf=TABLE).features(TEXT)}
+
+
+def test_python_is_sexy_has_nine_shingles_of_four_letters():
+    features = ShingleAnalyzer(size=4).features("Python is sexy")
+
+    assert sorted(features) == [
+        (shingle, 1.0) for shingle in ["honi", "isse", "niss", "onis", "pyth", "sexy", "ssex", "thon", "ytho"]
+    ]
+
+
+def test_shingles_count_unless_binary():
+    assert ShingleAnalyzer(size=2).features("ababa") == [("ab", 2.0), ("ba", 2.0)]
+    assert ShingleAnalyzer(size=2, binary=True).features("ababa") == [("ab", 1.0), ("ba", 1.0)]
+
+
+def test_a_text_shorter_than_a_shingle_is_one():
+    assert ShingleAnalyzer(size=4).features("Ａ b!") == [("ab", 1.0)]
+    assert ShingleAnalyzer(size=4).features(" ,") == []
+
+
+def test_a_text_has_no_weighted_features():
+    with pytest.raises(InvalidArgument, match="features, not text"):
+        WeightedAnalyzer().features("text")
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: JiebaAnalyzer(top=0), lambda: LearnedAnalyzer(idf=TABLE, top=-1), lambda: ShingleAnalyzer(size=0)]
+)
+def test_options_out_of_range_are_refused(make):
+    with pytest.raises(InvalidProfile):
+        make()
+
+
+def test_all_are_analyzers():
+    made = [JiebaAnalyzer(), LearnedAnalyzer(idf=TABLE), ShingleAnalyzer(), WeightedAnalyzer()]
+
+    assert all(isinstance(analyzer, Analyzer) for analyzer in made)

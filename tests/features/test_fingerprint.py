@@ -1,0 +1,349 @@
+"""Fingerprints: worked examples, integer sums, and the fast way against the obvious one."""
+
+import math
+import pickle
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.corpora import sample
+
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile
+from simhash_hbase.features.analyzers import (
+    JiebaAnalyzer,
+    LearnedAnalyzer,
+    ShingleAnalyzer,
+    WeightedAnalyzer,
+    word_tokens,
+)
+from simhash_hbase.features.fingerprints import (
+    MAX_TOTAL,
+    SCALE,
+    Fingerprinter,
+    bit_sums,
+    cosine,
+    count_features,
+    fingerprint,
+)
+from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.kernel.texts import Weights
+
+LANXIANG = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
+TABLE = IdfTable.learn([["the", "我", "索引"], ["the", "a"], ["the", "a"]])
+ANALYZERS = [
+    JiebaAnalyzer(),
+    JiebaAnalyzer(top=3),
+    LearnedAnalyzer(idf=TABLE),
+    LearnedAnalyzer(idf=TABLE, top=5),
+    ShingleAnalyzer(),
+    ShingleAnalyzer(size=2, binary=True),
+]
+PIECES = [
+    "的",
+    "是",
+    "索引",
+    "中国",
+    "数据",
+    "恤",
+    "T",
+    "语言",
+    "C",
+    "c#",
+    "C++",
+    "The",
+    "the",
+    "THE",
+    "a",
+    "A",
+    "word",
+    "word.",
+    "data-base",
+    "1.2",
+    "%",
+    "_",
+    "-",
+    "，",
+    "。",
+    "é",
+    "É",
+    "㐀",
+    "一上",
+    "常在年",
+    "of",
+    "X",
+    "OK",
+    "x&y",
+]
+mixtures = st.lists(st.sampled_from([*PIECES, " ", "\n"]), max_size=40).map("".join)
+
+
+def obvious(analyzer, texts):
+    features = [analyzer.features(text) for text in texts]
+    return [fingerprint(found) if found else 0 for found in features], [len(found) for found in features]
+
+
+def fast(fingerprinter, texts):
+    simhashes, counts = fingerprinter.fingerprint_many(texts)
+    assert (simhashes.dtype, counts.dtype) == (np.uint64, np.int32)
+    return simhashes.tolist(), counts.tolist()
+
+
+def test_two_features_of_six_bits_give_the_heavier_one():
+    assert fingerprint([(0b100101, 4), (0b101011, 5)], hash="none") == 0b101011
+
+
+def test_the_worked_example_of_three_bits():
+    features = [(0b101, 1), (0b011, 2), (0b100, 0), (0b001, 3), (0b110, 0)]
+
+    assert (bit_sums(features, hash="none")[-3:] / SCALE).tolist() == [-4, -2, 6]
+    assert fingerprint(features, hash="none") == 0b001
+
+
+def test_a_hundred_equal_features_give_their_hash():
+    assert fingerprint([0xDEADBEEF] * 100, hash="none") == 0xDEADBEEF
+
+
+def test_three_features_vote_bit_by_bit():
+    assert fingerprint([0xABCD, 0xBCDE, 0xCDEF], hash="none") == 0xADCF
+
+
+def test_a_tie_gives_zero_bits():
+    assert fingerprint([0b01, 0b10], hash="none") == 0
+
+
+def test_negative_weights_vote_against():
+    assert fingerprint([(0b01, -1.0)], hash="none") == 0xFFFFFFFFFFFFFFFE
+    assert fingerprint([(0b01, 0.0), (0b10, 1.0)], hash="none") == 0b10
+
+
+def test_jenkins_equals_the_readme_of_yanyiwu_simhash():
+    features = JiebaAnalyzer(top=5).features(LANXIANG)
+
+    assert fingerprint(features, hash="jenkins") == 17831459094038722629
+    assert Fingerprinter(JiebaAnalyzer(top=5), hash="jenkins").fingerprint(LANXIANG) == 17831459094038722629
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.floats(-100, 100)), min_size=1), st.randoms())
+def test_the_order_of_features_changes_nothing(features, chance):
+    turned = chance.sample(features, len(features))
+    fingerprinter = Fingerprinter(WeightedAnalyzer())
+
+    one, other = (fingerprinter.fingerprint_features_many([each]) for each in (features, turned))
+    assert [*map(list, one)] == [*map(list, other)]
+
+
+def test_plain_features_add_up():
+    assert (bit_sums(["a", "a", "b"]) == bit_sums([("a", 2), ("b", 1)])).all()
+
+
+@pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf, 1e10])
+def test_an_absurd_weight_is_refused(weight):
+    with pytest.raises(InvalidArgument, match="weight"):
+        fingerprint([("a", weight)])
+
+
+def test_weights_that_add_up_to_too_much_are_refused():
+    with pytest.raises(InvalidArgument, match="64 bits"):
+        fingerprint([("a", 1e9)] * 80_000)
+
+
+def test_no_feature_is_an_empty_document():
+    with pytest.raises(EmptyDocument, match="no usable words"):
+        fingerprint([])
+
+
+NO_WEIGHT = [
+    [("apple", 0)],
+    [("apple", 0.0), ("pear", -0.0)],
+    [("x", 3), ("x", -3)],
+    [("x", 0.5), "y", ("x", -0.5), ("y", -1)],
+    [("x", 1e-6)],
+    [("x", 1 / 131_072), ("y", -1 / 131_072)],
+]
+
+
+@pytest.mark.parametrize("features", NO_WEIGHT)
+def test_weights_that_decide_no_bit_are_an_empty_document(features):
+    with pytest.raises(EmptyDocument, match="weights of the features"):
+        fingerprint(features)
+
+    assert count_features(features) == 0
+    simhashes, counts = Fingerprinter(WeightedAnalyzer()).fingerprint_features_many([features, [("x", 1)]])
+    assert (simhashes[0], counts.tolist()) == (0, [0, 1])
+
+
+def test_hashes_that_cancel_each_other_in_every_bit_are_an_empty_document():
+    with pytest.raises(EmptyDocument):
+        fingerprint([0, 2**64 - 1], hash="none")
+
+
+@pytest.mark.parametrize("weight", [1 / 131_071, -1 / 131_071, 1 / 65_536])
+def test_the_unit_of_a_weight_is_one_65536th(weight):
+    assert np.abs(bit_sums([("x", weight)])).tolist() == [1] * 64
+
+
+def test_a_fingerprint_of_0_is_one_where_every_bit_was_decided():
+    assert fingerprint([0], hash="none") == 0
+    assert Fingerprinter(WeightedAnalyzer(), hash="none").fingerprint_features_many([[0]])[1].tolist() == [1]
+
+
+def test_features_without_weight_are_not_counted():
+    assert count_features([("x", 3), ("x", -3), ("y", 1), ("y", 2), ("z", 0), "w"]) == 2
+
+
+class OwnIdf:
+    """Weights of the test's own, and that of every other word."""
+
+    def __init__(self, weights, other=0.0):
+        self._weights, self._other = weights, other
+
+    def weight(self, word):
+        return self._weights.get(word, self._other)
+
+    def weights(self, seed):
+        return Weights.of_words(self._weights, other=self._other, seed=seed)
+
+
+@pytest.mark.parametrize("weights", [{}, {"apple": 1e-6}, {"apple": 1.0}, {"apple": 1.0, "pear": 1e-6}])
+def test_the_fast_way_leaves_out_words_without_weight(weights):
+    analyzer = LearnedAnalyzer(idf=OwnIdf(weights))
+    texts = ["apple pear", "pear plum", "apple " * 9, "apple " * 3]
+    expected = [[(name, weight) for name, weight in analyzer.features(text) if weight > 1 / 131_072] for text in texts]
+
+    simhashes, counts = fast(Fingerprinter(analyzer), texts)
+
+    assert counts == [len(features) for features in expected]
+    assert simhashes == [fingerprint(features) if features else 0 for features in expected]
+
+
+@pytest.mark.parametrize("text", ["", " \n", "。，！", "的"])
+def test_a_text_without_features_is_an_empty_document(text):
+    fingerprinter = Fingerprinter(JiebaAnalyzer())
+
+    assert fast(fingerprinter, [text]) == ([0], [0])
+    with pytest.raises(EmptyDocument, match="no usable words"):
+        fingerprinter.fingerprint(text)
+
+
+def test_no_text_gives_no_fingerprint():
+    assert fast(Fingerprinter(ShingleAnalyzer()), []) == ([], [])
+
+
+def test_the_cosine_of_two_sentences_about_television_and_films():
+    one = ["我", "喜欢", "看", "电视", "不", "喜欢", "看", "电影"]
+    other = ["我", "不", "喜欢", "看", "电视", "也", "不", "喜欢", "看", "电影"]
+
+    assert cosine(one, other) == pytest.approx(0.938, abs=5e-4)
+    assert cosine(one, one) == pytest.approx(1)
+    assert cosine(one, ["没有"]) == cosine(one, []) == 0
+
+
+@pytest.mark.parametrize("analyzer", ANALYZERS, ids=repr)
+@given(texts=st.lists(mixtures | st.text(max_size=20), max_size=3))
+@settings(max_examples=120, deadline=None, derandomize=True)
+def test_the_fast_way_equals_the_obvious_one(analyzer, texts):
+    assert fast(Fingerprinter(analyzer), texts) == obvious(analyzer, texts)
+
+
+@pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"])
+def test_the_fast_way_equals_the_obvious_one_on_real_documents(name):
+    texts = sample(name, 12)
+    table = IdfTable.learn(map(word_tokens, texts))
+
+    for analyzer in (JiebaAnalyzer(), LearnedAnalyzer(idf=table)):
+        assert fast(Fingerprinter(analyzer), texts) == obvious(analyzer, texts)
+
+
+def test_a_text_that_repeats_a_word_very_often_is_summed_exactly():
+    text = "数据库 " * 200_000 + "索引"
+
+    assert fast(Fingerprinter(JiebaAnalyzer()), [text]) == obvious(JiebaAnalyzer(), [text])
+
+
+def test_weights_too_large_for_exact_floats_are_summed_as_integers():
+    words = " ".join(f"w{number}" for number in range(200))
+    analyzer = LearnedAnalyzer(idf=OwnIdf({"a": 1e9}, other=1e9 - 1 / SCALE))
+
+    assert fast(Fingerprinter(analyzer), ["a " + words]) == obvious(analyzer, ["a " + words])
+
+
+def test_one_unit_more_sets_a_bit():
+    analyzer = LearnedAnalyzer(idf=OwnIdf({"apple": 2 / SCALE, "pear": 1 / SCALE}))
+
+    assert fast(Fingerprinter(analyzer), ["apple pear"]) == ([fingerprint(["apple"])], [2])
+
+
+def test_a_weight_that_is_refused_alone_is_refused_in_a_text():
+    analyzer = LearnedAnalyzer(idf=OwnIdf({}, other=1e11))
+
+    with pytest.raises(InvalidArgument):
+        obvious(analyzer, ["a"])
+    with pytest.raises(InvalidArgument):
+        fast(Fingerprinter(analyzer), ["a"])
+
+
+def test_the_weights_of_a_document_stay_below_one_total_in_both_ways():
+    weight = float(1 << 29)  # 2**45 units: 2**17 words reach the total.
+    words = [f"w{number}" for number in range(MAX_TOTAL >> 45)]
+    analyzer = LearnedAnalyzer(idf=OwnIdf({}, other=weight))
+    below, at = " ".join(words[1:]), " ".join(words)
+
+    assert fast(Fingerprinter(analyzer), [below]) == obvious(analyzer, [below])
+    for compute in (fast, lambda made, texts: obvious(made.analyzer, texts)):
+        with pytest.raises(InvalidArgument, match="64 bits"):
+            compute(Fingerprinter(analyzer), [at])
+
+
+def test_a_pickled_fingerprinter_gives_the_same():
+    fingerprinter = Fingerprinter(LearnedAnalyzer(idf=TABLE), seed=3)
+    before = fingerprinter.fingerprint(LANXIANG)
+    data = pickle.dumps(fingerprinter)
+
+    assert pickle.loads(data).fingerprint(LANXIANG) == before
+    assert len(data) < 1000
+
+
+def test_threads_may_share_a_fingerprinter():
+    fingerprinter = Fingerprinter(JiebaAnalyzer())
+    chance = random.Random(1)
+    texts = ["".join(chance.choices(PIECES, k=30)) for _ in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: fast(fingerprinter, [text])[0][0], texts))
+
+    assert found == obvious(JiebaAnalyzer(), texts)[0]
+
+
+def test_own_features_are_fingerprinted_as_they_are():
+    fingerprinter = Fingerprinter(WeightedAnalyzer(), hash="none")
+
+    simhashes, counts = fingerprinter.fingerprint_features_many([[(5, 2.0), 6], [], [7]])
+
+    assert simhashes.tolist() == [5, 0, 7]
+    assert counts.tolist() == [2, 0, 1]
+
+
+def test_an_analyzer_that_lists_features_alone_is_asked_for_those_of_each_text():
+    class Letters:
+        def features(self, text):
+            return sorted(Counter(text).items())
+
+    texts = ["abc", "", "aab"]
+
+    assert fast(Fingerprinter(Letters()), texts) == obvious(Letters(), texts)
+
+
+def test_words_are_not_hashes():
+    with pytest.raises(InvalidProfile, match="integers"):
+        Fingerprinter(JiebaAnalyzer(), hash="none")
+
+
+@pytest.mark.parametrize(("hash", "seed"), [("sha1", 0), ("md5", 1), ("murmur3", -1)])
+def test_a_hash_that_cannot_be_is_refused_before_any_feature_is_hashed(hash, seed):
+    with pytest.raises(InvalidProfile):
+        Fingerprinter(JiebaAnalyzer(), hash=hash, seed=seed)
+    with pytest.raises(InvalidProfile):
+        fingerprint([], hash=hash, seed=seed)

@@ -1,0 +1,119 @@
+"""Idf tables: learning, packing, jieba's own, and the sample they are learned from."""
+
+import math
+import zlib
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.plain_jieba import jieba
+
+from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.features import idf
+from simhash_hbase.features.idf import IdfTable, Reservoir, jieba_idf
+
+documents = st.lists(st.lists(st.text(max_size=3), max_size=5), min_size=1, max_size=8)
+
+
+def test_a_word_of_one_document_is_not_stored_and_weighs_as_an_unknown_one():
+    table = IdfTable.learn([["a", "b"], ["b"], ["b", "b"]])
+
+    assert dict(table.frequencies) == {"b": 3}
+    assert table.weight("a") == table.weight("never seen") == math.log(1 + 3 / 1)
+    assert table.weight("b") == math.log(2)
+
+
+@given(documents)
+def test_a_packed_table_unpacks_to_the_same(token_lists):
+    table = IdfTable.learn(token_lists)
+
+    assert IdfTable.decode(table.encode()) == table
+
+
+@given(documents)
+def test_the_order_of_documents_does_not_change_the_bytes(token_lists):
+    table, turned = IdfTable.learn(token_lists), IdfTable.learn(token_lists[::-1])
+
+    assert table.encode() == turned.encode()
+    assert table.digest() == turned.digest()
+
+
+def test_the_digest_tells_tables_apart():
+    digests = {
+        IdfTable(documents=documents, frequencies=frequencies).digest()
+        for documents, frequencies in [(3, {}), (4, {}), (4, {"a": 2}), (4, {"a": 3}), (4, {"b": 2})]
+    }
+
+    assert len(digests) == 5
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:-1], lambda b: b"", lambda b: b"x" + b, lambda b: b[:20] + b"?" + b[21:]]
+)
+def test_damaged_bytes_are_corrupt(damage):
+    data = IdfTable.learn([["word", "other"]] * 3).encode()
+
+    with pytest.raises(CorruptIndex, match="idf table"):
+        IdfTable.decode(damage(data))
+
+
+@pytest.mark.parametrize("content", [[2, 3, [], []], [1, 3, ["a"], []], [1, 0, [], []], [1, 3, ["a"], [1]], "x"])
+def test_bytes_of_another_form_are_corrupt(content):
+    with pytest.raises(CorruptIndex, match="idf table"):
+        IdfTable.decode(zlib.compress(msgspec.msgpack.encode(content)))
+
+
+def test_a_table_of_no_document_is_refused():
+    with pytest.raises(InvalidArgument, match="at least one"):
+        IdfTable.learn([])
+
+
+def test_a_word_that_jieba_does_not_know_has_its_median_idf():
+    table = jieba_idf()
+
+    assert table.weight("no such word") == jieba.analyse.default_tfidf.median_idf
+    assert table.weight("电影") == jieba.analyse.default_tfidf.idf_freq["电影"]
+
+
+def test_the_median_of_another_table_is_found(monkeypatch):
+    monkeypatch.setattr(idf, "_jieba_idf_bytes", "一 1.5\n二 30\n三 4\n三 2".encode)
+    arrays = idf._jieba_tables(seed=0)
+
+    # Of two lines about a word the last one counts; the median is the upper one of two in the middle.
+    assert arrays["median"].tolist() == [2.0]
+
+
+def test_a_reservoir_keeps_a_short_stream_whole():
+    sample = Reservoir(limit=10)
+    for number in range(10):
+        sample.add(number)
+
+    assert sample.items == list(range(10))
+
+
+def test_a_reservoir_draws_the_same_sample_for_the_same_seed():
+    samples = [Reservoir(limit=5, seed=seed) for seed in (1, 1, 2)]
+    for sample in samples:
+        for number in range(1000):
+            sample.add(number)
+
+    assert samples[0].items == samples[1].items != samples[2].items
+
+
+def test_a_reservoir_draws_every_item_about_as_often():
+    drawn = Counter()
+    for seed in range(2000):
+        sample = Reservoir(limit=3, seed=seed)
+        for number in range(12):
+            sample.add(number)
+        drawn.update(sample.items)
+
+    assert all(400 < drawn[number] < 600 for number in range(12))
+
+
+@pytest.mark.parametrize("limit", [0, 100_001])
+def test_a_reservoir_out_of_range_is_refused(limit):
+    with pytest.raises(InvalidArgument, match="100000"):
+        Reservoir(limit=limit)

@@ -1,0 +1,135 @@
+"""Every language is indexed with all of its words and marks, and copies with one edit are found."""
+
+import unicodedata
+
+import pytest
+from support.languages import COPIES, EDITS, FORMS, copies, decomposed, full_width, make_index, measure, read_passages
+
+from simhash_hbase.errors import EmptyDocument
+from simhash_hbase.features.analyzers import LearnedAnalyzer, word_tokens
+from simhash_hbase.features.fingerprints import Fingerprinter
+from simhash_hbase.features.idf import learn_idf
+from simhash_hbase.kernel.texts import Batch, normalize
+from simhash_hbase.opening import create_index
+
+LANGUAGES = read_passages()
+LEAST_RECALL = 0.95
+LEAST_CHARACTERS = 100
+MEASURED = {language: (language, str) for language in LANGUAGES} | FORMS
+WRITTEN = {
+    "composed": lambda text: unicodedata.normalize("NFC", text),
+    "decomposed": decomposed,
+    "full-width": full_width,
+    "upper case": str.upper,
+}
+PAIRS = {
+    "Hindi vowel signs": [("कम", "काम"), ("दिन", "दीन"), ("बल", "बाल"), ("मल", "मेल")],
+    "Hindi nukta and nasals": [("राज", "राज़"), ("खाना", "ख़ाना"), ("हंस", "हँस"), ("सडक", "सड़क")],
+    "Thai tones and vowels": [("มา", "ม้า"), ("ขาว", "ข้าว"), ("เสือ", "เสื้อ"), ("ปา", "ป่า"), ("ดน", "ดิน")],
+    "Vietnamese tones": [("ma", "má"), ("mà", "mả"), ("mã", "mạ"), ("tư", "tự"), ("bo", "bơ")],
+    "Arabic hamza": [("اثر", "أثر"), ("سال", "سأل"), ("ان", "إن")],
+    "Arabic vowel signs": [("كَتَبَ", "كُتِبَ"), ("دَرَسَ", "دَرَّسَ"), ("علم", "علّم")],
+    "Korean finals": [("가", "각"), ("다", "달"), ("무", "문"), ("바다", "받다")],
+    "Russian short i and yo": [("мои", "мой"), ("все", "всё"), ("воина", "война")],
+    "kana with voicing": [("かき", "かぎ"), ("ハス", "バス"), ("ハス", "パス"), ("ﾊｽ", "ﾊﾞｽ"), ("か", "が")],
+    "Latin accents": [("schon", "schön"), ("pêche", "péché"), ("ano", "año"), ("peche", "pêche")],
+}
+MARKED = [pytest.param(*pair, id=f"{kind}: {' '.join(pair)}") for kind, pairs in PAIRS.items() for pair in pairs]
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def language(request):
+    """Return each language's name."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def texts(language):
+    """Return the passages of that language."""
+    return LANGUAGES[language]
+
+
+@pytest.fixture(scope="module")
+def index(texts):
+    """Return an index of these passages."""
+    return make_index(texts)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_copies_with_one_edit_are_found_and_nothing_else_is(name):
+    language, form = MEASURED[name]
+
+    row = measure(name, LANGUAGES[language], form)
+
+    assert row.recall >= LEAST_RECALL
+    assert row.others == 0
+    assert row.copies == len(LANGUAGES[language]) * len(EDITS) * COPIES
+
+
+def test_the_passages_are_paragraphs_and_their_copies_are_edited(texts):
+    assert min(map(len, texts)) >= LEAST_CHARACTERS
+    for at, text in enumerate(texts):
+        assert normalize(text) not in {normalize(copy) for copy in copies(texts, at)}
+
+
+def test_no_two_passages_of_all_languages_match():
+    everything = [text for texts in LANGUAGES.values() for text in texts]
+    index = make_index(everything)
+
+    answers = [answer for _, answer in index.query_many((f"again {at}", text) for at, text in enumerate(everything))]
+
+    assert [[match.id for match in answer.matches] for answer in answers] == [
+        [str(at)] for at in range(len(everything))
+    ]
+
+
+def test_each_letter_and_mark_is_in_a_feature(texts):
+    analyzer = LearnedAnalyzer(idf=learn_idf(texts))
+
+    for text in texts:
+        features = dict(analyzer.features(text))
+        assert min(features.values()) > 0
+        assert set(normalize(text)) <= set(normalize("".join(features)))
+
+
+@pytest.mark.parametrize("form", WRITTEN.values(), ids=WRITTEN)
+def test_the_same_text_in_another_form_is_an_exact_copy(texts, index, form):
+    for at, text in enumerate(texts):
+        [match] = index.query(form(text)).matches
+        assert (match.id, match.distance, match.similarity, match.exact) == (str(at), 0, 1, True)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize(("word", "other"), MARKED)
+def test_a_mark_makes_another_word(word, other, form):
+    first, second = (unicodedata.normalize(form, each) for each in (word, other))
+    analyzer = LearnedAnalyzer(idf=learn_idf([first, second]))
+    simhashes, features = Fingerprinter(analyzer).fingerprint_many([first, second])
+
+    assert word_tokens(first) != word_tokens(second)
+    assert simhashes[0] != simhashes[1]
+    assert features.all()
+    assert len(set(Batch([first, second]).sketch().digests)) == 2
+    assert word_tokens(first) == word_tokens(word)
+
+
+def test_emoji_change_no_text_and_are_none_alone():
+    texts = LANGUAGES["emoji"]
+    plain = ["".join(c for c in text if unicodedata.category(c) not in ("So", "Sk", "Cf")) for text in texts]
+    index = make_index(texts)
+
+    for at, text in enumerate(plain):
+        assert text != texts[at]
+        [match] = index.query(text).matches
+        assert (match.id, match.exact) == (str(at), True)
+    with pytest.raises(EmptyDocument):
+        index.add("alone", "🎉👩🏽‍🍳❤️")
+
+
+@pytest.mark.parametrize("text", ["é", "कि", "ก", "한", "й", "أ", "が", "鄉", "Ａ", "７"])
+def test_one_letter_is_a_document(text):
+    index = create_index("memory:", learn_from=[text])
+    index.add("one", text)
+
+    [match] = index.query(decomposed(text)).matches
+    assert match.exact

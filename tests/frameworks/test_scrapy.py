@@ -1,0 +1,294 @@
+"""The item pipeline in real crawls of the demonstration's sites, from a web server of this machine."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import pytest
+from demo import documents, write_pages
+from scrapy.utils.test import get_crawler
+from support.fresh_clone import blocks
+from support.hbase_server import hbase_options, tables
+from support.patience import END_S
+
+from simhash_hbase import create_index, open_index
+from simhash_hbase.errors import InvalidArgument, StoreTimeout
+from simhash_hbase.inputs.html import main_text
+from simhash_hbase.scrapy import NearDuplicatesPipeline
+from simhash_hbase.stores.hbase.options import format_url
+
+TEXTS = [text for text in documents() if text.lang != "en"]
+"""The Chinese ones, with their edited copies."""
+
+
+class Site(SimpleHTTPRequestHandler):
+    """A folder as a web site; pages that a test holds back wait."""
+
+    held = Event()
+
+    def do_GET(self):
+        if self.path.endswith(".html"):
+            self.held.wait(END_S)
+        super().do_GET()
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Serve the texts as pages."""
+    folder = tmp_path_factory.mktemp("site")
+    write_pages(TEXTS, str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=folder)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        Site.held.set()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+class Crawl:
+    """A crawler of its own process."""
+
+    def __init__(self, folder, name, site, scrapy=None, **settings):
+        self.items, self._log = folder / f"{name}.jsonl", folder / f"{name}.log"
+        spider = folder / f"{name}.py"
+        code = blocks("python")["spider"].replace("http://127.0.0.1:8000/", site)
+        # A spider's own settings would win against those of the command line.
+        spider.write_text(re.sub(r'\s+"SIMHASH_HBASE_.*', "", code))
+        given = {"FIELD": "html", "HTML": 1, **settings}.items()
+        words = [word for setting in given for word in ("-s", "SIMHASH_HBASE_{}={}".format(*setting))]
+        words += [word for name, value in (scrapy or {}).items() for word in ("-s", f"{name}={value}")]
+        command = [sys.executable, "-m", "scrapy", "runspider", spider, "-o", self.items, *words]
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(command, stderr=log, cwd=folder)
+
+    def done(self):
+        assert self.process.wait(END_S) == 0, self.log
+        return self
+
+    @property
+    def log(self):
+        return self._log.read_text()
+
+    @property
+    def kept(self):
+        return [json.loads(line) for line in self.items.read_text().splitlines()]
+
+    @property
+    def stats(self):
+        return {name: int(value) for name, value in re.findall(r"'simhash_hbase/(\w+)': (\d+)", self.log)}
+
+
+@contextmanager
+def crawl(folder, name, site, **settings):
+    crawler = Crawl(folder, name, site, **settings)
+    try:
+        yield crawler
+    finally:
+        crawler.process.kill()
+        crawler.process.wait()
+
+
+@pytest.fixture(params=["file", pytest.param("hbase", marks=pytest.mark.hbase)])
+def address(request, tmp_path):
+    if request.param == "hbase":
+        return format_url(hbase_options(2, tables().take()))
+    return f"file:{tmp_path / 'crawl.index'}"
+
+
+def test_of_two_crawlers_at_once_only_one_keeps_a_page(address, tmp_path, site):
+    create_index(address, analyzer="shingle", if_not_exists=True).close()
+
+    with crawl(tmp_path, "one", site, URL=address) as one, crawl(tmp_path, "two", site, URL=address) as two:
+        crawls = [one.done(), two.done()]
+
+    kept = [item["url"] for each in crawls for item in each.kept]
+    with open_index(address, readonly=True) as index:
+        stored = [stored.id.split()[0] for stored in index.export() if stored.state == "original"]
+        texts = {item["url"]: main_text(item["html"]).text for each in crawls for item in each.kept}
+        near = {url: [match.id.split()[0] for match in index.query(text).matches] for url, text in texts.items()}
+    assert sorted(stored) == sorted(kept)
+    assert len(kept) == len(set(kept))
+    assert near == {url: [url] for url in kept}
+    found = [each.stats for each in crawls]
+    assert sum(stats.get("originals", 0) for stats in found) == len(kept)
+    fetched = {stats.get("originals", 0) + stats.get("duplicates", 0) for stats in found}
+    assert fetched == {len(TEXTS)}
+    assert len(TEXTS) > len(kept) > 0
+
+
+def test_a_reactor_without_asyncio_keeps_the_same(tmp_path, site):
+    address = f"file:{tmp_path / 'crawl.index'}"
+    create_index(address, analyzer="shingle").close()
+    reactor = {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}
+
+    with crawl(tmp_path, "one", site, scrapy=reactor, URL=address) as one:
+        one.done()
+
+    assert "Using reactor: twisted.internet.selectreactor.SelectReactor" in one.log
+    with open_index(address, readonly=True) as index:
+        assert len(one.kept) == sum(stored.state == "original" for stored in index.export())
+    assert one.stats["originals"] == len(one.kept)
+    assert one.stats["duplicates"] == len(TEXTS) - len(one.kept) > 0
+    # The log names what was dropped; only what was kept is in it whole.
+    assert len(re.findall(r"dropped \S+\.html \S+: near-duplicate of \S+", one.log)) == one.stats["duplicates"]
+    assert one.log.count("'html': ") == len(one.kept)
+
+
+def test_duplicates_are_marked_where_that_is_asked_for(tmp_path, site):
+    address = f"file:{tmp_path / 'crawl.index'}"
+    create_index(address, analyzer="shingle").close()
+
+    with crawl(tmp_path, "one", site, URL=address, ACTION="mark", ID_FIELD="url") as crawler:
+        items = crawler.done().kept
+
+    urls = {item["url"] for item in items}
+    copies = [item for item in items if item["duplicate_of"] is not None]
+    assert copies
+    assert {item["duplicate_of"] for item in copies} < urls - {item["url"] for item in copies}
+    assert all(item["similarity"] >= 0.7 for item in copies)
+    assert {item["distance"] for item in items if item not in copies} == {None}
+    assert crawler.stats["duplicates"] == len(copies)
+
+
+def test_an_interrupted_crawl_settles_its_claims(tmp_path, site):
+    address = f"file:{tmp_path / 'crawl.index'}"
+    create_index(address, analyzer="shingle").close()
+
+    with crawl(tmp_path, "one", site, URL=address) as crawler:
+        until(lambda: crawler.items.exists() and len(crawler.items.read_bytes().splitlines()) > 2)
+        crawler.process.send_signal(signal.SIGINT)
+        crawler.done()
+
+    assert "'finish_reason': 'shutdown'" in crawler.log
+    assert "Traceback" not in crawler.log
+    with open_index(address, readonly=True) as index:
+        stored = {stored.id.split()[0] for stored in index.export() if stored.state == "original"}
+    assert {item["url"] for item in crawler.kept} == stored
+
+
+def until(condition):
+    end = time.monotonic() + END_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_crawl_without_an_index_does_not_begin(tmp_path, site):
+    with crawl(tmp_path, "one", site, URL="file:none") as crawler:
+        crawler.process.wait(END_S)
+
+    assert "there is no index" in crawler.log
+    assert "NearDuplicatesPipeline' object has no attribute" not in crawler.log
+    assert not crawler.items.exists() or crawler.kept == []
+
+
+def test_items_without_a_text_pass_and_those_without_an_id_do_not(tmp_path):
+    with create_index(f"file:{tmp_path / 'crawl.index'}", analyzer="shingle") as index:
+        made = pipeline(URL=index.store.url, FIELD="body", ID_FIELD="key")
+
+        assert asyncio.run(given(made, {"key": 1}, {"key": 2, "body": "…"})) == [{"key": 1}, {"key": 2, "body": "…"}]
+        with pytest.raises(InvalidArgument, match="the item has no field 'key'"):
+            asyncio.run(given(made, {"body": "some words of a text"}))
+
+
+@pytest.mark.parametrize("url", ["data:" + "x" * 70_000, "http://a/\ud800"])
+def test_an_address_that_is_no_id_is_replaced_by_a_digest(tmp_path, url):
+    with create_index(f"file:{tmp_path / 'crawl.index'}", analyzer="shingle") as index:
+        made = pipeline(URL=index.store.url)
+        items = [{"url": url, "text": f"some words of text {at}{at}{at}{at} {at}"} for at in range(3)]
+
+        assert asyncio.run(given(made, items[0])) == [items[0]]
+        [stored] = index.export()
+
+    assert re.fullmatch(r"blake2b:[0-9a-f]{32} [0-9a-f]{8}/1", stored.id)
+
+
+@pytest.mark.parametrize(
+    ("settings", "bad", "sentence"),
+    [
+        (
+            {},
+            {"text": ["some", "words"]},
+            "the field 'text', which SIMHASH_HBASE_FIELD names, is of type list: wanted str",
+        ),
+        ({"HTML": "1"}, {"text": b"<p>words"}, "'text', which SIMHASH_HBASE_FIELD names, is of type bytes: wanted str"),
+        ({"HTML": "1"}, {"text": 7}, "'text', which SIMHASH_HBASE_FIELD names, is of type int: wanted str"),
+        ({"ID_FIELD": "key"}, {"text": "some words", "key": "k" * 70_000}, "is longer than 65536 bytes"),
+        ({"ID_FIELD": "key"}, {"text": "some words", "key": "\ud800"}, "is not Unicode text"),
+    ],
+)
+def test_a_bad_item_is_refused_alone(tmp_path, settings, bad, sentence):
+    with create_index(f"file:{tmp_path / 'crawl.index'}", analyzer="shingle") as index:
+        made = pipeline(URL=index.store.url, **settings)
+        good = [{"key": f"k{at}", "url": f"u{at}", "text": f"<p>{page}</p>"} for at, page in enumerate(PAGES)]
+
+        ended = asyncio.run(given_at_once(made, good[0], bad, *good[1:]))
+
+    assert isinstance(ended[1], InvalidArgument)
+    assert sentence in str(ended[1])
+    assert [ended[0], *ended[2:]] == good
+    assert made._stats.get_value("simhash_hbase/errors") == 1
+
+
+@pytest.mark.parametrize(("error", "lost"), [(RuntimeError, 1), (StoreTimeout, 4)])
+def test_what_fails_for_one_document_fails_for_the_others_only_where_the_store_does(tmp_path, error, lost):
+    with create_index(f"file:{tmp_path / 'crawl.index'}", analyzer="shingle") as index:
+        made = pipeline(URL=index.store.url, THREADS=1)
+        read = made._text
+
+        def failing(name, content):
+            if content == PAGES[2]:
+                raise error("of this one")
+            return read(name, content)
+
+        made._text = failing
+        items = [{"url": f"u{at}", "text": page} for at, page in enumerate(PAGES)]
+        ended = asyncio.run(given_at_once(made, *items))
+
+    # The first is a batch of its own: it found the thread free.
+    assert [type(each) for each in ended].count(error) == lost
+    assert isinstance(ended[2], error)
+    assert made._stats.get_value("simhash_hbase/errors") == lost
+
+
+PAGES = [(f"{word} " * 3 + "is what this page is about, and nothing else. ") * 5
+         for word in ("silk", "copper", "lanterns", "granite", "violins")]  # fmt: skip
+
+
+async def given_at_once(made, *items):
+    await made.open_spider()
+    try:
+        return await asyncio.gather(*map(made.process_item, items), return_exceptions=True)
+    finally:
+        await made.close_spider()
+
+
+def pipeline(**settings):
+    named = {f"SIMHASH_HBASE_{name}": value for name, value in settings.items()}
+    return NearDuplicatesPipeline.from_crawler(get_crawler(settings_dict=named))
+
+
+async def given(made, *items):
+    await made.open_spider()
+    try:
+        return [await made.process_item(item) for item in items]
+    finally:
+        await made.close_spider()
+
+
+def test_a_missing_scrapy_is_named_with_the_command_that_installs_it():
+    words = "import sys; sys.modules['scrapy'] = None; import simhash_hbase.scrapy"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=False, env=os.environ)
+
+    assert done.stderr.endswith("pip install 'simhash-hbase[scrapy]'\n")

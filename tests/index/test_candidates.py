@@ -1,0 +1,237 @@
+"""Candidates are the stored fingerprints that share a table with a query and are near: no other, none twice."""
+
+from operator import eq
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bruteforce import ALL_BITS, clustered, crowd, matches
+from support.noting import NotingStore
+
+from simhash_hbase.index import candidates
+from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded
+from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import NO_PREFIX, band_prefixes, band_rows, block_rows
+from simhash_hbase.stores.memory import MemoryStore
+
+NEVER = 1 << 30
+schemes = st.sampled_from(["5x2", "4x1", "7x3", "6x1"])
+
+
+def whole(candidates):
+    """Join all queries at once."""
+    return Near(*(np.concatenate(column) for column in zip(NO_PAIRS, *candidates.parts(), strict=True)))
+
+
+def as_array(values):
+    return np.array(values, dtype=np.uint64)
+
+
+def found_by(store, scheme, values, *, reach, limit):
+    simhashes = as_array(values)
+    reached = Reach(len(scheme.tables), reach, None)
+    return find_candidates(store, simhashes, scheme.prefixes(simhashes), reach=reached, limit=limit)
+
+
+def crowded_by(scheme, values, *, reach):
+    return find_crowded(as_array(values), scheme.prefixes(as_array(values)), reach=(reach,))
+
+
+def stored(scheme, values):
+    store = MemoryStore()
+    store.put_rows(block_rows(scheme, as_array(values)), timestamp=1)
+    return store
+
+
+def plain(scheme, queries, values, reach):
+    return [
+        (at, other)
+        for at, query in enumerate(queries)
+        for other in sorted(set(values))
+        if (query ^ other).bit_count() <= reach and scheme.agreeing(query, other)
+    ]
+
+
+def pairs(candidates):
+    found = whole(candidates)
+    return list(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True))
+
+
+@given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9), queries=st.integers(0, 12))
+def test_candidates_equal_those_of_comparing_everything(seed, scheme, reach, queries):
+    parsed, values = Scheme.parse(scheme), clustered(40, seed=seed)
+    asked = clustered(queries + 2, seed=seed)[2:]
+
+    found = found_by(stored(parsed, values), parsed, asked, reach=reach, limit=NEVER)
+
+    assert pairs(found) == plain(parsed, asked, values, reach)
+    wanted = [(asked[at] ^ other).bit_count() for at, other in pairs(found)]
+    assert whole(found).distances.tolist() == wanted
+    assert not found.truncated.any()
+
+
+@given(seed=st.integers(0, 100), scheme=schemes, reach=st.integers(0, 9))
+def test_what_is_crowded_equals_comparing_everything(seed, scheme, reach):
+    parsed, values = Scheme.parse(scheme), list(dict.fromkeys(clustered(40, seed=seed)))
+
+    found = crowded_by(parsed, values, reach=reach)
+
+    others = {at for at, other in plain(parsed, values, values, reach) if other != values[at]}
+    assert np.flatnonzero(found).tolist() == sorted(others)
+
+
+@given(seed=st.integers(0, 1_000), limits=st.lists(st.integers(0, 30), min_size=1, max_size=7).map(sorted).map(tuple))
+def test_what_is_crowded_by_sketch_rows_shares_as_many_as_its_distance_needs(seed, limits):
+    documents = [one for one in crowd(30, seed=seed).values() if one.sketch is not None]
+    simhashes = as_array([one.simhash for one in documents])
+    prefixes = band_prefixes(Scheme.parse("5x2"), np.array([one.segments for one in documents], np.uint32),
+                             np.ones(len(documents), np.bool_))  # fmt: skip
+
+    found = find_crowded(simhashes, prefixes, reach=limits)
+
+    rule = MatchRule(similarity=0, band_distance=limits, radius=0, distance=0)
+    near = [
+        any(other is not one and matches(one, other, rule) and any(map(eq, one.segments, other.segments))
+            for other in documents)
+        for one in documents
+    ]  # fmt: skip
+    assert found.tolist() == near
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 100])
+def test_joins_that_are_cut_into_pieces_find_the_same(monkeypatch, at_once):
+    scheme, values = Scheme.parse("4x1"), list(dict.fromkeys(clustered(60, seed=3)))
+    crowded = crowded_by(scheme, values, reach=7).tolist()
+    store = stored(scheme, values)
+    found = pairs(found_by(store, scheme, values, reach=7, limit=NEVER))
+
+    monkeypatch.setattr(candidates, "PAIRS_AT_ONCE", at_once)
+
+    assert crowded_by(scheme, values, reach=7).tolist() == crowded
+    cut = found_by(store, scheme, values, reach=7, limit=NEVER)
+    assert pairs(cut) == found
+    assert len(list(cut.parts())) > 1
+    rows = [len(part.queries) for part in cut.parts()]
+    assert sum(rows) == len(found)
+    # A query that makes more pairs than that is alone.
+    assert all(rows <= at_once or len(set(part.queries)) == 1 for rows, part in zip(rows, cut.parts(), strict=True))
+
+
+@given(
+    seed=st.integers(0, 1_000),
+    queries=st.integers(1, 6),
+    blocks=st.integers(0, 9),
+    bands=st.none() | st.lists(st.integers(0, 30), min_size=1, max_size=7).map(sorted).map(tuple),
+)
+def test_sketch_rows_bring_what_shares_a_segment_within_their_own_reach(seed, queries, blocks, bands):
+    scheme, documents = Scheme.parse("5x2"), list(crowd(30, seed=seed).values())
+    simhashes = as_array([one.simhash for one in documents])
+    segments = np.array([one.segments for one in documents], np.uint32)
+    sketched = np.array([one.sketch is not None for one in documents])
+    store = stored(scheme, simhashes.tolist())
+    sketch_prefixes = band_prefixes(scheme, segments, sketched)
+    store.put_rows(band_rows(sketch_prefixes, simhashes), timestamp=1)
+    prefixes = np.hstack([scheme.prefixes(simhashes), sketch_prefixes])[:queries]
+    asked = prefixes if bands is not None else prefixes[:, : len(scheme.tables)]
+
+    reach = Reach(len(scheme.tables), blocks, bands)
+    found = whole(find_candidates(store, simhashes[:queries], asked, reach=reach, limit=NEVER))
+
+    brought = {}
+    for at, own in enumerate(documents[:queries]):
+        for other in documents:
+            shared = brought.setdefault((at, other.simhash), set())
+            if own.sketch is not None and other.sketch is not None:
+                shared |= {group for group in range(6) if own.segments[group] == other.segments[group]}
+    wanted = {}
+    for (at, other), shared in brought.items():
+        own = documents[at].simhash
+        apart = (own ^ other).bit_count()
+        by_block = bool(scheme.agreeing(own, other)) and apart <= blocks
+        # Rows do not say of which document of a fingerprint they are: together they are as many as one has at most.
+        if by_block or (bands is not None and shared and apart <= [*bands][: len(shared)][-1]):
+            wanted[at, other] = by_block
+    assert list(zip(found.queries.tolist(), found.simhashes.tolist(), strict=True)) == sorted(wanted)
+    assert found.by_blocks.tolist() == [wanted[pair] for pair in sorted(wanted)]
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+def test_a_sketch_row_brings_what_differs_in_as_many_bits_as_it_reaches_and_no_more(queries):
+    scheme, segments = Scheme.parse("5x2"), np.full((3, 1), 7, np.uint32)
+    # Every third bit: no block agrees with that of 0.
+    near, far = (sum(1 << 3 * bit for bit in range(count)) for count in (20, 21))
+    simhashes = as_array([0, near, far])
+    prefixes = band_prefixes(scheme, segments, np.ones(3, np.bool_))
+    store = MemoryStore()
+    store.put_rows(band_rows(prefixes, simhashes), timestamp=1)
+    asked = np.hstack([scheme.prefixes(simhashes), prefixes])[:queries]
+
+    found = find_candidates(store, simhashes[:queries], asked, reach=Reach(len(scheme.tables), 3, (20,)), limit=NEVER)
+
+    assert [other for at, other in pairs(found) if at == 0] == [0, near]
+
+
+def test_no_query_finds_nothing():
+    scheme = Scheme.parse("5x2")
+
+    found = found_by(stored(scheme, [1, 2]), scheme, [], reach=3, limit=5)
+
+    assert pairs(found) == []
+    assert found.truncated.tolist() == []
+
+
+@pytest.mark.parametrize("values", [[], [5], [0, ALL_BITS]])
+def test_few_fingerprints_are_not_crowded(values):
+    assert not crowded_by(Scheme.parse("5x2"), values, reach=3).any()
+
+
+def test_documents_do_not_meet_by_rows_that_they_lack():
+    store, lacking = NotingStore(), np.array([[3, NO_PREFIX], [4, NO_PREFIX]], np.uint64)
+
+    assert find_crowded(as_array([1, 1]), lacking, reach=(3,)).tolist() == [False, False]
+    assert pairs(find_candidates(store, as_array([1, 1]), lacking, reach=Reach(1, 3, (3,)), limit=NEVER)) == []
+    [(_, [asked])] = store.take()
+    assert asked.tolist() == [3, 4]
+
+
+def test_a_query_whose_prefix_is_cut_is_told_from_one_that_is_not():
+    scheme = Scheme.parse("5x2")
+    store = stored(scheme, range(6))
+
+    asked = [0, ALL_BITS, 3]
+    cut = found_by(store, scheme, asked, reach=3, limit=5)
+    unlimited = found_by(store, scheme, asked, reach=3, limit=6)
+
+    assert cut.truncated.tolist() == [True, False, True]
+    assert unlimited.truncated.tolist() == [False, False, False]
+
+
+def test_rows_are_counted_once_however_many_queries_share_them():
+    scheme = Scheme.parse("4x1")
+
+    found = found_by(stored(scheme, [1, 2]), scheme, [1] * 100, reach=3, limit=NEVER)
+
+    # Three tables hold both under one prefix, the fourth holds only one that was asked for.
+    assert found.rows == 7
+    assert len(whole(found).queries) == 200
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "at_once", "sizes"),
+    [
+        ([0, 5, 5, 9], [3, 9, 9, 10], 7, [7, 5]),
+        ([0, 5, 5, 9], [3, 9, 9, 10], 1, [3, 4, 4, 1]),
+        ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], 2, [2, 2, 1]),
+        ([4, 2, 7], [5, 3, 8], 3, [3]),
+    ],
+)
+def test_ranges_are_expanded_a_bounded_number_of_pairs_at_a_time(left, right, at_once, sizes):
+    parts = list(expand(np.array(left), np.array(right), at_once=at_once))
+
+    assert [len(owners) for owners, _ in parts] == sizes
+    pairs = [(int(a), int(b)) for owners, at in parts for a, b in zip(owners, at, strict=True)]
+    assert pairs == [
+        (i, b) for i, (start, stop) in enumerate(zip(left, right, strict=True)) for b in range(start, stop)
+    ]

@@ -1,0 +1,204 @@
+"""Collections of one index: nothing of one is seen in another, whatever their names, ids and rows are."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bruteforce import ALL_BITS, Written, answered, entries, flip, unmask, written_entries
+from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.rows.collections import Collection, collection_of, own_id
+from simhash_hbase.rows.names import MAX_NAME_BYTES
+
+BASE = 0x9E3779B97F4A7C15
+NAMES = ("news", "blogs", None)
+# Alike to a careless eye, and all different.
+TRICKY = (
+    "a",
+    "A",
+    "a ",
+    " a",
+    "a/b",
+    "a:b",
+    "a\u200bb",
+    "\u00e9",
+    "e\u0301",
+    "新闻",
+    "新聞",
+    ".",
+    "..",
+    "%00",
+    "\\0",
+    "None",
+)
+names = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=MAX_NAME_BYTES // 4)
+ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
+def index(request, tmp_path, clock):
+    """Return an index with sketches, in each kind of store that has claims."""
+    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
+    yield maker(match="verified", bands=2)
+    maker.close()
+
+
+@pytest.fixture(params=[True, False], ids=["with masks", "on common rows"])
+def views(request, index):
+    """Return views of three collections; without masks all of them have their documents in the same rows."""
+    made = {name: index.in_collection(name) for name in NAMES}
+    for view in made.values():
+        if not request.param:
+            unmask(view)
+    return made
+
+
+def texts(count=4):
+    """Make near copies, alike by sketch rows and by block rows."""
+    written = (Written(flip(BASE, range(n)), (1 << 400) + n, (5, 6), bytes([n]) * 16) for n in range(count))
+    return {f"document {n}": one for n, one in enumerate(written)}
+
+
+@given(names | st.none(), names | st.none(), ids, ids)
+def test_stored_ids_are_equal_only_if_collections_and_ids_are(one, other, first, second):
+    stored, beside = Collection(one).stored_id(first), Collection(other).stored_id(second)
+
+    assert (stored == beside) == ((one, first) == (other, second))
+    assert (collection_of(stored), own_id(stored)) == (one or "", first)
+
+
+@pytest.mark.parametrize("name", ["a", "https://example.org/a?b=c", "天地", " "])
+def test_an_id_without_a_collection_is_stored_as_it_is(name):
+    made = entries({name: BASE})
+
+    assert Collection().stored_id(name) == name
+    assert Collection().stored(made) is made
+
+
+def test_names_that_look_alike_are_different_collections():
+    assert len({Collection(name).stored_id("x") for name in TRICKY}) == len(TRICKY)
+    assert len({Collection(name).masked(0) for name in TRICKY}) == len(TRICKY)
+
+
+@pytest.mark.parametrize("name", ["", "\0", "a\0b", "a\nb", "\x7f", "\x85", "\ud800", "é" * 65, "x" * 129, 7, b"news"])
+def test_what_is_no_name_is_refused_in_one_sentence(make_memory_index, name):
+    with pytest.raises(InvalidArgument, match=r"the name of a collection is .*: wanted") as refused:
+        make_memory_index().in_collection(name)
+
+    assert len(str(refused.value)) < 260
+    assert "\n" not in str(refused.value)
+
+
+@given(names, st.integers(0, ALL_BITS), st.lists(st.integers(0, 2**32 - 1), max_size=3))
+def test_masks_keep_distances_and_come_off_again(name, simhash, segments):
+    collection, other = Collection(name), flip(simhash, [0, 63])
+    made = entries({"a": simhash, "b": other}, bands=[segments, segments])
+    stored = collection.stored(made)
+    one, two = stored.simhashes.tolist()
+    back = collection.given(stored)
+
+    assert (one ^ two).bit_count() == 2
+    assert back.simhashes.tolist() == [simhash, other]
+    assert back.segments.tolist() == [segments, segments]
+    assert list(back.ids) == ["a", "b"]
+
+
+def test_the_same_documents_are_originals_in_every_collection(views):
+    made = written_entries(texts(), 2)
+
+    for view in views.values():
+        decisions = view.claim_entries(made)
+        assert [d.id for d in decisions] == list(texts())
+        assert [d.of for d in decisions] == [None, "document 0", "document 0", "document 0"]
+
+
+def test_what_one_collection_holds_no_other_shows(views, index):
+    added = written_entries(texts(3), 2)
+    views["news"].add_entries(added)
+    copies = written_entries({"copy": Written(BASE, 1 << 400, (5, 6), b"c" * 16)}, 2)
+    views["news"].dedup_entries(copies, views["news"].deduplicator())
+
+    for name in ("blogs", None):
+        view = views[name]
+        assert [a.matches for a in view.query_entries(added)] == [[], [], []]
+        assert view.query_id("document 0") is None
+        assert view.get_many(["document 0", "copy", "\0news\0document 0", "\0news\0copy"]) == [None] * 4
+        assert view.copies("document 0") is None
+        assert list(view.export()) == []
+        assert [removed for _, removed in view.remove_many(["document 0", "\0news\0document 0"])] == [False, False]
+        assert [d.is_original for d in view.dedup_entries(copies, view.deduplicator())] == [True]
+    assert {stored.id for stored in views["news"].export()} == {"document 0", "document 1", "document 2", "copy"}
+    assert [copy.id for copy in views["news"].copies("copy").copies] == ["copy"]
+    assert index.verify().wrong == 0
+
+
+def test_an_id_is_of_its_collection(views):
+    for number, view in enumerate(views.values()):
+        view.add_entries(written_entries({"a": Written(flip(BASE, range(20 * number)), None, (0, 0))}, 2))
+    list(views["blogs"].remove_many(["a"]))
+
+    got = {name: view.get("a") for name, view in views.items()}
+    assert {name: stored and stored.simhash for name, stored in got.items()} == {
+        "news": BASE, "blogs": None, None: flip(BASE, range(40))
+    }  # fmt: skip
+    assert answered(views["news"].query_simhash(BASE)) == [("a", 0)]
+
+
+def test_fingerprints_that_meet_under_their_masks_are_no_copies(index):
+    news, blogs = index.in_collection("news"), index.in_collection("blogs")
+    # What a tenant could choose to be in the rows of another one.
+    chosen = BASE ^ news.collection.masked(0) ^ blogs.collection.masked(0)
+    news.claim_entries(entries({"a": BASE}, bands=[(0, 0)]))
+
+    [decision] = blogs.claim_entries(entries({"b": chosen}, bands=[(0, 0)]))
+
+    assert decision.is_original
+    assert answered(blogs.query_simhash(chosen)) == [("b", 0)]
+    assert answered(news.query_simhash(BASE)) == [("a", 0)]
+
+
+def test_documents_of_several_collections_may_be_one_batch(views, index):
+    made = written_entries(texts(2), 2)
+    stored = [view.collection.stored(made) for view in views.values()]
+    batch = type(made).joined(stored)
+    decisions = index.deduplicator().decide(batch, now=index._now())
+
+    assert [d.is_original for d in decisions] == [True, False] * len(NAMES)
+    assert [own_id(d.of) for d in decisions if d.of] == ["document 0"] * len(NAMES)
+    assert all(collection_of(d.id) == collection_of(d.of) for d in decisions if d.of)
+
+
+def test_a_crowd_of_another_collection_cuts_no_decision_and_no_answer_in_silence(make_memory_index):
+    index = make_memory_index(max_members=20, max_rows_per_prefix=20)
+    views = {name: index.in_collection(name) for name in ("news", "blogs")}
+    for view in views.values():
+        unmask(view)
+    views["news"].add_entries(entries({f"crowd {n}": BASE for n in range(150)}))
+    views["blogs"].add_entries(entries({"own": BASE}))
+
+    [decision] = views["blogs"].claim_entries(entries({"late": BASE}))
+    answer = views["blogs"].query_simhash(BASE)
+
+    assert decision.of == "own"
+    assert answered(answer) == [("own", 0)] or answer.truncated
+
+
+def test_an_id_that_begins_like_a_stored_one_is_a_document_like_others(views):
+    for name in ("\0news\0a", "\0\0a", "\0", "\0news"):
+        for view in views.values():
+            view.add_entries(written_entries({name: Written(BASE, 1 << 400, (5, 6))}, 2))
+            assert view.get(name).id == name
+            assert name in [match.id for match in view.query_simhash(BASE).matches]
+            assert dict(view.remove_many([name])) == {name: True}
+            assert view.get(name) is None
+
+
+def test_views_share_the_clock_and_close_together(make_memory_index):
+    index = make_memory_index()
+    view = index.in_collection("news")
+    times = [one._now() for one in (index, view, index, view)]
+    view.close()
+
+    assert sorted(set(times)) == times
+    with pytest.raises(Exception, match="closed"):
+        index.get("a")

@@ -1,0 +1,189 @@
+"""A second look at the texts: similarities equal brute force, and no pair below the threshold is a duplicate."""
+
+import random
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simhash_hbase import InvalidArgument, create_index
+from simhash_hbase.index.decide.exact import Shingles, TextJudge
+from simhash_hbase.kernel.texts import normalize
+from simhash_hbase.profile.near import hamming
+
+WORDS = ["灯塔", "港口", "机器", "学习", "索引", "指纹", "文档", "重复", "法律", "条例", "新闻", "编辑", "snow", "rain"]
+NEAR = 3
+
+
+def grams_of(normal):
+    return {normal[at : at + 5] for at in range(max(1, len(normal) - 4))}
+
+
+def grams(text):
+    return grams_of(normalize(text))
+
+
+def jaccard(a, b):
+    return len(grams(a) & grams(b)) / len(grams(a) | grams(b))
+
+
+def containment(text, original):
+    return len(grams(text) & grams(original)) / len(grams(text))
+
+
+def check_counts(one, other):
+    shingles, shared = Shingles(one), grams_of(one) & grams_of(other)
+    assert (len(shingles), shingles.count_in(other)) == (len(grams_of(one)), len(shared))
+
+
+FEW = st.text("ab丙丁\0\ud800", max_size=40)
+
+
+@given(FEW | st.text(max_size=40), FEW | st.text(max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_shingles_are_counted_as_sets_of_strings_count_them(one, other):
+    check_counts(one, other)
+    check_counts(one, one + other)
+
+
+@pytest.mark.parametrize("different", [7_129, 7_130, 7_131, 9_000])
+def test_shingles_of_a_text_of_very_many_characters_are_counted_too(different):
+    """Up to 7,130 different characters five digits fit into 64 bits."""
+    chance = random.Random(different)
+    alphabet = [chr(0x4E00 + at) for at in range(different)]
+    text = "".join([*alphabet, *chance.choices(alphabet, k=5_000), *alphabet[-9:]])
+
+    for other in (text, text[:3_000] + "unseen characters" + text[2_000:], text[::-1], "short", text[-4:], ""):
+        check_counts(text, other)
+        check_counts(other, text)
+
+
+def corpus(seed=3, families=25):
+    """Make families of documents that were edited, and shortened or continued, around the threshold."""
+    chance = random.Random(seed)
+    texts = {}
+    for family in range(families):
+        words = chance.choices(WORDS, k=90) + [f"题{family}"] * 3
+        for version in range(6):
+            texts[f"{family}/{version}"] = "，".join(words[: chance.randint(70, len(words))])
+            for _ in range(chance.randint(0, 5)):
+                words[chance.randrange(len(words))] = chance.choice(WORDS)
+    texts |= {"short": "灯塔", "short too": "灯 塔。", "other": "港口"}
+    return dict(chance.sample(sorted(texts.items()), len(texts)))
+
+
+def decided(texts, *, size, contained=None, judged=True):
+    """Decide by batches of some size; return the decisions, and the fingerprints."""
+    items, decisions = list(texts.items()), []
+    with (
+        create_index("memory:", analyzer="shingle", similarity=0.8) as index,
+        TextJudge(index.profile, contained=contained) as judge,
+    ):
+        deduplicator = index.deduplicator(judge=judge if judged else None)
+        for start in range(0, len(items), size):
+            ids, some = zip(*items[start : start + size], strict=True)
+            entries = index.analysis.texts(list(ids), list(some)).entries
+            decisions += index.dedup_entries(entries, deduplicator, texts=list(some))
+        simhashes = {name: index.get(name).simhash for name in texts}
+    return {decision.id: decision for decision in decisions}, simhashes
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_similarities_are_those_of_the_texts_and_reach_the_threshold(size):
+    texts = corpus()
+
+    decisions, _ = decided(texts, size=size)
+
+    duplicates = [decision for decision in decisions.values() if not decision.is_original]
+    assert len(duplicates) > 40
+    for decision in duplicates:
+        assert decision.similarity == pytest.approx(jaccard(texts[decision.id], texts[decision.of]))
+        assert decision.similarity >= 0.8
+    assert decisions == decided(texts, size=3)[0]
+
+
+def test_the_sketches_alone_err_on_both_sides_and_the_margin_loses_no_pair():
+    texts = corpus()
+    estimated, simhashes = decided(texts, size=1000, judged=False)
+    decisions, _ = decided(texts, size=1000)
+
+    wrong = [d for d in estimated.values() if d.of and jaccard(texts[d.id], texts[d.of]) < 0.8]
+    originals = [name for name, decision in decisions.items() if decision.is_original]
+    assert wrong
+    assert not [
+        (a, b)
+        for a, b in combinations(originals, 2)
+        if hamming(simhashes[a], simhashes[b]) <= NEAR and jaccard(texts[a], texts[b]) >= 0.8
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_near_copy_stays_when_too_little_of_it_is_in_the_kept_text(size):
+    texts = corpus()
+
+    decisions, _ = decided(texts, size=size, contained=0.93)
+
+    for decision in decisions.values():
+        if decision.of is not None:
+            assert containment(texts[decision.id], texts[decision.of]) >= 0.93
+    near = {name: decision.near for name, decision in decisions.items() if decision.near is not None}
+    assert len(near) > 5
+    for name, copy in near.items():
+        assert decisions[name].is_original
+        assert copy.similarity == pytest.approx(jaccard(texts[name], texts[copy.id]))
+        assert copy.similarity >= 0.8
+        assert copy.containment == pytest.approx(containment(texts[name], texts[copy.id]))
+        assert copy.containment < 0.93
+
+
+def test_an_original_without_a_text_is_judged_by_the_sketches():
+    texts = corpus()
+    names = list(texts)
+    with create_index("memory:", analyzer="shingle", similarity=0.8) as index, TextJudge(index.profile) as judge:
+        list(index.add_many((name, texts[name]) for name in names[::2]))
+        estimated = dict(index.dedup_many(((name, texts[name]) for name in names[1::2]), deduplicator=None))
+    with create_index("memory:", analyzer="shingle", similarity=0.8) as index, TextJudge(index.profile) as judge:
+        list(index.add_many((name, texts[name]) for name in names[::2]))
+        some = names[1::2]
+        entries = index.analysis.texts(some, [texts[name] for name in some]).entries
+        decisions = index.dedup_entries(entries, index.deduplicator(judge=judge), texts=[texts[name] for name in some])
+
+    held = [d for d in decisions if d.of in names[::2]]
+    assert held
+    assert all(estimated[decision.id].of is not None for decision in held)
+
+
+def test_texts_are_judged_under_a_rule_of_similarity():
+    with (
+        create_index("memory:", analyzer="shingle", match="distance") as index,
+        pytest.raises(InvalidArgument, match="goes by distance alone"),
+    ):
+        TextJudge(index.profile)
+    with create_index("memory:", analyzer="shingle") as index, pytest.raises(InvalidArgument, match="wanted a share"):
+        TextJudge(index.profile, contained=1.5)
+
+
+def test_an_original_of_the_same_batch_that_the_index_has_decided_is_judged_by_its_text():
+    texts = corpus()
+    names = list(texts)
+    with create_index("memory:", analyzer="shingle", similarity=0.8) as index:
+        list(index.dedup_many((name, texts[name]) for name in names[::2]))
+        with TextJudge(index.profile) as judge:
+            entries = index.analysis.texts(names, [texts[name] for name in names]).entries
+            every = [texts[name] for name in names]
+            decisions = index.dedup_entries(entries, index.deduplicator(judge=judge), texts=every)
+
+    fresh = [decision for decision in decisions if decision.id in names[1::2] and decision.of is not None]
+    assert fresh
+    for decision in fresh:
+        assert decision.similarity == pytest.approx(jaccard(texts[decision.id], texts[decision.of]))
+
+
+def test_each_document_needs_a_text():
+    with (
+        create_index("memory:", analyzer="shingle") as index,
+        TextJudge(index.profile) as judge,
+        pytest.raises(InvalidArgument, match="give one for each document"),
+    ):
+        list(index.dedup_many([("a", "a text of some words")], deduplicator=index.deduplicator(judge=judge)))

@@ -1,0 +1,212 @@
+"""When two documents are near enough, at the edges of each rule."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bruteforce import crowd, entries, matches, shares_block_row, written_entries
+
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import (
+    MatchRule,
+    Sketches,
+    accept,
+    distances,
+    hamming,
+    judge,
+    known_similarity,
+    similarity,
+)
+
+THREE = MatchRule(match="distance", distance=3, similarity=1.0, radius=0)
+# Of 512 bits 64 differ at a similarity of 3/4.
+VERIFIED = MatchRule(match="verified", distance=3, similarity=0.75, radius=7)
+
+
+def sketches(*differing):
+    """Make sketches that differ from that of zeros in so many bits; None: there is no sketch."""
+    packed = [None if bits is None else ((1 << bits) - 1).to_bytes(64, "big") for bits in differing]
+    return Sketches.unpacked([b"" if sketch is None else sketch for sketch in packed], 0)
+
+
+def judged(rule, distance, differing, *, own=0):
+    accepted, [estimate] = judge(
+        rule, np.array([distance], np.uint8), sketches(own), sketches(differing), by_blocks=np.array([True])
+    )
+    return bool(accepted[0]), known_similarity(float(estimate))
+
+
+@pytest.mark.parametrize(("distance", "is_near"), [(0, True), (3, True), (4, False), (64, False)])
+@pytest.mark.parametrize("differing", [0, 512, None])
+def test_by_distance_the_sketches_do_not_matter(distance, is_near, differing):
+    assert judged(THREE, distance, differing)[0] is is_near
+
+
+@pytest.mark.parametrize(
+    ("distance", "differing", "is_near"),
+    [(0, 64, True), (7, 64, True), (8, 64, False), (8, 0, False), (0, 65, False), (7, 0, True), (3, 65, False)],
+)
+def test_verified_pairs_are_within_the_radius_and_similar_enough(distance, differing, is_near):
+    assert judged(VERIFIED, distance, differing) == (is_near, 1 - differing / 256)
+
+
+@pytest.mark.parametrize(("distance", "is_near"), [(3, True), (4, False), (7, False)])
+@pytest.mark.parametrize(("own", "other"), [(None, 0), (0, None), (None, None)])
+def test_a_pair_without_two_sketches_is_judged_by_distance(distance, is_near, own, other):
+    assert judged(VERIFIED, distance, other, own=own) == (is_near, None)
+
+
+@pytest.mark.parametrize(("differing", "wanted"), [(0, 1.0), (1, 255 / 256), (128, 0.5), (256, 0.0), (512, 0.0)])
+def test_a_similarity_is_never_below_nothing(differing, wanted):
+    [found] = similarity(sketches(0).words, sketches(differing).words)
+
+    assert found == wanted
+
+
+def test_pairs_are_judged_one_by_one():
+    accepted, similarities = judge(
+        VERIFIED,
+        np.array([0, 8, 3, 4], np.uint8),
+        sketches(0, 0, 0, 0),
+        sketches(0, 0, None, None),
+        by_blocks=np.ones(4, np.bool_),
+    )
+
+    assert accepted.tolist() == [True, False, True, False]
+    assert np.isnan(similarities).tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("rule", "reach"),
+    [
+        (THREE, 3),
+        (MatchRule(match="distance", distance=3, radius=7), 3),
+        (VERIFIED, 7),
+        (MatchRule(match="verified", distance=9, radius=7), 9),
+    ],
+)
+def test_a_rule_reaches_as_far_as_it_may_accept(rule, reach):
+    assert rule.reach == reach
+
+
+@pytest.mark.parametrize(
+    ("rule", "bits"),
+    [(VERIFIED, 7), (MatchRule(band_distance=(16, 24)), 24), (MatchRule(match="distance", band_distance=(24,)), 3)],
+)
+def test_a_rule_tells_how_far_its_matches_may_be(rule, bits):
+    assert rule.farthest == bits
+
+
+@pytest.mark.parametrize(("match", "reach"), [("verified", (40,)), ("distance", None)])
+def test_sketch_rows_are_read_by_rule_verified_alone(match, reach):
+    assert MatchRule(match=match, band_distance=(40,)).band_reach == reach
+
+
+def test_the_plain_rule_is_that_of_a_plain_index():
+    assert MatchRule() == Profile().rule
+
+
+def test_a_rule_is_made_by_names_and_does_not_change():
+    with pytest.raises(TypeError):
+        MatchRule("distance")
+    with pytest.raises(AttributeError):
+        MatchRule().distance = 4
+
+
+@pytest.mark.parametrize(("bits", "accepted"), [(64, (True, 0.75)), (65, (False, 1 - 65 / 256))])
+def test_two_documents_are_judged_as_pairs_are(bits, accepted):
+    one = entries({"a": 5}, sketches=[0])
+    other = entries({"b": 5}, sketches=[(1 << bits) - 1])
+
+    assert accept(VERIFIED, 7, one, other, by_blocks=True) == accepted
+
+
+@pytest.mark.parametrize(
+    ("distance", "bits", "accepted"),
+    [(10, 58, True), (10, 59, False), (11, 57, True), (11, 58, False), (16, 52, True), (16, 53, False), (17, 0, False)],
+)
+def test_each_bit_beyond_the_free_ones_asks_for_one_more_of_the_sketch(distance, bits, accepted):
+    rule = Profile.resolve().rule
+    one = entries({"a": 0}, sketches=[0], bands=[(1, 2, 3, 4, 5, 6)])
+    other = entries({"b": (1 << distance) - 1}, sketches=[(1 << bits) - 1], bands=[(1, 0, 0, 0, 0, 0)])
+
+    for a, b in ((one, other), (other, one)):
+        assert accept(rule, distance, a, b, by_blocks=False) == (accepted, 1 - bits / 256)
+
+
+@pytest.mark.parametrize(
+    ("limits", "shared", "farthest"),
+    [((16, 22, 32), 0, -1), ((16, 22, 32), 1, 16), ((16, 22, 32), 2, 22), ((16, 22, 32), 3, 32), ((16, 22, 32), 6, 32),
+     ((24,), 1, 24), ((24,), 6, 24), ((0, 5), 1, 0), ((0, 64), 2, 64)],
+)  # fmt: skip
+def test_the_more_sketch_rows_two_documents_share_the_farther_they_may_be(limits, shared, farthest):
+    rule = MatchRule(band_distance=limits)
+    segments = (1,) * shared + (0,) * (6 - shared)
+    one = entries({"a": 0}, sketches=[0], bands=[(1,) * 6])
+
+    for distance in {0, max(farthest, 0), min(farthest + 1, 64)}:
+        other = entries({"b": (1 << distance) - 1}, sketches=[0], bands=[segments])
+        for a, b in ((one, other), (other, one)):
+            assert accept(rule, distance, a, b, by_blocks=False)[0] == (distance <= farthest)
+
+
+def test_what_a_block_row_joins_is_asked_for_more_too():
+    rule = MatchRule(radius=12, free_distance=10)
+
+    for bits, accepted in ((56, True), (57, False)):
+        one, other = entries({"a": 0}, sketches=[0]), entries({"b": 4095}, sketches=[(1 << bits) - 1])
+        assert accept(rule, 12, one, other, by_blocks=True)[0] == accepted
+
+
+@given(
+    seed=st.integers(0, 1_000),
+    rule=st.builds(
+        MatchRule,
+        match=st.sampled_from(["distance", "verified"]),
+        distance=st.integers(0, 9),
+        radius=st.integers(0, 12),
+        similarity=st.sampled_from([0.5, 0.77, 0.9]),
+        band_distance=st.none() | st.lists(st.integers(0, 64), min_size=1, max_size=7).map(sorted).map(tuple),
+        free_distance=st.none() | st.integers(0, 64),
+    ),
+)
+def test_pairs_are_judged_as_the_rule_is_written_down(seed, rule):
+    documents = crowd(24, seed=seed)
+    [own, *others] = documents.values()
+    made = written_entries(documents, 6)
+    apart = distances(made.simhashes[1:], made.simhashes[0])
+    by_blocks = np.array([shares_block_row(own.simhash, other.simhash) for other in others])
+    first, rest = (Sketches.of_entries(made).at(np.array(rows)) for rows in ([0], range(1, 24)))
+
+    accepted, _ = judge(rule, apart, first, rest, by_blocks=by_blocks)
+
+    assert accepted.tolist() == [matches(own, other, rule) for other in others]
+
+
+def test_two_bare_fingerprints_have_no_similarity():
+    assert accept(VERIFIED, 3, entries({"a": 5}), entries({"b": 2}), by_blocks=True) == (True, None)
+
+
+def test_sketches_are_written_as_they_are_read():
+    packed = [bytes(range(64)), b"", b"\xff" * 64]
+    read = Sketches.unpacked(packed, 0)
+
+    assert read.packed() == packed
+    assert read.words[0, 0] == 0x0001020304050607
+    assert read.present.tolist() == [True, False, True]
+    assert read.at(np.array([2, 0])).packed() == [packed[2], packed[0]]
+
+
+def test_sketches_are_written_as_they_are_read_with_their_segments():
+    packed = [bytes(range(64)) + bytes([0, 0, 1, 2, 0xFF, 0, 0, 0]), b"", b"\xff" * 72]
+    read = Sketches.unpacked(packed, 2)
+
+    assert read.packed() == packed
+    assert read.words[0, -1] == 0x38393A3B3C3D3E3F
+    assert read.segments.tolist() == [[0x0102, 0xFF000000], [0, 0], [0xFFFFFFFF] * 2]
+
+
+def test_bits_above_64_do_not_count():
+    assert hamming(1 << 64, 0) == 0
+    assert hamming(1 << 63, 0) == hamming(1, 0) == 1
+    assert distances(np.array([1 << 63], np.uint64), np.array([0], np.uint64)).tolist() == [1]

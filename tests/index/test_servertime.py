@@ -1,0 +1,123 @@
+"""Timestamps below all that a server still gives, whatever this machine's clocks do."""
+
+import pytest
+from support.swapping import SwappingOnly
+
+from simhash_hbase.errors import StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.index import servertime
+from simhash_hbase.index.firstcells import decision_time
+from simhash_hbase.index.servertime import MARGIN_MS, server_time, time_below
+from simhash_hbase.stores.memory import MemoryStore
+
+BEGIN_MS = 1_700_000_000_000
+
+
+class Clocks:
+    """The clocks of a server and of this machine."""
+
+    def __init__(self):
+        self.server_ms = BEGIN_MS
+        self.monotonic_s = 5.0
+        self.wall_s = 0.0
+        self.readings = 0
+
+    def read(self):
+        self.readings += 1
+        return self.server_ms
+
+    def pass_by(self, seconds, *, awake=True):
+        self.server_ms += round(seconds * 1000)
+        self.wall_s += seconds
+        self.monotonic_s += seconds if awake else 0
+
+
+@pytest.fixture
+def clocks(monkeypatch):
+    made = Clocks()
+    monkeypatch.setattr(servertime.time, "monotonic", lambda: made.monotonic_s)
+    monkeypatch.setattr(servertime.time, "time", lambda: made.wall_s)
+    return made
+
+
+@pytest.fixture
+def store(clocks):
+    return SwappingOnly(MemoryStore(clock=clocks.read))
+
+
+def test_it_is_the_server_s_time(store, clocks):
+    assert server_time(store) == BEGIN_MS
+
+    clocks.pass_by(1)
+
+    assert server_time(store) == BEGIN_MS + 1000
+
+
+def test_it_stays_a_margin_behind_and_is_read_once_a_minute(store, clocks):
+    for minute in range(3):
+        for _ in range(4):
+            assert time_below(store) == clocks.server_ms - MARGIN_MS
+            clocks.pass_by(15.5)
+        assert clocks.readings == minute + 1
+
+
+def test_it_goes_up_although_no_time_passes(store):
+    assert [time_below(store) - BEGIN_MS + MARGIN_MS for _ in range(3)] == [0, 1, 2]
+
+
+def test_each_store_has_a_time_of_its_own(store, clocks):
+    other = SwappingOnly(MemoryStore(clock=lambda: BEGIN_MS + 9))
+
+    assert [time_below(store), time_below(other)] == [BEGIN_MS - MARGIN_MS, BEGIN_MS + 9 - MARGIN_MS]
+
+
+@pytest.mark.parametrize("step_s", [-7200, 7200])
+def test_a_machine_that_slept_or_whose_clock_was_set_reads_it_again(store, clocks, step_s):
+    time_below(store)
+    clocks.wall_s += step_s
+
+    assert time_below(store) > BEGIN_MS - MARGIN_MS
+    assert clocks.readings == 2
+
+
+def test_after_a_sleep_it_is_right_again(store, clocks):
+    time_below(store)
+    clocks.pass_by(7200, awake=False)
+
+    assert time_below(store) == clocks.server_ms - MARGIN_MS
+
+
+class Unanswered(SwappingOnly):
+    """A store that does not answer some of the first puts."""
+
+    def __init__(self, inner, errors):
+        super().__init__(inner)
+        self.errors = errors
+
+    def put(self, family, cells):
+        if self.errors:
+            raise self.errors.pop()
+        super().put(family, cells)
+
+
+@pytest.mark.parametrize("error", [StoreTimeout, StoreUnavailable])
+@pytest.mark.parametrize("choose", [time_below, lambda store: decision_time(store, 2)])
+def test_a_store_that_does_not_answer_is_asked_for_its_time_again(clocks, choose, error):
+    store = Unanswered(MemoryStore(clock=clocks.read), [error("no answer")] * 2)
+
+    assert choose(store) == BEGIN_MS - MARGIN_MS
+
+
+def test_a_store_that_never_answers_is_asked_three_times(clocks):
+    store = Unanswered(MemoryStore(clock=clocks.read), [StoreTimeout("no answer") for _ in range(4)])
+
+    with pytest.raises(StoreTimeout):
+        time_below(store)
+    assert len(store.errors) == 1
+
+
+def test_a_refusal_is_not_asked_again(clocks):
+    store = Unanswered(MemoryStore(clock=clocks.read), [StoreRefused("no"), StoreRefused("no")])
+
+    with pytest.raises(StoreRefused):
+        time_below(store)
+    assert len(store.errors) == 1

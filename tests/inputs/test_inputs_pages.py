@@ -1,0 +1,293 @@
+"""Web pages become their main text, in whatever encoding they come."""
+
+import gzip
+import io
+from random import Random
+
+import pytest
+from lxml.etree import XPath
+from lxml.html import fromstring
+from support.sites import LAYOUTS, Site
+
+from simhash_hbase.inputs import Document, InputOptions, Page, Reject, extract, read, scan
+from simhash_hbase.inputs.html import layout_tables, main_text
+from simhash_hbase.inputs.pages import PAGE_BYTES
+
+CHINESE = "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"
+TRADITIONAL = "今天的天氣很好，我們和孩子們去公園散步，大家都很高興。"
+JAPANESE = "今日は天気がいいので、公園へ散歩に行きました。"
+RUSSIAN = "Сегодня хорошая погода, и мы пошли гулять в парк."
+KOREAN = "오늘은 날씨가 좋아서 공원에 산책을 갔습니다."
+FRENCH = "Le café était très agréable, voilà l’été."
+
+
+def page(text, head=""):
+    return f"<html><head>{head}<title>t</title></head><body><p>{text}</p></body></html>"
+
+
+def read_page(folder, content, name="a.html", **options):
+    path = folder / name
+    path.write_bytes(content)
+    (record,) = read([str(path)], InputOptions(**options))
+    return record
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "text"),
+    [
+        ("utf-8", "utf-8", CHINESE),
+        ("GB18030", "gb18030", CHINESE + "𠀀"),
+        # Labels mean more than their names say: 镕 and the euro are not in GB 2312, nor “ in ISO 8859-1.
+        ("gb2312", "gbk", CHINESE + "朱镕基"),
+        ("gbk", "gb18030", CHINESE + "𠀀"),
+        ("big5", "big5hkscs", TRADITIONAL + "嘅啲"),
+        ("shift_jis", "cp932", JAPANESE + "①髙"),
+        ("euc-jp", "euc_jp", JAPANESE),
+        ("euc-kr", "cp949", KOREAN + "똠"),
+        ("windows-1251", "cp1251", RUSSIAN),
+        ("koi8-r", "koi8_r", RUSSIAN),
+        ("iso-8859-1", "cp1252", FRENCH + " “oui”"),
+    ],
+)
+def test_a_page_is_read_as_it_declares(tmp_path, label, codec, text):
+    content = page(text, f'<meta http-equiv="Content-Type" content="text/html; charset={label}">').encode(codec)
+
+    assert read_page(tmp_path, content).text == text
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [
+        ("utf-8", CHINESE), ("gb18030", CHINESE), ("big5", TRADITIONAL), ("cp932", JAPANESE), ("cp949", KOREAN),
+        ("cp1251", RUSSIAN), ("cp1252", FRENCH),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("head", ["", "<meta charset=utf-8>", "<meta charset=base64>", "<meta charset=klingon>"])
+def test_a_page_that_declares_nothing_or_wrongly_is_detected(tmp_path, codec, text, head):
+    script = "<script>" + "var x = 'plain';\n" * 10_000 + "</script>"
+
+    assert read_page(tmp_path, page(text, head + script).encode(codec)).text == text
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_wins_over_what_a_page_declares(tmp_path, codec):
+    assert read_page(tmp_path, page(CHINESE, "<meta charset=gbk>").encode(codec)).text == CHINESE
+
+
+def test_the_server_is_believed_before_the_page():
+    content = page(RUSSIAN, "<meta charset=koi8-r>").encode("cp1251")
+    header = "text/html; charset=windows-1251"
+
+    made = extract(Page(id="a", content=content, options=InputOptions(), place=None, raw=None, content_type=header))
+
+    assert made.text == RUSSIAN
+
+
+def test_an_encoding_that_is_named_is_for_pages_that_declare_none(tmp_path):
+    (tmp_path / "a.html").write_bytes(page(RUSSIAN).encode("koi8_r"))
+    (tmp_path / "b.html").write_bytes(page(RUSSIAN, "<meta charset=utf-8>").encode())
+
+    got = read([str(tmp_path)], InputOptions(encoding="koi8-r"))
+
+    assert [record.text for record in got] == [RUSSIAN, RUSSIAN]
+
+
+def test_a_few_bytes_that_are_no_characters_do_not_cost_the_page(tmp_path):
+    content = page(CHINESE * 20, "<meta charset=utf-8>").encode()
+    cut = content.replace("高兴".encode(), "高".encode() + b"\xe5\x85", 1)
+
+    assert read_page(tmp_path, cut).text == (CHINESE * 20).replace("高兴", "高\ufffd", 1)
+
+
+@pytest.mark.parametrize("layout", range(len(LAYOUTS)))
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_the_frame_of_a_site_is_left_out(tmp_path, lang, layout):
+    words = {"zh": TRADITIONAL, "en": "It rained all day and nobody went out to see the river rise."}[lang]
+    lines = [f"{words} {number}" for number in range(10)]
+    content = Site(layout, lang).page("\n".join(lines), "Some title").encode()
+
+    text = read_page(tmp_path, content).text
+
+    assert len(content.decode()) > 9 * len("".join(lines))
+    assert [line for line in text.splitlines() if line != "Some title"] == lines
+
+
+def test_title_and_address_are_metadata(tmp_path):
+    content = Site(1, "zh").page(CHINESE * 5, "出 游")
+    path = tmp_path / "a.html"
+    path.write_text(content)
+
+    (found,) = read([str(path)])
+    (chosen,) = read([str(path)], InputOptions(metadata_fields=("url", "author")))
+
+    assert found.metadata == {"title": found.metadata["title"], "url": "https://site1.example/出游"}
+    assert found.metadata["title"].startswith("出 游 - ")
+    assert chosen.metadata == {"url": "https://site1.example/出游"}
+
+
+def test_the_title_for_those_who_share_a_page_is_preferred(tmp_path):
+    head = '<meta property="og:title" content=" Rain  again "><meta property="og:url" content="https://a.example/">'
+
+    found = read_page(tmp_path, page(FRENCH, head).encode())
+
+    assert found.metadata == {"title": "Rain again", "url": "https://a.example/"}
+
+
+def test_a_long_title_is_cut_and_a_long_address_left_out(tmp_path):
+    head = '<meta property="og:title" content="{}"><link rel="canonical" href="https://a.example/{}">'
+
+    long_title = read_page(tmp_path, page(CHINESE, head.format("汉" * 300, "x" * 300)).encode())
+    long_address = read_page(tmp_path, page(CHINESE, head.format("汉" * 200, "x" * 500)).encode())
+
+    assert long_title.metadata == {"title": "汉" * 199 + "…", "url": "https://a.example/" + "x" * 300}
+    assert long_address.metadata == {"title": "汉" * 200}
+
+
+NO_TAG = "the page is not HTML: its first 50 characters name no html, and it has at most one element"
+
+
+def test_a_page_of_very_many_entities_is_a_page(tmp_path):
+    assert read_page(tmp_path, b"<html><body>" + b"&amp;" * 700_000).text == "&" * 700_000
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "the page is not HTML: it is empty"),
+        (b'{"id": 1}', NO_TAG),
+        (b"%PDF-1.4 and so on", NO_TAG),
+        (b"&amp;" * 700_000, NO_TAG),
+        (b"<p>" + b"&amp;" * 700_000, NO_TAG),
+        (b"<html><body><script>x()</script></body></html>", "the text is empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0" * 100, "NUL"),
+        (b"<p>x</p>" * (PAGE_BYTES // 8 + 1), f"longer than {PAGE_BYTES:,} bytes"),
+    ],
+)
+def test_what_is_no_page_is_refused_by_name(tmp_path, content, reason):
+    (tmp_path / "a.html").write_bytes(content)
+    (tmp_path / "b.html").write_text(page(CHINESE))
+
+    first, second = read([str(tmp_path)])
+
+    assert isinstance(first, Reject)
+    assert reason in first.reason
+    assert (first.id, first.raw) == ("a.html", content[:PAGE_BYTES])
+    assert isinstance(second, Document)
+
+
+def test_a_page_of_very_many_elements_is_taken_whole(tmp_path):
+    rows = "".join(f"<p>word{number}</p>" for number in range(21_000))
+
+    text = read_page(tmp_path, f"<html><body><nav>Menu</nav>{rows}</body></html>".encode()).text
+
+    assert text.split() == ["Menu", *(f"word{number}" for number in range(21_000))]
+
+
+def test_nothing_is_extracted_until_it_is_asked_for(tmp_path):
+    path = tmp_path / "a.html.gz"
+    path.write_bytes(gzip.compress(page(CHINESE).encode()))
+
+    (found,) = scan([str(path)], InputOptions(keep_raw=True))
+
+    assert isinstance(found, Page)
+    assert found.content == found.raw == page(CHINESE).encode()
+    assert extract(found).text == CHINESE
+
+
+def test_a_folder_of_mixed_files_is_read_by_their_names(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.html").write_text(page(CHINESE))
+    (tmp_path / "b.txt").write_text("one\ntext")
+    (tmp_path / "c.jsonl").write_text('{"id": "c", "text": "line"}\n{"text": "line 2"}\n')
+    (tmp_path / "sub" / "d.csv").write_text("id,text\nd,row\n")
+    (tmp_path / "sub" / "e.json").write_text('{"a": 1}')
+    (tmp_path / "sub" / "f.htm").write_text(page(RUSSIAN))
+
+    got = [(record.id, record.text) for record in read([str(tmp_path)])]
+
+    assert got == [
+        ("a.html", CHINESE), ("b.txt", "one\ntext"), ("c", "line"), (f"{tmp_path}/c.jsonl:2", "line 2"), ("d", "row"),
+        ("sub/e.json", '{"a": 1}'), ("sub/f.htm", RUSSIAN),
+    ]  # fmt: skip
+
+
+def test_standard_input_may_be_a_page(monkeypatch):
+    class Stdin:
+        buffer = io.BytesIO(page(CHINESE).encode("gbk"))
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+
+    (found,) = read(["-"], InputOptions(format="html"))
+
+    assert (found.id, found.text) == ("-", CHINESE)
+
+
+def unclosed(tag, paragraphs):
+    return "<html><body>" + "".join(f"<{tag}><p>{text}</p>" for text in paragraphs)
+
+
+@pytest.mark.parametrize("tag", ["font", "b", "div", "table><td", "span", "article"])
+def test_nothing_behind_unclosed_tags_is_lost(tag):
+    paragraphs = [f"Paragraph {number} says {number * 7919} things." for number in range(900)]
+
+    text = main_text(unclosed(tag, paragraphs)).text
+
+    assert [paragraph for paragraph in paragraphs if paragraph not in text] == []
+
+
+def test_pages_that_differ_behind_unclosed_tags_have_different_texts(tmp_path):
+    same = [f"Paragraph {number} of both pages." for number in range(400)]
+    pages = [unclosed("font", same + [f"{word} {number} here." for number in range(600)]) for word in ("Rain", "Sun")]
+
+    first, second = (read_page(tmp_path, page.encode()).text for page in pages)
+
+    assert "Rain 599" in first
+    assert "Sun 599" in second
+
+
+@pytest.mark.parametrize("tag", ["font", "div", "span", "table", "section", "select"])
+@pytest.mark.parametrize("depth", [2_010, 100_000])
+def test_a_page_that_is_nested_without_end_is_refused(tmp_path, tag, depth):
+    # Faults before it must not hide the one that matters.
+    record = read_page(tmp_path, f"<html><body>{'</i>' * 300}{f'<{tag}>' * depth}words".encode())
+
+    assert isinstance(record, Reject)
+    assert record.reason == "the page is nested more than 2,000 levels deep"
+
+
+@pytest.mark.parametrize(("count", "reason"), [(1_000, None), (1_001, True), (300_000, True)])
+def test_a_page_with_a_tag_of_too_many_attributes_is_refused(tmp_path, count, reason):
+    # In quotes, or a comment, a bracket ends no tag; the parser itself would take minutes for the longest of these.
+    attributes = " ".join(f"a{number}='>'" for number in range(count))
+
+    record = read_page(tmp_path, f"<html><body><!--><p>{CHINESE}</p><div {attributes}><p>{CHINESE}</p>".encode())
+
+    expected = "a tag of the page has more than 1,000 attributes" if reason else None
+    assert getattr(record, "reason", None) == expected
+
+
+@pytest.mark.parametrize("start", [b"<", b"<script ", b"<style ", b"<style></script><"])
+def test_the_encoding_of_a_page_with_unended_markup_is_found_in_linear_time(tmp_path, start):
+    # With the square of their number this takes hours.
+    content = CHINESE.encode("gb18030") * 20 + start * (2_000_000 // len(start))
+
+    assert isinstance(read_page(tmp_path, content), Document | Reject)
+
+
+def test_the_tables_to_be_opened_are_those_of_the_definition():
+    definition = XPath("//table[.//td//p or .//td//h1 or .//td//h2 or .//td//table]")
+    tags = ["table", "/table", "tr", "/tr", "td", "/td", "th", "/th", "p", "h1", "div", "/div"]
+    chance = Random(7)
+    for _ in range(500):
+        body = "".join(f"<{chance.choice(tags)}>x" for _ in range(40))
+        tree = fromstring(f"<html><body>{body}</body></html>")
+
+        found = list(layout_tables(tree))
+
+        assert len(found) == len(set(found))
+        assert set(found) == set(definition(tree))
+
+
+@pytest.mark.parametrize("label", ["utf-16", "UTF-16LE", "utf-16be", "utf-32"])
+def test_a_page_that_says_it_is_wide_in_ascii_is_not(tmp_path, label):
+    assert read_page(tmp_path, page(CHINESE, f"<meta charset={label}>").encode()).text == CHINESE

@@ -1,0 +1,241 @@
+"""Crawls are read as crawlers write them."""
+
+import gzip
+import io
+import zlib
+from types import SimpleNamespace
+
+import brotli
+import pytest
+import zstandard
+from support.crawls import DATE, HTML, Crawl, crawl_of, page, read_bytes, shown, url
+
+from simhash_hbase.inputs import Document, InputOptions, Progress, Reject, scan, total_bytes
+from simhash_hbase.inputs.pages import PAGE_BYTES
+from simhash_hbase.pipeline.analyse import BYTES_A_CHARACTER, Chunk
+
+RUSSIAN = "Сегодня хорошая погода, и мы пошли гулять в парк."
+
+
+def test_an_answer_becomes_a_document_with_its_address_and_time(tmp_path):
+    crawl = Crawl()
+    crawl.info()
+    crawl.request(url(1))
+    crawl.answer(url(1), page(RUSSIAN, "Title"))
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert (found.id, found.text, found.place.line) == (url(1), RUSSIAN, 3)
+    assert found.metadata == {"title": "Title", "time": DATE}
+
+
+def test_what_is_no_page_is_counted_by_its_kind(tmp_path):
+    crawl = Crawl()
+    crawl.info()
+    crawl.request(url(1))
+    crawl.answer(url(1), page(RUSSIAN))
+    crawl.answer(url(2), b"", kind="revisit")
+    crawl.answer(url(3), page("Not here"), status="404 Not Found")
+    crawl.answer(url(4), b"", [*HTML, ("Location", url(1))], status="301 Moved Permanently")
+    crawl.answer(url(5), b"\x89PNG", [("Content-Type", "image/png")])
+    crawl.answer(url(6), b"\x89PNG", [])
+    crawl.other("dns:a.example", "response", b"20260304050607\na.example. IN A 127.0.0.1\n", "text/dns")
+    crawl.other(url(7), "metadata", b"fetchTimeMs: 5", "application/warc-fields")
+    progress = Progress()
+
+    found = read_bytes(tmp_path, crawl.bytes(), progress=progress)
+
+    assert shown(found) == [url(1)]
+    assert progress.skipped == {
+        "warcinfo record": 1, "request record": 1, "revisit record": 1, "status 404": 1, "status 301": 1,
+        "content of type image/png": 1, "content without a type": 1, "content of type text/dns": 1,
+        "metadata record": 1,
+    }  # fmt: skip
+    assert progress.bytes_read == total_bytes([str(tmp_path / "a.warc.gz")])
+
+
+def test_pages_without_http_texts_and_pages_without_a_type_are_read(tmp_path):
+    crawl = Crawl()
+    crawl.other(url(1), "resource", page("a saved page"), "text/html")
+    crawl.other(url(2), "conversion", RUSSIAN.encode(), "text/plain")
+    crawl.answer(url(3), b"plain <b>words</b>", [("Content-Type", "text/plain")])
+    crawl.answer(url(4), b"\n<!-- x --><!DOCTYPE html>" + page("no type"), [])
+    crawl.answer(url(5), page("it says XML"), [("Content-Type", "application/xhtml+xml")])
+    crawl.answer(
+        url(6), page("it says bytes"), [("Content-Type", "x/y")], more={"WARC-Identified-Payload-Type": "text/html"}
+    )
+
+    found = read_bytes(tmp_path, crawl.bytes())
+
+    assert [(record.id, record.text) for record in found] == [
+        (url(1), "a saved page"), (url(2), RUSSIAN), (url(3), "plain <b>words</b>"), (url(4), "no type"),
+        (url(5), "it says XML"), (url(6), "it says bytes"),
+    ]  # fmt: skip
+
+
+def test_a_wet_file_is_read_by_its_name(tmp_path):
+    crawl = Crawl()
+    crawl.info()
+    for number in range(3):
+        crawl.other(url(number), "conversion", f"{RUSSIAN} {number}\nmore".encode(), "text/plain")
+
+    found = read_bytes(tmp_path, crawl.bytes(), "CC-MAIN-1.warc.wet.gz")
+
+    assert [(record.id, record.text) for record in found] == [(url(n), f"{RUSSIAN} {n}\nmore") for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        pytest.param(lambda crawl: crawl.bytes(), id="as it is"),
+        pytest.param(lambda crawl: gzip.decompress(crawl.bytes()), id="plain"),
+        pytest.param(lambda crawl: gzip.compress(gzip.decompress(crawl.bytes())), id="one member"),
+        pytest.param(lambda crawl: cut_in_members(gzip.decompress(crawl.bytes()), 700), id="members across records"),
+        pytest.param(lambda crawl: zstandard.compress(gzip.decompress(crawl.bytes())), id="zstd"),
+        pytest.param(lambda crawl: crawl.bytes() + b"\0" * 5000, id="padded"),
+        pytest.param(
+            lambda crawl: gzip.decompress(crawl.bytes()).replace(b"\r\n\r\nWARC/", b"\r\n\r\n\r\n\r\nWARC/"),
+            id="blank lines",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+@pytest.mark.parametrize("block", [1, 997, 1 << 20])
+def test_a_crawl_is_read_however_it_is_compressed(tmp_path, pack, name, block):
+    crawl = crawl_of(12)
+
+    found = read_bytes(tmp_path, pack(crawl), name, block_bytes=block)
+
+    assert shown(found) == [url(number) for number in range(12)]
+
+
+def cut_in_members(data, size):
+    return b"".join(gzip.compress(data[at : at + size]) for at in range(0, len(data), size))
+
+
+@pytest.mark.parametrize(
+    ("coding", "pack"),
+    [
+        ("gzip", gzip.compress),
+        ("x-gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", lambda data: zlib.compress(data, wbits=-15)),
+        ("br", brotli.compress),
+        ("zstd", zstandard.compress),
+        ("identity", bytes),
+        ("gzip, br", lambda data: brotli.compress(gzip.compress(data))),
+        # Decoded when it was stored, under the server's own headers.
+        ("gzip", bytes),
+        ("br", bytes),
+        ("deflate", bytes),
+    ],
+)
+@pytest.mark.parametrize("chunked", [False, True, "only in name"])
+def test_codings_of_http_are_undone(tmp_path, coding, pack, chunked):
+    content = page(RUSSIAN * 50)
+    body = pack(content)
+    headers = [*HTML, ("Content-Encoding", coding)]
+    if chunked:
+        headers.append(("Transfer-Encoding", "chunked"))
+    if chunked is True:
+        body = b"".join(
+            b"%x\r\n%s\r\n" % (len(body[at : at + 99]), body[at : at + 99]) for at in range(0, len(body), 99)
+        )
+        body += b"0\r\n\r\n"
+    crawl = Crawl()
+    crawl.answer(url(1), body, headers)
+
+    (found,) = read_bytes(tmp_path, crawl.bytes())
+
+    assert found.text == RUSSIAN * 50
+
+
+def test_a_page_is_as_long_before_it_is_extracted_as_its_text(tmp_path):
+    """A crawl of small coded pages is read a thousand documents at a time, unless they are known to be long."""
+    crawl = Crawl()
+    for number in range(3):
+        crawl.answer(
+            url(number),
+            gzip.compress(b"word " * 400_000),
+            [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")],
+        )
+    path = tmp_path / "a.warc"
+    path.write_bytes(crawl.bytes())
+
+    chunk = Chunk()
+    for record in scan([str(path)]):
+        chunk.add(record)
+
+    assert chunk.characters * BYTES_A_CHARACTER == 3 * 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "reason"),
+    [
+        ("gzip", gzip.compress(page(RUSSIAN * 50))[:-20], "gzip data is cut off"),
+        ("gzip", gzip.compress(page(RUSSIAN * 50))[:-6] + b"\xff" * 6, "gzip data is damaged"),
+        ("deflate", zlib.compress(page(RUSSIAN * 50))[:-20], "deflate data is cut off"),
+        ("deflate", b"\xff" * 50, "deflate data is damaged"),
+        ("br", brotli.compress(page(RUSSIAN * 50))[:-20], "brotli data is cut off"),
+        ("br", b"\xff" * 50, "brotli data is damaged"),
+        ("zstd", zstandard.compress(page(RUSSIAN * 50))[:-20], "zstd data is cut off"),
+        ("chunked", b"5\r\nhello\r\n5\r\nwor", "chunks are damaged or cut off"),
+        ("lzma", page(RUSSIAN), "coded as lzma, which is unknown"),
+        ("gzip", gzip.compress(b" " * (PAGE_BYTES + 1)), "longer than"),
+        ("br", brotli.compress(b" " * (PAGE_BYTES + 1)), "longer than"),
+        ("deflate", zlib.compress(b" " * (PAGE_BYTES + 1)), "longer than"),
+        ("identity", b" " * (PAGE_BYTES + 1), "longer than"),
+        ("identity", b" " * (PAGE_BYTES + (1 << 20)), "longer than"),
+    ],
+)
+def test_a_damaged_page_is_refused_by_its_address(tmp_path, coding, body, reason):
+    header = "Transfer-Encoding" if coding == "chunked" else "Content-Encoding"
+    crawl = Crawl()
+    crawl.answer(url(1), body, [*HTML, (header, coding)])
+    crawl.answer(url(2), page(RUSSIAN))
+
+    first, second = read_bytes(tmp_path, crawl.bytes())
+
+    assert isinstance(first, Reject)
+    assert (first.id, first.place.line) == (url(1), 1)
+    assert reason in first.reason
+    assert isinstance(second, Document)
+
+
+def test_the_servers_encoding_goes_first_then_the_pages(tmp_path):
+    meta = page(RUSSIAN).decode().replace("<head>", "<head><meta charset=koi8-r>")
+    crawl = Crawl()
+    crawl.answer(url(1), meta.encode("cp1251"), [("Content-Type", "text/html; charset=windows-1251")])
+    crawl.answer(url(2), meta.encode("koi8-r"), [("Content-Type", "text/html")])
+    crawl.answer(url(3), page(RUSSIAN).decode().encode("cp1251"), [("Content-Type", "text/html")])
+    crawl.answer(url(4), RUSSIAN.encode("cp1251"), [("Content-Type", "text/plain; charset=windows-1251")])
+
+    assert [record.text for record in read_bytes(tmp_path, crawl.bytes())] == [RUSSIAN] * 4
+
+
+def test_a_whole_record_is_kept_byte_for_byte(tmp_path):
+    crawl = crawl_of(3, compressed=False)
+    path = tmp_path / "a.warc"
+    path.write_bytes(crawl.bytes())
+
+    raw = [record.raw for record in scan([str(path)], InputOptions(keep_raw=True))]
+
+    assert b"".join(raw) == crawl.bytes()
+
+
+def test_standard_input_may_be_a_crawl(monkeypatch):
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(crawl_of(3).bytes())))
+
+    assert [record.id for record in scan(["-"], InputOptions(format="warc"))] == [url(0), url(1), url(2)]
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_long_record_is_passed_over_without_being_held(tmp_path, compressed):
+    crawl = Crawl(compressed=compressed)
+    crawl.answer(url(1), page("before"))
+    crawl.answer(url(2), bytes(PAGE_BYTES * 3), [("Content-Type", "video/mp4")])
+    crawl.answer(url(3), page("after"))
+    progress = Progress()
+
+    assert shown(read_bytes(tmp_path, crawl.bytes(), "a.warc", progress=progress)) == [url(1), url(3)]
+    assert progress.skipped == {"content of type video/mp4": 1}

@@ -1,0 +1,183 @@
+"""A compiled module of the kernel answers for its present source alone; interpreted, numbers are those of C."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.gates import absent
+
+from simhash_hbase import kernel
+from simhash_hbase.kernel import uncompiled
+
+FOLDER = Path(kernel.__file__).parent
+SOURCES = sorted(path for path in FOLDER.glob("*.py") if "import uncompiled as cython" in path.read_text())
+SHOW = """
+from importlib import import_module
+from simhash_hbase import kernel
+print(kernel.COMPILED, kernel.description())
+print(*(import_module(f"simhash_hbase.kernel.{name}").__file__ for name in NAMES.split()), sep="\\n")
+"""
+
+
+def compiled(source):
+    return source.with_suffix(EXTENSION_SUFFIXES[0])
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return what starts Python with a copy of the package, in ``run.folder``."""
+    if not kernel.COMPILED:
+        absent(f"the kernel is {kernel.description()}")
+    shutil.copytree(FOLDER.parent, tmp_path / "simhash_hbase", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def start(*words, **environment):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SIMHASH_HBASE_")}
+        kept |= {"PYTHONPATH": str(tmp_path), **environment}
+        return subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, env=kept, capture_output=True, text=True, check=False
+        )
+
+    def show(**environment):
+        """Return whether it is compiled, the description, the suffixes of the modules' files, and the warnings."""
+        done = start("-c", SHOW.replace("NAMES", repr(" ".join(source.stem for source in SOURCES))), **environment)
+        assert done.returncode == 0, done.stderr
+        first, *files = done.stdout.splitlines()
+        assert {Path(file).parent for file in files} == {start.folder}
+        state, _, said = first.partition(" ")
+        return state == "True", said, {"".join(Path(file).suffixes) for file in files}, done.stderr
+
+    start.folder, start.show = tmp_path / "simhash_hbase" / "kernel", show
+    return start
+
+
+def test_all_modules_are_compiled_from_their_present_sources():
+    if kernel.description().endswith("SIMHASH_HBASE_PURE is set"):
+        pytest.skip("SIMHASH_HBASE_PURE is set")
+    if not Path(sysconfig.get_paths()["include"], "Python.h").exists():
+        absent("Python's headers are missing")
+
+    assert kernel.description() == "compiled"
+    assert SOURCES
+    assert {path.name.partition(".")[0] for path in FOLDER.glob("*.so")} == {path.stem for path in SOURCES} | {"shared"}
+    assert {path.name for path in map(compiled, SOURCES) if not path.exists()} == set()
+
+
+def test_it_runs_compiled_and_says_nothing(run):
+    assert run.show() == (True, "compiled", {EXTENSION_SUFFIXES[0]}, "")
+
+
+def test_a_changed_source_is_interpreted_and_so_are_the_others(run):
+    with (run.folder / SOURCES[0].name).open("a") as file:
+        file.write("\n# Changed.\n")
+
+    is_compiled, said, suffixes, warned = run.show()
+
+    assert (is_compiled, suffixes) == (False, {".py"})
+    assert f"{SOURCES[0].name} changed after it was compiled" in said
+    assert said in warned
+
+
+def test_it_is_interpreted_where_that_is_asked_for(run):
+    is_compiled, said, suffixes, warned = run.show(SIMHASH_HBASE_PURE="1")
+
+    assert (is_compiled, said, suffixes, warned) == (False, "interpreted, since SIMHASH_HBASE_PURE is set", {".py"}, "")
+
+
+def test_where_nothing_is_compiled_one_line_names_what_to_install(run):
+    for path in run.folder.glob("*.so"):
+        path.unlink()
+
+    is_compiled, said, suffixes, warned = run.show()
+    assert (is_compiled, suffixes) == (False, {".py"})
+    assert warned.count("headers") == said.count("headers") == 1
+
+    done = run("-m", "simhash_hbase", "--version")
+    assert done.stdout.split(" kernel ")[1] == f"{said}\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["int", "longlong", "uchar", "ushort", "uint", "ulonglong"])
+def test_interpreted_integers_wrap_as_those_of_c(name):
+    of_c = {"uchar": "ubyte"}.get(name, name)
+    for value in (0, 1, -1, 127, 128, -129, 2**31, -(2**31) - 1, 2**32 - 1, 2**63, -(2**63), 2**64 - 1, 2**64 + 5):
+        wanted = getattr(ctypes, f"c_{of_c}")(value).value
+        assert uncompiled.cast(getattr(uncompiled, name), value) == wanted
+        assert uncompiled.declare(getattr(uncompiled, name), value) == wanted
+
+
+def test_interpreted_casts_between_floats_and_integers():
+    assert uncompiled.cast(uncompiled.longlong, -2.9) == -2
+    assert isinstance(uncompiled.cast(uncompiled.double, 3), float)
+
+
+class Interface:
+    """Stands for hatchling's interface, which only a build has."""
+
+    root = target_name = None
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    """Return the module of the build hook."""
+    name = "hatchling.builders.hooks.plugin.interface"
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(BuildHookInterface=Interface))
+    spec = spec_from_file_location("build_kernel", FOLDER.parents[1] / "scripts" / "build_kernel.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(module, "PURE", False)
+    return module
+
+
+@pytest.fixture
+def headers(hook, tmp_path, monkeypatch):
+    """Give the build headers of Python."""
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setattr(hook, "HEADERS", tmp_path)
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Return the only folder of programs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+@pytest.mark.usefixtures("headers", "programs")
+def test_zig_comes_from_the_index_where_the_machine_has_no_compiler(hook):
+    [cython, zig] = hook.KernelHook().dependencies()
+
+    assert (cython.partition(">")[0], zig.partition(">")[0]) == ("cython", "ziglang")
+
+
+@pytest.mark.usefixtures("headers")
+def test_the_compiler_is_that_of_the_machine_or_the_one_that_is_named(hook, programs, monkeypatch):
+    (programs / "gcc").touch(0o755)
+    assert hook.machine_compiler() == ["gcc"]
+    assert len(hook.KernelHook().dependencies()) == 1
+    monkeypatch.setenv("CC", "ccache clang")
+    assert hook.machine_compiler() == ["ccache", "clang"]
+
+
+def test_nothing_is_compiled_without_headers_or_where_that_is_asked_for(hook, tmp_path, monkeypatch):
+    monkeypatch.setattr(hook, "HEADERS", tmp_path)
+    assert hook.KernelHook().dependencies() == []
+    (tmp_path / "Python.h").touch()
+    assert hook.KernelHook().dependencies() != []
+    monkeypatch.setattr(hook, "PURE", True)
+    assert hook.KernelHook().dependencies() == []
+
+
+def test_a_failed_compilation_shows_what_the_compiler_said_and_how_to_go_on(hook):
+    with pytest.raises(SystemExit, match=r"(?s)no such type.*SIMHASH_HBASE_PURE=1"):
+        hook.run(sys.executable, "-c", "import sys; sys.exit('no such type')")

@@ -1,0 +1,133 @@
+"""The benchmark at tiny sizes: contestants agree and tables print; nothing about speed."""
+
+import json
+import subprocess
+from importlib.util import find_spec
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+from bench import hbase_clients
+from bench.hbase_queries import check_clients
+from bench.parts import DEFAULT_PARTS, PARTS
+from bench.queries import Planted, check
+from bench.sizes import TINY
+from support.hbase_server import STATUS, address
+
+from simhash_hbase.errors import SimhashError
+
+MISSING = [name for name in ("datasketch", "faiss", "simhash") if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{MISSING} are missing: ./scripts/install dev,bench")
+
+ALONE = (*DEFAULT_PARTS, "growth")
+
+
+@pytest.fixture
+def _hbase_of_the_tests(request, monkeypatch):
+    """Let parts that need HBase use the server that runs, instead of starting one."""
+    if "hbase" not in request.keywords:
+        return
+    address(2)
+    shown = subprocess.run(STATUS, capture_output=True, text=True, check=True)
+    status = json.loads(shown.stdout)
+    if "conf" not in status:
+        pytest.skip("the server's files cannot be reached: it was started --with docker")
+    monkeypatch.setenv("SIMHASH_HBASE_HOME", status["folder"])
+
+
+@pytest.mark.usefixtures("_hbase_of_the_tests")
+@pytest.mark.parametrize(
+    "part", [*ALONE, *(pytest.param(part, marks=pytest.mark.hbase) for part in PARTS if part not in ALONE)]
+)
+def test_a_part_prints_tables_whose_rows_are_as_wide_as_their_heads(part):
+    tables = PARTS[part](TINY)
+
+    assert tables
+    for table in tables:
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+        assert table.markdown().startswith("#### ")
+
+
+def test_the_fingerprints_of_both_ways_are_equal():
+    _, ratios = PARTS["fingerprints"](TINY)
+
+    assert {row[1] for row in ratios.rows} == {"100.0 %"}
+
+
+class Forgetful:
+    """Answers nothing."""
+
+    name = "forgetful"
+    fingerprints = TINY.fingerprints
+    is_slow = False
+
+    def pairs(self, queries):
+        return set()
+
+
+def test_an_index_that_misses_neighbours_is_told_of():
+    with pytest.raises(SimhashError, match="forgetful does not answer"):
+        check([Forgetful()], Planted(TINY), TINY)
+
+
+def test_a_client_of_hbase_that_misses_neighbours_is_told_of():
+    class Absent:
+        name = "absent"
+
+        def one_by_one(self, queries):
+            return [0.0] * len(queries), set()
+
+    with pytest.raises(SimhashError, match="absent does not answer"):
+        check_clients([Absent()], Planted(TINY), TINY)
+
+
+class Gateway:
+    """Stands for happybase: a connection is closed by the server once its client has been idle."""
+
+    def __init__(self):
+        self.opened = []
+
+    def Connection(self, host, port):
+        self.opened.append(self)
+        gateway, number = self, len(self.opened)
+
+        class Open:
+            def table(self, name):
+                return self
+
+            def scan(self, **_):
+                if number < len(gateway.opened) or gateway.idle:
+                    raise OSError("TSocket read 0 bytes")
+                return []
+
+            def close(self):
+                pass
+
+        self.idle = False
+        return Open()
+
+
+def test_a_client_that_was_idle_connects_anew(monkeypatch):
+    gateway = Gateway()
+    monkeypatch.setattr(hbase_clients, "peer", lambda name: gateway)
+    client = hbase_clients.HappyBase(Mock(happybase=lambda: ("127.0.0.1", 9090)), "table")
+    queries = np.arange(3, dtype=np.uint64)
+
+    client.one_by_one(queries)
+    gateway.idle = True
+    _, pairs = client.one_by_one(queries)
+
+    assert pairs == set()
+
+
+def test_half_of_the_planted_queries_have_a_neighbour():
+    planted = Planted(TINY)
+
+    found = planted.answer(planted.queries, TINY.fingerprints)
+
+    assert {at for at, _ in found} == set(range(0, TINY.queries, 2))
+
+
+def test_every_part_that_runs_by_itself_is_one():
+    assert set(DEFAULT_PARTS) <= set(PARTS)

@@ -1,0 +1,156 @@
+"""The fault laboratory itself: a short seeded run of it, and that it sees what is lost, repeated or decided twice."""
+
+import os
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from faults.cluster import Cluster
+from faults.embedded import PROFILE, Folder
+from faults.outcome import Outcome
+from faults.program import SEED, faults
+from faults.traffic import Traffic
+from support.bruteforce import entries
+
+from simhash_hbase.errors import StoreUnavailable
+from simhash_hbase.index.index import Index
+from simhash_hbase.stores.memory import MemoryStore
+
+BLOCK = 128 << 20  # The smallest room that HDFS gives.
+
+
+@pytest.mark.parametrize(
+    ("scenario", "times"),
+    [("processes killed", 10), ("disk full", 2), ("readers killed", 20), ("map grown by four processes", 2)],
+)
+def test_a_folder_loses_nothing_and_answers_nothing_wrong(scenario, times):
+    done = faults(scenario, "--times", times, "--seed", SEED)
+
+    assert done.returncode == 0, done.stderr
+    line = done.stdout.splitlines()[-1].split(" | ")
+    assert (line[0], int(line[1])) == (f"| {scenario}", times)
+    assert int(line[4].replace(",", "")) > 0
+
+
+def test_an_unknown_scenario_is_wrong_usage():
+    done = faults("flood")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no scenario is called 'flood'" in done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "lost", "wrong"),
+    [
+        ('["add", [["a", 1]]]', 0, ""),
+        ('["add", [["b", 1]]]', 1, ""),
+        ('["add", [["a", 2]]]', 1, ""),
+        ('["claim", [["a", 1, true, null]]]', 0, "a was told"),
+        ('["add", [["b", 1]', 0, ""),
+    ],
+    ids=["as told", "lost", "another text", "another decision", "not acknowledged"],
+)
+def test_what_a_folder_has_lost_is_counted(folder, line, lost, wrong):
+    with folder.open() as index:
+        index.add_entries(entries({"a": 1}))
+    folder.log.write_text(line + ("\n" if line.endswith("]]]") else ""))
+    outcome = Outcome("")
+
+    folder.check(outcome, SEED)
+
+    assert outcome.lost == lost
+    assert bool(outcome.wrong) == bool(wrong)
+    assert all(line.startswith(wrong) for line in outcome.wrong)
+
+
+def test_two_originals_among_near_copies_are_seen(folder):
+    with folder.open() as index:
+        index.claim_entries(entries({"family 1 0": 0}))
+        index.claim_entries(entries({"family 1 1": 2**60 - 1}))
+    outcome = Outcome("")
+
+    folder.check(outcome, SEED)
+
+    assert outcome.wrong == ["family 1 has 2 originals"]
+
+
+class Faulty(Index):
+    """An index in memory that, at every second call that can be hurt, loses, repeats, decides alone or refuses."""
+
+    fault = ""
+    _calls = None
+
+    def _is_due(self, fault):
+        return self.fault == fault and next(self._calls) % 2 == 1
+
+    def add_entries(self, given, **options):
+        if given.ids[0].startswith("new ") and self._is_due("loses"):
+            return None
+        if self._is_due("refuses"):
+            raise StoreUnavailable("not now")
+        return super().add_entries(given, **options)
+
+    def query_entries(self, given, **options):
+        answers = super().query_entries(given, **options)
+        if self._is_due("repeats"):
+            answers = [replace(answer, matches=answer.matches * 2) for answer in answers]
+        return answers
+
+    def claim_entries(self, given, **options):
+        if self._is_due("decides alone"):
+            given = replace(given, simhashes=given.simhashes ^ given.simhashes.dtype.type(0xFF << 20))
+        return super().claim_entries(given, **options)
+
+    def close(self):
+        """Leave the store, which all share, open."""
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("", ""), ("loses", "is lost"), ("repeats", "expected"), ("decides alone", "family"), ("refuses", "")],
+)
+def test_traffic_sees_what_an_index_does_wrong(fault, told):
+    store = MemoryStore()
+    Index.create(store, PROFILE)
+    kind = type("Index", (Faulty,), {"fault": fault, "_calls": count()})
+
+    with Traffic(lambda clock: kind(store, clock=clock), SEED) as traffic:
+        for _ in range(8):
+            traffic.await_all(traffic.log.calls[-1][2])
+
+    assert bool(traffic.log.wrong) == bool(told), traffic.log.wrong
+    assert not told or any(told in line for line in traffic.log.wrong)
+    assert bool(traffic.log.refused) == (fault == "refuses")
+    assert traffic.log.stall() > 0
+
+
+def test_the_disk_of_a_data_node_has_less_room_than_a_block_for_a_while(tmp_path):
+    cluster = Cluster(tmp_path)
+    cluster.mount_disk()
+    if not cluster.disk.is_mount():
+        pytest.skip("only root may mount a file system in memory")
+    try:
+        with (cluster.disk / "block").open("wb") as file:
+            with cluster.full():
+                os.posix_fallocate(file.fileno(), 0, BLOCK // 4)
+                with pytest.raises(OSError, match="No space left"):
+                    os.posix_fallocate(file.fileno(), 0, BLOCK)
+            os.posix_fallocate(file.fileno(), 0, BLOCK)
+    finally:
+        cluster.unmount_disk()
+
+    assert list(cluster.disk.iterdir()) == []
+
+
+def test_the_disk_of_a_data_node_is_unmounted_while_a_process_that_ends_has_it_open(tmp_path):
+    cluster = Cluster(tmp_path)
+    cluster.mount_disk()
+    with (cluster.disk / "block").open("wb"):
+        cluster.unmount_disk()
+
+        assert not cluster.disk.is_mount()

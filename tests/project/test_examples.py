@@ -1,0 +1,197 @@
+"""The programs that users copy: each is run as they run it, and all pass a strict type check."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from articles import COPY, HEAT, LIBRARY, METRO
+from demo import documents, write_pages
+from support.fresh_clone import ROOT
+from support.hbase_server import address, hbase_options, tables
+from support.patience import END_S
+from support.serving import serving
+
+from simhash_hbase import create_index, hamming, open_index
+from simhash_hbase.spark.session import java_home
+from simhash_hbase.stores.hbase.options import format_url
+
+EXAMPLES = ROOT / "examples"
+RECORDS = [{"id": text.id, "text": text.text} for text in documents() if text.lang != "en"]
+"""The Chinese ones, with their edited copies."""
+
+
+def call(name, *words, stdin=None, **variables):
+    """Run an example, and return the lines that it prints."""
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name, *map(str, words)],
+        input=stdin, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def jsonl(records):
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def assert_one_of_each_is_kept(kept):
+    """Each text is there once, as it was written or as one of its copies; a few copies are too far away."""
+    assert {name.partition("#")[0] for name in kept} == {record["id"].partition("#")[0] for record in RECORDS}
+    assert len(kept) < len(RECORDS)
+
+
+@pytest.fixture(params=["file", pytest.param("hbase", marks=pytest.mark.hbase)])
+def url(request, tmp_path):
+    """Return the address of an index that is not there yet."""
+    return f"file:{tmp_path}/x.index" if request.param == "file" else format_url(hbase_options(2, tables().name()))
+
+
+def test_a_folder_is_cleaned(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    for number in range(3):
+        (tmp_path / "corpus" / f"{number}.jsonl").write_text(jsonl(RECORDS[number::3]), encoding="utf-8")
+
+    [said] = call("clean_folder.py", tmp_path / "corpus", tmp_path / "clean")
+
+    parts = sorted((tmp_path / "clean").iterdir())
+    kept = [json.loads(line)["id"] for part in parts for line in part.read_text(encoding="utf-8").splitlines()]
+    assert [part.name for part in parts] == ["0.jsonl", "1.jsonl", "2.jsonl"]
+    assert said.startswith(f"{len(kept)} of {len(RECORDS)} documents")
+    assert_one_of_each_is_kept(kept)
+
+
+def test_of_two_writers_at_once_one_keeps_each_text(url):
+    command = [sys.executable, EXAMPLES / "seen_before.py", url]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    # The first makes the index, so that the second one does not do so at the same moment.
+    assert call("seen_before.py", url, "zero", stdin="") == []
+    writers = [subprocess.Popen([*command, name], **pipes) for name in ("one", "two")]
+    for writer in writers:
+        writer.stdin.write(jsonl(RECORDS))
+        writer.stdin.close()
+
+    kept = [line.strip() for writer in writers for line in writer.stdout]
+
+    assert [writer.wait(END_S) for writer in writers] == [0, 0]
+    for writer in writers:
+        writer.stdout.close()
+    names = [name.partition("/")[2] for name in kept]
+    assert len(set(names)) == len(names)
+    assert_one_of_each_is_kept(names)
+    with open_index(url) as index:
+        assert {name for name in kept if index.get(name).state != "original"} == set()
+
+
+class Site(SimpleHTTPRequestHandler):
+    """A folder as a web site, without a log."""
+
+    def log_message(self, *_):
+        """Write nothing."""
+
+
+def test_the_scrapy_project_keeps_each_article_once(url, tmp_path):
+    create_index(url, analyzer="shingle").close()
+    texts = [text for text in documents() if text.lang != "en"]
+    write_pages(texts, str(tmp_path / "site"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=tmp_path / "site")) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        start = f"start=http://127.0.0.1:{server.server_port}/"
+        words = ["-m", "scrapy", "crawl", "site", "-a", start, "-o", tmp_path / "articles.jsonl"]
+        done = subprocess.run(
+            [sys.executable, *words], cwd=EXAMPLES / "scrapy_project", env={**os.environ, "NEWS_INDEX": url},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        server.shutdown()
+
+    assert done.returncode == 0, done.stderr
+    articles = [json.loads(line) for line in (tmp_path / "articles.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert 0 < len(articles) < len(texts)
+    assert len({article["url"] for article in articles}) == len(articles)
+    assert all("<article>" in article["html"] for article in articles)
+
+
+def test_tables_of_three_libraries_lose_their_near_copies(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text(jsonl(RECORDS), encoding="utf-8")
+
+    frame, marked, dataset = call("frames.py", tmp_path / "corpus.jsonl")
+
+    left = int(frame.split()[1])
+    assert 0 < left < len(RECORDS)
+    assert marked == f"Polars: {len(RECORDS) - left} rows are near copies"
+    assert int(dataset.split()[1]) < len(RECORDS)
+
+
+@pytest.mark.slow
+def test_a_spark_frame_loses_its_near_copies(url, tmp_path):
+    create_index(url, analyzer="shingle").close()
+    pq.write_table(pa.Table.from_pylist(RECORDS), tmp_path / "corpus.parquet", row_group_size=20)
+    spark = {"JAVA_HOME": java_home(), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
+             "PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}  # fmt: skip
+
+    said = call("spark_clean.py", url, tmp_path / "corpus.parquet", tmp_path / "clean.parquet", **spark)
+
+    kept = pq.read_table(tmp_path / "clean.parquet")["id"].to_pylist()
+    assert said[-1] == f"{len(kept)} documents are in {tmp_path}/clean.parquet"
+    assert_one_of_each_is_kept(kept)
+
+
+def test_a_client_asks_the_service(tmp_path):
+    url = f"file:{tmp_path}/wire.index"
+    with create_index(url) as index:
+        list(index.add_many([("wire/1", METRO), ("wire/2", HEAT)]))
+    asked = jsonl([{"id": "paper/7", "text": COPY}, {"id": "paper/8", "text": LIBRARY}, {"id": "blank", "text": "…"}])
+
+    with serving(url, tmp_path) as server:
+        answers = call("ask_service.py", server.address, stdin=asked, SIMHASH_HBASE_API_KEY=server.keys["read"])
+
+    copy, new, blank = answers
+    assert copy.startswith("paper/7 is near wire/1, ")
+    assert "similarity 0.9" in copy
+    assert [new, blank] == ["paper/8 is new", "blank has no usable words"]
+
+
+def test_programs_are_compared_by_their_identifiers(url, tmp_path):
+    source = (EXAMPLES / "demo.py").read_text(encoding="utf-8")
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "demo.py").write_text(source, encoding="utf-8")
+    (folder / "copied.py").write_text(source.replace("SEED = 7", "SEED = 8\nUNUSED = None"), encoding="utf-8")
+    (folder / "other.py").write_text((EXAMPLES / "show.py").read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "empty.py").write_text("", encoding="utf-8")
+
+    said = call("own_fingerprints.py", url, folder)
+
+    assert [line.rpartition(":")[0] for line in said] == ["copied.py is near demo.py", "demo.py is near copied.py"]
+
+
+@pytest.mark.hbase
+def test_a_table_is_read_by_happybase_alone(version):
+    table = tables().name()
+    with create_index(format_url(hbase_options(2, table)), analyzer="shingle") as index:
+        simhash, near = index.add("wire/1", METRO), index.add("paper/7", METRO + "。")
+        assert hamming(simhash, near) <= 3
+    host, _, port = address(1).rpartition(":")
+
+    said = call("read_table.py", host, port, table, "wire/1")
+
+    assert said[0] == f"wire/1: added, {simhash:016x}"
+    assert set(said[1:]) == {f"{simhash:016x}", f"{near:016x}"}
+
+
+def test_all_examples_pass_a_strict_type_check(tmp_path):
+    words = ["--strict", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path]
+    paths = [*sorted(EXAMPLES.glob("*.py")), EXAMPLES / "scrapy_project" / "news"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *words, *paths], cwd=EXAMPLES, env={**os.environ, "MYPYPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout
+    assert len(paths) >= 8

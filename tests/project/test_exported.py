@@ -1,0 +1,91 @@
+"""What the package offers: public names that exist, and one tree of errors."""
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+from support.gates import absent
+
+import simhash_hbase
+from simhash_hbase import errors
+
+# Modules that need an optional dependency, or that run when they are imported.
+LEFT_OUT = ("simhash_hbase.__main__",)
+MODULES = [
+    found.name
+    for found in pkgutil.walk_packages(simhash_hbase.__path__, "simhash_hbase.")
+    if found.name not in LEFT_OUT
+]
+ERRORS = [getattr(errors, name) for name in errors.__all__]
+
+
+@pytest.mark.parametrize("name", ["simhash_hbase", *MODULES])
+def test_every_public_name_exists_and_is_listed_once(name):
+    try:
+        module = importlib.import_module(name)
+    except errors.MissingExtra as error:
+        absent(str(error))
+
+    public = getattr(module, "__all__", [])
+
+    assert len(set(public)) == len(public)
+    assert [listed for listed in public if not hasattr(module, listed)] == []
+
+
+def test_the_names_of_the_package_are_sorted_and_documented():
+    public = list(simhash_hbase.__all__)
+
+    assert public == sorted(public)
+    undocumented = [n for n in public if n != "__version__" and not inspect.getdoc(getattr(simhash_hbase, n))]
+    assert undocumented == []
+
+
+@pytest.mark.parametrize("first", ["s.create_index('memory:')", "exec('from simhash_hbase import *')", "s.errors"])
+def test_no_public_name_is_covered_by_a_module(first):
+    code = (
+        f"import inspect, simhash_hbase as s; {first}; "
+        "print([n for n in s.__all__ if inspect.ismodule(getattr(s, n))], "
+        "s.hamming(1, 2), s.fingerprint([('a', 1)]) > 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[] 2 True\n"
+
+
+def test_the_package_offers_what_its_users_are_promised():
+    promised = {"create_index", "open_index", "Index", "fingerprint", "hamming", *errors.__all__}
+
+    assert promised <= set(simhash_hbase.__all__)
+    methods = "add", "add_many", "query", "query_many", "remove_many", "get", "stats", "close"
+    assert all(callable(getattr(simhash_hbase.Index, name)) for name in methods)
+
+
+def test_completion_shows_the_public_names_alone():
+    assert dir(simhash_hbase) == sorted([*simhash_hbase.__all__, "__all__", "__doc__"])
+    with pytest.raises(AttributeError, match="module 'simhash_hbase' has no attribute 'nothing'"):
+        simhash_hbase.nothing  # noqa: B018
+
+
+def test_every_error_is_listed():
+    defined = {
+        name for name, kind in vars(errors).items() if inspect.isclass(kind) and kind.__module__ == errors.__name__
+    }
+
+    assert defined == set(errors.__all__)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+def test_every_error_has_one_base_and_is_worth_another_try_or_not(error):
+    assert issubclass(error, errors.SimhashError)
+    assert error.__doc__
+    if error not in (errors.SimhashError, errors.Retryable, errors.Permanent):
+        assert issubclass(error, errors.Retryable) != issubclass(error, errors.Permanent)
+
+
+def test_the_tree_in_the_module_s_text_is_the_real_one():
+    drawn = [line.split("──")[1].split()[0] for line in errors.__doc__.splitlines() if "──" in line]
+
+    assert sorted(drawn) == sorted(set(errors.__all__) - {"SimhashError"})

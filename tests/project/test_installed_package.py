@@ -1,0 +1,207 @@
+"""The package as pip installs it: wheel and sdist are built, and the wheel does everything where no checkout is."""
+
+import json
+import os
+import subprocess
+import tarfile
+import tomllib
+import venv
+import zipfile
+from email import message_from_string
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import httpx
+import pytest
+from support.fresh_clone import ROOT, assert_printed, blocks, clone, run, split
+from support.gates import absent
+from support.patience import START
+from support.serving import Server
+
+from simhash_hbase.stores.hbase.launcher.home import users_folder
+
+pytestmark = pytest.mark.slow
+
+PACKAGE = "simhash_hbase"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+# Every module of the kernel that is compiled has this line.
+COMPILED = b"import uncompiled as cython\n"
+# What `load` and `hbase up` need and no Python file is.
+DATA = {
+    "py.typed", "bulk/hfile_loader/HFileLoader.java",
+    *(f"stores/hbase/launcher/files/{name}" for name in (
+        "jars.lock", "compiler.lock", "requirements.txt", "site.properties", "jvm.options", "log4j2.properties")),
+}  # fmt: skip
+
+
+def python_of(folder):
+    """Make an empty environment, and return its Python."""
+    venv.create(folder, with_pip=True)
+    return folder / "bin" / "python"
+
+
+def install(python, *wanted):
+    """Install with pip and its own settings."""
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        absent(f"pip cannot install {wanted}: {done.stderr}")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Build both from what git has, and return their paths."""
+    folder = tmp_path_factory.mktemp("built")
+    python = python_of(folder / "builder")
+    install(python, *PROJECT["build-system"]["requires"], "cython>=3.3,<3.4")
+    command = [python, "-m", "hatchling", "build", "-d", folder]
+    subprocess.run(command, cwd=clone(folder / "clone"), capture_output=True, check=True)
+    [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def of_wheel(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def of_sdist(path):
+    with tarfile.open(path) as archive:
+        members = [member for member in archive.getmembers() if member.isfile()]
+        return {member.name.partition("/")[2]: archive.extractfile(member).read() for member in members}
+
+
+def lines(printed):
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def test_wheel_and_sdist_hold_the_whole_package_and_nothing_else_of_it(built):
+    wheel, sdist = of_wheel(built[0]), of_sdist(built[1])
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", PACKAGE]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    wanted = {name: (ROOT / name).read_bytes() for name in listed if (ROOT / name).is_file()}
+
+    compiled = {name.replace(".py", EXTENSION_SUFFIXES[0]) for name, content in wanted.items() if COMPILED in content}
+
+    assert {f"{PACKAGE}/{name}" for name in DATA} <= set(wanted)
+    compiled.add(f"{PACKAGE}/kernel/shared{EXTENSION_SUFFIXES[0]}")
+    assert {name for name in wheel if ".dist-info/" not in name} == set(wanted) | compiled
+    assert {name: wheel[name] for name in wanted} == wanted
+    assert {name: sdist[name] for name in sdist if name.startswith(f"{PACKAGE}/")} == wanted
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "PKG-INFO", "scripts/build_kernel.py"} <= set(
+        sdist
+    )
+
+
+def test_the_metadata_names_the_licence_and_its_file(built):
+    wheel = of_wheel(built[0])
+    [name] = [name for name in wheel if name.endswith(".dist-info/METADATA")]
+    metadata = message_from_string(wheel[name].decode())
+
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE"]
+    text = wheel[name.replace("METADATA", "licenses/LICENSE")].decode()
+    assert text.split("\n", 3)[1:3] == [f"{'':33}Apache License", f"{'':27}Version 2.0, January 2004"]
+    assert "near-duplicate" in metadata["Keywords"]
+    assert metadata.get_all("Project-URL") is None
+
+
+@pytest.fixture(scope="module")
+def environment(built, tmp_path_factory):
+    """Install the wheel into an empty environment, and return its folder."""
+    folder = tmp_path_factory.mktemp("env")
+    install(python_of(folder), f"{built[0]}[html,service]")
+    return folder
+
+
+@pytest.fixture
+def installed(environment, tmp_path):
+    """Return what runs commands with the installed package, in an empty folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
+    # A gate fetches all from nothing: the lock files and the script that reads them are the wheel's.
+    cache = os.environ.get("SIMHASH_HBASE_CACHE") or str(users_folder())
+    variables = {
+        "PATH": f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": "",
+        "SIMHASH_HBASE_CACHE": str(tmp_path / "cache") if os.environ.get("CI") else cache,
+        "SIMHASH_HBASE_HOME": str(tmp_path / "server"),
+        "XDG_CACHE_HOME": str(tmp_path / "user"),
+        "HBASE_HEAP": "512m",
+        **START,
+    }
+
+    def call(script):
+        done = call.run(script)
+        assert done.returncode == 0, (script, done.stdout, done.stderr)
+        return done.stdout
+
+    call.run = lambda script: run(folder, script, **variables)
+    call.folder, call.program = folder, environment / "bin" / "simhash-hbase"
+    return call
+
+
+def test_the_commands_work_where_the_checkout_cannot_be_imported(installed):
+    found = installed("python -c 'import simhash_hbase, sys; print(simhash_hbase.__file__, *sys.path, sep=\"\\n\")'")
+    assert str(installed.program.parents[1]) in found
+    assert not [line for line in found.splitlines() if Path(line).is_relative_to(ROOT)]
+
+    installed("python examples/demo.py > corpus.jsonl && simhash-hbase create file:empty.index --analyzer shingle")
+    decided = lines(installed("simhash-hbase dedup file:news.index --create corpus.jsonl"))
+    answers = lines(installed("simhash-hbase query file:news.index corpus.jsonl"))
+    assert lines(installed("simhash-hbase dedup corpus.jsonl --output clean.jsonl")) == decided
+    originals = [decision["id"] for decision in decided if decision["status"] == "original"]
+    assert [document["id"] for document in lines(installed("cat clean.jsonl"))] == originals
+
+    found = {answer["query"]: {match["id"] for match in answer["matches"]} for answer in answers}
+    of = {decision["id"]: decision["of"] for decision in decided if decision["status"] == "duplicate"}
+    assert set(found) == {decision["id"] for decision in decided} > set(of) > set()
+    assert {name for name in of if of[name] not in found[name]} == set()
+    assert_served(installed, next(iter(of.values())))
+
+
+def assert_served(installed, name):
+    log = installed.folder / "log"
+    words = ["serve", "file:news.index", "--port", "0", "--no-auth"]
+    with (
+        log.open("wb") as stream,
+        subprocess.Popen([installed.program, *words], stderr=stream, cwd=installed.folder) as process,
+    ):
+        try:
+            server = Server(process, log, {})
+            with server.client() as client:
+                assert client.get("/healthz").status_code == httpx.codes.OK
+                assert client.get("/v1/documents", params={"id": name}).json()["id"] == name
+            assert server.stop() == 0
+        finally:
+            process.kill()
+
+
+def test_the_tour_is_walked_with_the_installed_package(installed):
+    (first, _), *steps = split(blocks()["tour"]).items()
+    assert first == "./scripts/install html && source .venv/bin/activate"
+
+    for command, shown in steps:
+        assert_printed(shown, installed.run(command))
+
+
+@pytest.mark.hbase
+def test_load_makes_hfiles_for_an_hbase_that_the_installed_command_brings_up(installed, request):
+    request.addfinalizer(lambda: installed("simhash-hbase hbase clean"))
+    address = installed("simhash-hbase hbase up").splitlines()[-1]
+    url, beside = f"hbase://{address}/news", "file:news.index"
+    installed("python examples/demo.py > corpus.jsonl")
+
+    said = [json.loads(installed(f"simhash-hbase create {each} --analyzer shingle > profile.json &&"
+                                 f" simhash-hbase load {each} corpus.jsonl")) for each in (url, beside)]  # fmt: skip
+
+    assert [loaded.pop("way") for loaded in said] == ["HFiles", "sorted puts"]
+    assert said[0] == said[1]
+    ids = [{line["id"] for line in lines(installed(f"simhash-hbase export {each}"))} for each in (url, beside)]
+    assert ids[0] == ids[1]
+    assert len(ids[0]) == said[0]["documents"] > 0
+    installed(f"simhash-hbase verify {url}")
+    assert installed("simhash-hbase hbase status").splitlines()[-1] == address
+    installed("simhash-hbase hbase down")
+    assert json.loads(installed("simhash-hbase hbase status --json || [[ $? == 1 ]]"))["up"] is False

@@ -1,0 +1,276 @@
+"""The commands of all README pages as they are printed, in a fresh clone with only what they install themselves."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from doctest import DocTestParser
+from pathlib import Path
+
+import pytest
+from support.fresh_clone import (
+    ROOT,
+    assert_printed,
+    blocks,
+    clone,
+    left_untracked,
+    likeness,
+    pages,
+    provide,
+    run,
+    split,
+)
+from support.listening import free_port
+
+from simhash_hbase.cli.app import COMMANDS
+
+ACTIVATED = "source .venv/bin/activate\n"
+INSTALL = re.compile(r"^\./scripts/install ?([\w,]*) && source \.venv/bin/activate", re.MULTILINE)
+# What is another each time.
+CHANGING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=\"request_id\":\")[0-9a-f]{16}")
+STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
+SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
+TESTED_ELSEWHERE = {
+    *("contributing", "examples", "snapshot", "hbase", "reindex", "tour", "service", "shared", "crawlers"),
+    *("revisits", "objects", "unit", "cluster", *SPARK),
+    "sparkhdfs",  # In test_hbase_cluster.py.
+    "cloud",  # In test_hbase_http_gateways.py.
+}
+
+
+def commands(block):
+    return "\n".join(split(block))
+
+
+def installed(folder, block):
+    """Provide what the block's own first line installs."""
+    [extras] = INSTALL.findall(commands(block))
+    provide(folder, extras)
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    folder = clone(tmp_path / "clone")
+    yield folder
+    assert left_untracked(folder) == set()
+
+
+def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_other(fresh, monkeypatch):
+    found = blocks()
+    assert set(found) - TESTED_ELSEWHERE == {"first", "claims", "plan", "upkeep"}
+    installed(fresh, found["first"])
+
+    first = run(fresh, commands(found["first"]))
+    claims = run(fresh, commands(found["claims"]))
+    plan = run(fresh, ACTIVATED + commands(found["plan"]))
+    upkeep = run(fresh, ACTIVATED + commands(found["upkeep"]))
+    reindex = run(fresh, ACTIVATED + commands(found["reindex"]))
+
+    assert [done.returncode for done in (first, claims, plan, upkeep, reindex)] == [0] * 5, [
+        done.stderr for done in (first, claims, plan, upkeep, reindex)
+    ]
+    assert first.stdout.splitlines() == [line for line in found["first"].splitlines() if line.startswith("{")]
+    shown = [line for lines in split(found["claims"]).values() for line in lines]
+    assert claims.stdout.splitlines() == shown
+    planned = [line for lines in split(found["plan"]).values() for line in lines]
+    assert (plan.stdout + plan.stderr).splitlines() == planned
+    assert_pandas_keeps_as_many(fresh, blocks("python")["pandas"], monkeypatch)
+    gone = (fresh / "gone.txt").read_text(encoding="utf-8").splitlines()
+    assert len(gone) == 5
+    assert upkeep.stdout.count('"removed":true') == 5
+    assert set(gone) <= set((fresh / "missing").read_text(encoding="utf-8").replace("\t", "").splitlines())
+
+
+def test_a_contributor_sees_a_test_pass(fresh):
+    contributing = blocks()["contributing"]
+    provide(fresh, "test")
+    program = fresh / ".venv/bin/pytest"
+    # A gate has pip make it.
+    if program.parent.exists():
+        program.write_text(f"#!{fresh}/.venv/bin/python\nimport sys, pytest\nsys.exit(pytest.main())\n")
+        program.chmod(0o755)
+
+    done = run(fresh, commands(contributing))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d+ passed", done.stdout)
+
+
+def assert_pandas_keeps_as_many(folder, example, monkeypatch):
+    decisions = (folder / "decisions.jsonl").read_text(encoding="utf-8").splitlines()
+    names: dict = {}
+    monkeypatch.chdir(folder)
+    exec(example, names)
+    assert len(names["frame"]) == sum('"status":"original"' in line for line in decisions) < len(decisions)
+
+
+def test_the_first_example_says_what_it_is_shown_to_say(fresh):
+    examples = blocks()["examples"]
+    installed(fresh, examples)
+
+    done = run(fresh, commands(examples))
+
+    shown = [line for lines in split(examples).values() for line in lines]
+    assert done.returncode == 0, done.stderr
+    assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown]
+
+
+def test_the_quickstart_ends_with_a_report_and_with_commands_that_work(fresh):
+    provide(fresh, "")
+
+    done = run(fresh, "./scripts/quickstart")
+
+    assert done.returncode == 0, done.stderr
+    assert "百科-蚕" in (fresh / ".cache/quickstart/report.html").read_text(encoding="utf-8")
+    tips = [line.strip() for line in done.stdout.splitlines() if line.startswith("  .venv/bin/simhash-hbase ")]
+    assert len(tips) == 3
+    tried = run(fresh, "\n".join(tips))
+    assert tried.returncode == 0, tried.stderr
+    assert tried.stdout.startswith('{"query":')
+
+
+def test_the_tour_says_what_it_is_shown_to_say(fresh):
+    tour = blocks()["tour"]
+    installed(fresh, tour)
+    steps = split(tour)
+    assert len(steps) == 6
+
+    for command, shown in steps.items():
+        assert_printed(shown, run(fresh, (ACTIVATED if "install" not in command else "") + command))
+
+    assert_kept_what_was_decided(fresh)
+
+
+def assert_kept_what_was_decided(folder):
+    pages = {path.relative_to(folder / "pages").as_posix() for path in (folder / "pages").rglob("*.html")}
+    decisions = [json.loads(line) for line in (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines()]
+    kept = {path.relative_to(folder / "clean").as_posix() for path in (folder / "clean").rglob("*.html")}
+    assert {decision["id"] for decision in decisions} == pages
+    assert {decision["id"] for decision in decisions if decision["status"] == "original"} == kept < pages
+    assert "百科-蚕" in (folder / "report.html").read_text(encoding="utf-8")
+    again = [json.loads(line) for line in (folder / "today.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {(each["id"], each["status"]) for each in again} == {(each["id"], each["status"]) for each in decisions}
+
+
+def test_the_example_of_the_library_prints_what_it_is_shown_to_print(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    example = blocks("python")["library"]
+    [shown] = re.findall(r"print\(.*\)  # (.*)", example)
+
+    exec(example, {})
+
+    assert capsys.readouterr().out == f"{shown}\n"
+
+
+@pytest.mark.parametrize("name", ["service", "shared"])
+def test_the_commands_of_the_service_print_what_they_are_shown_to_print(fresh, name):
+    service = blocks()[name]
+    installed(fresh, service)
+    assert shutil.which("curl")
+    expected = [line for lines in split(service).values() for line in lines]
+
+    done = run(fresh, f"{STOP_SERVER}\n{commands(service).replace('8080', str(free_port()))}")
+
+    # The last command of the second one is refused.
+    assert done.returncode == (name == "shared"), done.stderr
+    printed = [CHANGING.sub("…", line) for line in (done.stdout + done.stderr).splitlines() if "install: " not in line]
+    printed = [re.sub(r"(?<=127\.0\.0\.1:)\d+", "8080", line) for line in printed]
+    assert printed == [CHANGING.sub("…", line) for line in expected]
+
+
+def test_the_crawlers_of_the_page_keep_what_they_are_shown_to_keep(fresh):
+    crawlers = blocks()["crawlers"]
+    installed(fresh, crawlers)
+    port = str(free_port())
+    (fresh / "spider.py").write_text(blocks("python")["spider"].replace("8000", port))
+
+    done = run(fresh, f"{STOP_SERVER}\n{commands(crawlers).replace('8000', port)}")
+
+    shown = [line for lines in split(crawlers).values() for line in lines]
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-2:] == [str(kept(fresh))] * 2
+    assert [likeness(line) for line in done.stdout.splitlines()] == [likeness(line) for line in shown]
+    assert "export" not in done.stderr
+
+
+def test_the_crawl_of_the_page_gets_the_records_that_are_shown(fresh):
+    revisits = blocks()["revisits"]
+    installed(fresh, revisits)
+    (fresh / "crawl.py").write_text(blocks("python")["crawl"])
+
+    for command, shown in split(revisits).items():
+        done = run(fresh, (ACTIVATED if "install" not in command else "") + command)
+        assert_printed(shown, done)
+
+
+MAKES_INDEX = re.compile(r"create file:([\w.]+)|file:([\w.]+) --create|create_index\(\"file:([\w.]+)")
+MAKES_DECISIONS = re.compile(r"^\$ simhash-hbase dedup .* > ([\w.]+)", re.MULTILINE)
+
+
+def test_blocks_that_are_run_one_after_the_other_in_one_clone_do_not_make_the_same_index_or_decisions():
+    every = [*blocks().values(), *blocks("python").values()]
+    indexes = ["".join(names) for block in every for names in MAKES_INDEX.findall(block)]
+    decisions = [name for block in every for name in MAKES_DECISIONS.findall(block)]
+
+    assert len(indexes) >= 8
+    assert len(decisions) >= 6
+    for made in (indexes, decisions):
+        assert sorted(set(made)) == sorted(made)
+
+
+# Files that blocks make which are run elsewhere, or only by a user.
+ELSEWHERE = [
+    "keys",
+    "news.index/data.mdb",
+    "unfinished/load.json",
+    "decisions/part-0",
+    "work/load.json",
+    "wire.index/x",
+]
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_other_blocks_leave_in_a_clone_is_ignored(name):
+    assert subprocess.run(["git", "check-ignore", "--quiet", name], cwd=ROOT, check=False).returncode == 0
+
+
+OUTSIDE = re.compile(r"(s3|hdfs|spark)://|kubectl|systemctl|hbase> ")
+
+
+def test_a_block_that_runs_only_with_something_of_the_users_says_what_it_needs():
+    found = 0
+    for path, text in pages().items():
+        for before, block in re.findall(
+            r"\n\n([^\n](?:(?!\n\n)[\s\S])*)\n\n(?:<!-- \w+ -->\n)?```console\n(.*?)```", text, re.DOTALL
+        ):
+            if OUTSIDE.search(block):
+                found += 1
+                assert re.search(r"[Nn]eeds ", before), (path, before)
+    assert found == 6
+
+
+def test_the_code_of_the_librarys_page_passes_a_strict_type_check(tmp_path):
+    text = pages()[Path("simhash_hbase/README.md")]
+    code = "".join(example.source for example in DocTestParser().get_examples(text))
+    (tmp_path / "page.py").write_text(code)
+
+    words = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(tmp_path / "page.py")]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert "dedup_many" in code
+    assert done.returncode == 0, done.stdout
+
+
+def kept(folder):
+    lines = "".join((folder / f"{name}.jsonl").read_text(encoding="utf-8") for name in ("one", "two")).splitlines()
+    return len({json.loads(line)["url"] for line in lines})
+
+
+def test_what_the_table_of_commands_has_is_all_there_is():
+    text = pages()[Path("simhash_hbase/cli/README.md")]
+    [table] = re.findall(r"\| command \| does \|\n\|---\|---\|\n(.*?)\n\n", text, re.DOTALL)
+    named = {word for row in table.splitlines() for word in re.findall(r"`(\w+)[ `]", row.split(" | ")[0])}
+
+    assert set(COMMANDS) <= named

@@ -1,0 +1,89 @@
+"""What a release needs beside the code: one version, a changelog, and files that say what the scripts say."""
+
+import re
+import tomllib
+
+import pytest
+import yaml
+from packaging.version import Version
+from support.fresh_clone import ROOT
+
+import simhash_hbase
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+RELEASED = re.compile(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", re.MULTILINE)
+RUN_SCRIPT = re.compile(r"(?:\./)?(scripts/[\w.-]+)(?: (--[\w-]+))?")
+
+
+def steps(workflow):
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    return [step for job in jobs.values() for step in job.get("steps", ())]
+
+
+def test_the_version_is_in_one_place_and_the_changelog_has_it_first():
+    released = RELEASED.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+
+    assert released[0] == simhash_hbase.__version__
+    assert released == sorted(released, key=Version, reverse=True)
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "simhash_hbase/__init__.py"
+
+
+def test_the_licence_is_whole():
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+    assert "Version 2.0, January 2004" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+    assert [number for number in range(1, 10) if f"   {number}. " not in text] == []
+
+
+def test_the_citation_names_the_licence_and_no_version_of_its_own():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert "version" not in citation
+
+
+def test_pre_commit_runs_lint_itself():
+    [repository] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+
+    assert [hook["entry"] for hook in repository["hooks"]] == ["./scripts/lint"]
+
+
+def test_editors_wrap_where_lint_does():
+    assert f"max_line_length = {PROJECT['tool']['ruff']['line-length']}" in (ROOT / ".editorconfig").read_text()
+
+
+def test_groups_are_made_of_extras():
+    extras = PROJECT["project"]["optional-dependencies"]
+    for requirements in PROJECT["dependency-groups"].values():
+        for requirement in requirements:
+            [named] = re.findall(r"^simhash-hbase\[([\w,]+)\]$", requirement)
+            assert set(named.split(",")) <= set(extras)
+
+
+def test_the_tests_run_on_every_version_that_is_named_and_wheels_are_built_for_them():
+    named = [line.rpartition(" ")[2] for line in PROJECT["project"]["classifiers"] if re.search(r":: 3\.\d+$", line)]
+    matrix = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())["jobs"]["quick"]["strategy"]["matrix"]
+
+    assert matrix["python"] == named
+    assert PROJECT["tool"]["cibuildwheel"]["build"] == [f"cp{version.replace('.', '')}-*" for version in named]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_calls_scripts_that_are_there_with_options_that_they_name(workflow):
+    commands = "\n".join(step.get("run", "") for step in steps(workflow))
+
+    for name, option in RUN_SCRIPT.findall(commands):
+        assert (ROOT / name).exists(), name
+        assert option in (ROOT / name).read_text(encoding="utf-8"), (name, option)
+
+
+def test_only_the_job_that_publishes_may_ask_for_an_identity_and_it_has_no_password():
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+
+    assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["publish"]
+    assert "secrets." not in text
+    assert jobs["publish"]["needs"] == "build"

@@ -1,0 +1,170 @@
+"""What the scripts do before their work, by programs that only note how they were called."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support.fresh_clone import ROOT
+
+NOTING = """#!/bin/sh
+echo "$(basename "$0") $*" >> "$CALLS"
+case "$0 $*" in *collect-only*) exit "${COLLECTED:-5}";; esac
+"""
+BASICS = ("bash", "basename", "cat", "dirname", "realpath", "sed", "sh")
+
+
+def program(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(NOTING)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Return what runs a script of the project in a folder, and returns what it called and how it ended."""
+    folder, programs, calls = tmp_path / "clone", tmp_path / "bin", tmp_path / "calls"
+    for name in ("install", "lint", "hbase"):
+        program(folder / "scripts" / name)
+    for name in ("coverage", "pytest", "python"):
+        program(folder / ".venv" / "bin" / name)
+    for name in ("apt-get", "id", "docker", "timeout", "dpkg", "mkdir", "rm"):
+        program(programs / name)
+    for name in BASICS:
+        (programs / name).symlink_to(shutil.which(name))
+
+    def run(name, *words, **variables):
+        shutil.copy(ROOT / "scripts" / name, folder / "scripts")
+        environment = {"PATH": str(programs), "CALLS": str(calls), "SIMHASH_HBASE_TEST_SERVER": "local", **variables}
+        done = subprocess.run(
+            [folder / "scripts" / name, *words], env=environment, capture_output=True, text=True, check=False
+        )
+        return calls.read_text().splitlines() if calls.exists() else [], done
+
+    return run
+
+
+def test_chosen_tests_that_need_no_hbase_start_none_and_neither_lint_nor_install_packages(script):
+    calls, done = script("test", "tests/rows/test_rowkey.py")
+
+    assert done.returncode == 0, done.stderr
+    collected = "pytest --collect-only -qq tests/rows/test_rowkey.py -m hbase"
+    assert calls == ["install test", collected, "pytest -n 2 tests/rows/test_rowkey.py"]
+
+
+def test_tests_of_rooms_that_use_no_extra_install_none(script):
+    assert script("test", "tests/kernel/test_bands.py", "tests/index")[0][0] == "install test"
+
+
+def test_a_quick_run_is_lint_and_the_tests_without_servers(script):
+    calls, done = script("test", "--quick")
+
+    assert done.returncode == 0, done.stderr
+    ran = "pytest -n 2 -q -m not hbase and not server and not slow"
+    assert calls[0] == "install dev"
+    assert sorted(calls[1:]) == ["lint ", ran]
+
+
+def test_a_quick_run_fails_where_lint_fails(script, tmp_path):
+    lint = tmp_path / "clone" / "scripts" / "lint"
+    lint.write_text("#!/bin/sh\necho a fault; exit 3\n")
+
+    _, done = script("test", "--quick")
+
+    assert (done.returncode, done.stdout) == (3, "a fault\n")
+
+
+def test_coverage_has_the_kernel_interpreted_and_is_printed(script):
+    calls, done = script("test", "--coverage", "tests/kernel")
+
+    assert done.returncode == 0, done.stderr
+    assert calls[0] == "install dev,bench"
+    assert calls[2:] == [
+        "pytest -n 2 --cov --cov-report= tests/kernel",
+        "pytest -n 2 -q --cov --cov-append --cov-report= tests/kernel",
+        "coverage report",
+    ]
+
+
+def test_chosen_tests_that_need_hbase_have_it(script):
+    calls, done = script("test", "tests/stores", COLLECTED="0")
+
+    assert calls[2:] == ["hbase up --with local", "pytest -n 2 tests/stores", "hbase down --with local"]
+    assert "test: starting HBase" in done.stderr
+
+
+def test_all_tests_run_after_lint_beside_hbase(script):
+    calls, done = script("test")
+
+    assert calls[:2] == ["install dev,bench", "lint "]
+    assert calls[-3:] == ["hbase up --with local", "pytest -n 2", "hbase down --with local"]
+    assert not any("collect" in call for call in calls)
+    assert "test: lint" in done.stderr
+
+
+def test_a_picture_without_chromium_is_refused_at_once_in_a_sentence(script, tmp_path):
+    report = tmp_path / "report.html"
+    report.touch()
+
+    calls, done = script("picture", str(report))
+
+    assert (calls, done.returncode, done.stdout) == ([], 1, "")
+    [sentence] = done.stderr.splitlines()
+    assert "apt-get install chromium fonts-noto-cjk" in sentence
+
+
+@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
+def test_a_picture_names_the_font_that_is_missing(script, tmp_path, name):
+    report = tmp_path / "report.html"
+    report.touch()
+    for each in (name, "fc-list"):
+        program(tmp_path / "bin" / each)
+
+    calls, done = script("picture", str(report))
+
+    assert done.returncode == 0, done.stderr
+    assert calls[-1].startswith("python -m support.picture")
+    assert "fonts-noto-cjk" in done.stderr
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+@pytest.mark.parametrize("name", ["docs", "install", "lint", "picture", "quickstart", "test"])
+def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, name, word):
+    calls, done = script(name, word)
+
+    assert (calls, done.returncode, done.stderr) == ([], 0, "")
+    about = (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1]
+    assert done.stdout.splitlines()[0] == about.removeprefix("# ")
+    assert f"./scripts/{name}" in about
+
+
+def test_a_picture_of_a_report_that_is_not_there_is_refused_at_once_in_a_sentence(script, tmp_path):
+    program(tmp_path / "bin" / "chromium")
+
+    calls, done = script("picture", str(tmp_path / "report.html"))
+
+    assert (calls, done.returncode) == ([], 1)
+    assert done.stderr == f"picture: {tmp_path}/report.html does not exist\n"
+
+
+def test_a_quickstart_of_a_file_that_is_not_there_leaves_the_last_one_alone(script, tmp_path):
+    report = tmp_path / "clone" / ".cache" / "quickstart" / "report.html"
+    report.parent.mkdir(parents=True)
+    report.touch()
+
+    calls, done = script("quickstart", str(tmp_path / "corpus.jsonl"))
+
+    assert (calls, done.returncode) == ([], 1)
+    assert done.stderr == f"quickstart: {tmp_path}/corpus.jsonl does not exist\n"
+    assert report.exists()
+
+
+def test_an_extra_that_is_not_there_is_refused_at_once_with_those_that_are(script, tmp_path):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / "clone")
+
+    calls, done = script("install", "html,htlm", PYTHON=sys.executable)
+
+    assert (calls, done.returncode) == ([], 1)
+    [sentence] = done.stderr.splitlines()
+    assert sentence.startswith("install: there is no extra htlm; there are ")
+    assert " html, " in sentence

@@ -1,0 +1,112 @@
+"""What users copy from the pages, and what their editors tell them of it: all of it passes a strict type checker."""
+
+import inspect
+import re
+import subprocess
+import sys
+from doctest import DocTestParser
+from typing import get_args, get_type_hints
+
+import msgspec
+import pytest
+from support.fresh_clone import ROOT, pages
+
+import simhash_hbase
+from simhash_hbase.profile.choices import AnalyzerName, HashName, MatchName
+from simhash_hbase.profile.profile import Profile, ProfileOptions
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TAKEN = {"format", "words", "dictionary", "idf", "idf_documents", "jieba_idf", "probe", "versions", "extractor"}
+
+
+def checked(folder, files):
+    """Check files by mypy, with the project's own settings; return its exit code and what it prints."""
+    for name, code in files.items():
+        (folder / name).write_text(code, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", ROOT / "pyproject.toml", *files]
+    cache = ["--cache-dir", ROOT / ".mypy_cache"]
+    done = subprocess.run([*command, *cache], cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def sources():
+    """Return the Python of each page: its sessions, which go on from each other, and each block without a prompt."""
+    parser, found = DocTestParser(), {}
+    for page, text in pages().items():
+        name = str(page.with_suffix("")).replace("/", "_").replace(".", "_").lower()
+        session = "".join(example.source for example in parser.get_examples(text))
+        if session:
+            found[f"{name}_session.py"] = session
+        for number, block in enumerate(BLOCK.findall(text)):
+            if ">>>" not in block:
+                found[f"{name}_{number}.py"] = block
+    return found
+
+
+def test_the_python_of_the_pages_is_typed(tmp_path):
+    files = sources()
+
+    assert len(files) > len(pages()) / 4
+    assert checked(tmp_path, files) == (0, f"Success: no issues found in {len(files)} source files\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ('create_index("memory:", analyser="shingle")', "call-arg"),
+        ('create_index("memory:", analyzer="shingles")', "arg-type"),
+        ('create_index("memory:", similarity="0.9")', "arg-type"),
+        ('create_index("memory:", ttl_days=30, band_distance=16, sketch=False)', None),
+    ],
+)
+def test_a_wrong_option_of_an_index_is_told_before_it_runs(tmp_path, code, error):
+    status, printed = checked(tmp_path, {"used.py": f"from simhash_hbase import create_index\n\n{code}\n"})
+
+    assert (status, printed.count("error:")) == ((0, 0) if error is None else (1, 1))
+    assert error is None or f"[{error}]" in printed
+
+
+TABLES = """
+import polars
+from simhash_hbase.tables import drop_near_duplicates, mark_near_duplicates
+
+frame = polars.DataFrame({"text": ["one", "two"]})
+kept: polars.DataFrame = drop_near_duplicates(frame, similarity=0.9, keep="longest", workers=2, unreadable="keep")
+lazy: polars.LazyFrame = mark_near_duplicates(frame.lazy(), analyzer="shingle")
+texts: list[str] = drop_near_duplicates(["one", "two"])
+rows: list[dict[str, object]] = drop_near_duplicates([{"text": "one"}])
+marked = mark_near_duplicates(["one", "two"])[0]["duplicate_of"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("", None),
+        ("wrong: polars.LazyFrame = drop_near_duplicates(frame)", "assignment"),
+        ("drop_near_duplicates(frame, similarty=0.9)", "call-overload"),
+    ],
+)
+def test_tables_are_of_the_type_that_was_given(tmp_path, code, error):
+    status, printed = checked(tmp_path, {"used.py": TABLES + code + "\n"})
+
+    assert status == (error is not None), printed
+    assert error is None or ("used.py:11: error: " in printed and f"[{error}]" in printed)
+
+
+def test_options_are_the_fields_of_a_profile_that_nobody_else_decides():
+    assert ProfileOptions.__annotations__.keys() == set(Profile.__struct_fields__) - TAKEN
+    choices = {"analyzer": AnalyzerName, "hash": HashName, "match": MatchName}
+    fields = {field.name: field for field in msgspec.structs.fields(Profile)}
+    for name, kind in choices.items():
+        assert get_args(get_type_hints(ProfileOptions)[name]) == get_args(kind) == get_args(fields[name].type)
+
+
+@pytest.mark.parametrize("name", ["Match", "Answer", "Decision", "Stored", "Copy", "Copies", "Profile", "MatchRule"])
+def test_every_field_of_an_answer_and_of_a_profile_is_explained(name):
+    kind = getattr(simhash_hbase, name)
+    source = inspect.getsource(kind)
+    fields = kind.__struct_fields__ if name in ("Profile", "MatchRule") else kind.__dataclass_fields__
+    explained = re.findall(r'^    (\w+): [^\n]+\n    """', source, re.MULTILINE)
+
+    assert [field for field in fields if field not in explained] == []

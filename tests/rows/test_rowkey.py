@@ -1,0 +1,149 @@
+"""Row keys: the bytes that other programs read, their order, and the ends of ranges."""
+
+from hashlib import blake2b
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bruteforce import ALL_BITS
+
+from simhash_hbase.rows import keys as rowkey
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.keys import BlockRows
+
+DEFAULT = Scheme.parse("5x2")
+fingerprints = st.lists(st.integers(0, ALL_BITS), max_size=20)
+
+
+def as_array(values):
+    return np.array(values, dtype=np.uint64)
+
+
+def test_a_document_has_ten_rows_of_segment_flag_and_fingerprint():
+    simhash = 0x0123456789ABCDEF
+    bits = f"{simhash:064b}"
+    blocks = [bits[i : i + 13] for i in range(0, 64, 13)]
+    pairs = [(a, b) for a in range(5) for b in range(a + 1, 5)]
+
+    keys = rowkey.row_keys(DEFAULT, simhash)
+
+    wanted = [
+        int((blocks[a] + blocks[b]).ljust(32, "0"), 2).to_bytes(4, "big") + bytes([flag]) + simhash.to_bytes(8, "big")
+        for flag, (a, b) in enumerate(pairs, 1)
+    ]
+    assert keys == wanted
+    assert {len(key) for key in keys} == {13}
+
+
+@pytest.mark.parametrize("simhash", [0, ALL_BITS])
+def test_the_lowest_and_the_highest_fingerprint_have_rows(simhash):
+    keys = rowkey.row_keys(DEFAULT, simhash)
+
+    assert [key[5:] for key in keys] == [simhash.to_bytes(8, "big")] * 10
+    assert {rowkey.row_simhash(key) for key in keys} == {simhash}
+    assert [rowkey.row_flag(key) for key in keys] == list(range(1, 11))
+
+
+@given(values=fingerprints, scheme=st.sampled_from(["5x2", "4x1", "7x3", "8x4"]))
+def test_block_rows_are_sorted_distinct_and_those_of_every_fingerprint(values, scheme):
+    parsed = Scheme.parse(scheme)
+
+    packed = rowkey.pack_rows(rowkey.block_rows(parsed, as_array(values)))
+
+    keys = [packed[i : i + 13] for i in range(0, len(packed), 13)]
+    assert keys == sorted({key for simhash in values for key in rowkey.row_keys(parsed, simhash)})
+
+
+@given(values=fingerprints)
+def test_packed_rows_are_read_back(values):
+    rows = rowkey.block_rows(DEFAULT, as_array(values))
+
+    back = rowkey.unpack_rows(rowkey.pack_rows(rows))
+
+    assert back.prefixes.tolist() == rows.prefixes.tolist()
+    assert back.simhashes.tolist() == rows.simhashes.tolist()
+
+
+@given(values=st.lists(st.integers(0, (1 << 40) - 1), max_size=20))
+def test_the_order_of_prefixes_as_numbers_is_their_order_as_bytes(values):
+    packed = rowkey.pack_prefixes(as_array(sorted(values)))
+
+    assert packed == sorted(packed)
+    assert [int.from_bytes(prefix, "big") for prefix in packed] == sorted(values)
+
+
+@given(prefix=st.integers(0, (1 << 40) - 1), other=st.integers(0, (1 << 40) - 1))
+def test_a_prefix_ends_behind_its_last_key_and_before_the_next_prefix(prefix, other):
+    [start, different] = rowkey.pack_prefixes(as_array([prefix, other]))
+    stop = rowkey.prefix_stop(start)
+
+    assert start <= start + bytes(8) < start + b"\xff" * 8 < stop
+    if other != prefix:
+        assert not start <= different + bytes(8) < stop
+        assert not start <= different + b"\xff" * 8 < stop
+    assert stop[:5] == start
+
+
+@given(name=st.text())
+def test_a_document_row_is_the_digest_of_its_id(name):
+    digest = blake2b(name.encode(), digest_size=16).digest()
+
+    row = rowkey.document_row(rowkey.id_digest(name))
+
+    assert row == digest[:4] + b"\xff" + digest
+    assert (rowkey.row_flag(row), rowkey.row_digest(row)) == (255, digest)
+
+
+# One row at a time and many at once are packed differently.
+@given(values=st.one_of(fingerprints, st.lists(st.integers(0, ALL_BITS), min_size=60, max_size=70)))
+def test_a_members_row_is_the_fingerprint_s_own(values):
+    rows = rowkey.member_rows(as_array(values))
+
+    assert rows == [rowkey.member_row(simhash) for simhash in values]
+    assert rows == [s.to_bytes(8, "big")[:4] + b"\0" + s.to_bytes(8, "big") for s in values]
+    assert [rowkey.row_simhash(row) for row in rows] == values
+
+
+def test_the_index_s_own_rows_have_a_flag_of_their_own():
+    assert rowkey.index_row("profile") == b"\0\0\0\0\xfeprofile"
+    assert rowkey.row_flag(rowkey.index_row("profile")) == 254
+
+
+def test_fingerprints_are_packed_big_endian():
+    assert [rowkey.pack_simhash(simhash) for simhash in (1, ALL_BITS)] == [bytes(7) + b"\1", b"\xff" * 8]
+    assert rowkey.unpack_simhashes(bytes(7) + b"\1" + b"\xff" * 8).tolist() == [1, ALL_BITS]
+
+
+def test_no_rows_are_no_bytes():
+    assert rowkey.pack_rows(BlockRows.empty()) == b""
+    assert len(rowkey.unpack_rows(b"").prefixes) == 0
+    assert rowkey.pack_prefixes(as_array([])) == []
+    assert len(rowkey.block_rows(DEFAULT, as_array([])).simhashes) == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "prefix"),
+    [(b"", 0), (b"\x80", 0x80 << 32), (b"\1\2\3\4\5", 0x0102030405), (b"\1\2\3\4\5\xff", 0x0102030405)],
+)
+def test_the_prefix_of_a_row_is_read_from_short_keys_too(row, prefix):
+    assert rowkey.row_prefix(row) == prefix
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "bounds"),
+    [
+        (0, 1, (bytes(5), b"\0\0\0\0\1")),
+        (0x0102030405, (1 << 40) - 1, (b"\1\2\3\4\5", b"\xff" * 5)),
+        (7, 1 << 40, (b"\0\0\0\0\7", None)),
+    ],
+)
+def test_the_rows_of_a_range_of_prefixes_lie_between_two_keys(start, stop, bounds):
+    assert rowkey.row_bounds(start, stop) == bounds
+
+
+def test_prefixes_are_read_as_they_are_packed():
+    prefixes = as_array([0, 1, 0x0102030405, (1 << 40) - 1])
+
+    assert rowkey.unpack_prefixes(b"".join(rowkey.pack_prefixes(prefixes))).tolist() == prefixes.tolist()
+    assert [rowkey.pack_prefix(prefix) for prefix in prefixes.tolist()] == rowkey.pack_prefixes(prefixes)

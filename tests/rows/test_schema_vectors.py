@@ -1,0 +1,255 @@
+"""The known answers of ``schema/``: the package gives them, and so does what was written from the page alone."""
+
+import ast
+import json
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+import pytest
+from support import plain_schema as plain
+from support import schema_vectors
+
+from simhash_hbase.profile import Profile
+
+FILE = Path(__file__).parents[2] / "schema" / "vectors.json"
+VECTORS = json.loads(FILE.read_text("utf-8"))
+PROFILE = VECTORS["profiles"][0]
+TEXTS = {vector["id"]: vector for vector in VECTORS["texts"]}
+DOCUMENT = ("id", "simhash", "state", "seen", "stamp", "order", "token", "of", "distance", "similarity", "previous",
+            "digest", "of_text")  # fmt: skip
+MEMBER = ("id", "added", "length", "features", "digest", "sketch", "metadata")
+ADDED = 1_700_000_000_000
+
+
+def whole(vector):
+    return vector["text"] * vector["times"]
+
+
+def texts(*, stored=False):
+    """Return the vectors of texts; `stored` leaves out those without a fingerprint."""
+    chosen = [vector for vector in VECTORS["texts"] if vector["fingerprint"] or not stored]
+    return pytest.mark.parametrize("vector", chosen, ids=lambda vector: vector["id"])
+
+
+def each(name, key):
+    return pytest.mark.parametrize("vector", VECTORS[name], ids=lambda vector: str(vector[key]))
+
+
+def stored_segments(text):
+    return plain.segments(plain.filled_minima(text), PROFILE) if len(text) > 5 else []
+
+
+def document_fields(fields):
+    """Return the fields of a document cell in their order, as MessagePack holds them."""
+    if fields is None:
+        return None
+    kept = {**fields, "simhash": int(fields["simhash"], 16), "token": bytes.fromhex(fields["token"])}
+    kept["previous"], kept["digest"] = document_fields(fields["previous"]), bytes.fromhex(fields["digest"])
+    if text := fields["of_text"]:
+        kept["of_text"] = [int(text["simhash"], 16), bytes.fromhex(text["digest"])]
+    return [kept[name] for name in DOCUMENT]
+
+
+def member_fields(fields):
+    return [bytes.fromhex(fields[name]) if name in ("digest", "sketch") else fields[name] for name in MEMBER]
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Return what the package gives now."""
+    return schema_vectors.build()
+
+
+@pytest.mark.parametrize("part", VECTORS)
+def test_the_package_gives_the_vectors(made, part):
+    assert made[part] == VECTORS[part]
+
+
+def test_every_part_is_in_the_file(made):
+    assert list(made) == list(VECTORS)
+
+
+@pytest.mark.parametrize("fields", VECTORS["profiles"], ids=lambda fields: f"{fields['analyzer']} {fields['bands']}")
+def test_a_profile_is_json_with_sorted_keys(fields):
+    encoded = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+
+    assert Profile.decode(encoded).encode() == encoded
+
+
+def test_the_second_implementation_knows_nothing_of_the_package():
+    nodes = list(ast.walk(ast.parse(Path(plain.__file__).read_text("utf-8"))))
+    named = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+
+    assert named == {"math", "struct", "unicodedata", "functools", "hashlib", "itertools", "mmh3"}
+
+
+@texts()
+def test_the_normalised_text(vector):
+    text = plain.normalized(whole(vector))
+
+    assert vector["normalized"] in (text, None)
+    assert (len(text), plain.text_digest(text).hex()) == (vector["normalized_length"], vector["digest"])
+
+
+@texts()
+def test_the_minima(vector):
+    text = plain.normalized(whole(vector))
+    minima = b"".join(value.to_bytes(8, "big") for value in plain.filled_minima(text))
+
+    assert [f"{value:016x}" for value in plain.shingle_hashes(text)[:3]] == vector["shingle_hashes"]
+    assert blake2b(minima, digest_size=16).hexdigest() == vector["minima_digest"]
+
+
+@texts(stored=True)
+def test_the_sketch_and_its_rows(vector):
+    text = plain.normalized(whole(vector))
+    found = stored_segments(text)
+    rows = plain.sketch_rows(PROFILE["scheme"], found, int(vector["fingerprint"], 16))
+
+    assert vector["sketch"] == (plain.sketch(plain.filled_minima(text)).hex() if len(text) > 5 else "")
+    assert vector["segments"] == "".join(f"{segment:08x}" for segment in found)
+    assert vector["sketch_rows"] == [row.hex() for row in rows]
+
+
+@texts()
+def test_the_fingerprint_of_shingles(vector):
+    weights = plain.shingle_features(plain.normalized(whole(vector)), PROFILE)
+    units = plain.heaviest(weights, PROFILE["top"])
+    found = plain.fingerprint(units)
+
+    assert vector["features"] in ([list(pair) for pair in units], None)
+    assert vector["fingerprint"] == (None if found is None else f"{found:016x}")
+    if found is not None:
+        assert vector["feature_count"] == len(units)
+        assert vector["block_rows"] == [row.hex() for row in plain.block_rows(PROFILE["scheme"], found)]
+
+
+@texts(stored=True)
+def test_the_cells_of_a_document(vector):
+    name, simhash = vector["id"], int(vector["fingerprint"], 16)
+    packed = bytes.fromhex(vector["sketch"] + vector["segments"])
+    digest = bytes.fromhex(vector["digest"])
+    member = [name, ADDED, len(whole(vector)), vector["feature_count"], digest, packed, {"source": name}]
+    document = [name, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", None, None, None, None, digest[:8], None]
+
+    assert vector["length"] == len(whole(vector))
+    assert vector["member"] == {
+        "row": plain.member_row(simhash).hex(),
+        "qualifier": plain.member_qualifier(name, digest).hex(),
+        "value": plain.msgpack(member).hex(),
+    }
+    assert vector["document"] == {"row": plain.document_row(name).hex(), "value": plain.msgpack(document).hex()}
+
+
+@each("collections", "stored_id")
+def test_what_a_collection_keeps_of_a_document(vector):
+    known, collection, name = TEXTS[vector["text"]], vector["collection"], vector["id"]
+    found = stored_segments(plain.normalized(whole(known)))
+    simhash, segments = plain.masked(collection, int(known["fingerprint"], 16), found)
+    stored, digest = plain.stored_id(collection, name), bytes.fromhex(known["digest"])
+    packed = bytes.fromhex(known["sketch"]) + b"".join(segment.to_bytes(4, "big") for segment in segments) * bool(found)
+    member = [stored, ADDED, known["length"], known["feature_count"], digest, packed, {"source": vector["text"]}]
+    document = [stored, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", None, None, None, None, digest[:8], None]
+
+    assert (vector["stored_id"], vector["fingerprint"]) == (stored, f"{simhash:016x}")
+    assert plain.collection_of(stored) == collection
+    assert vector["block_rows"] == [row.hex() for row in plain.block_rows(PROFILE["scheme"], simhash)]
+    rows = plain.sketch_rows(PROFILE["scheme"], segments, simhash)
+    assert vector["sketch_rows"] == [row.hex() for row in rows]
+    assert vector["member"] == {
+        "row": plain.member_row(simhash).hex(),
+        "qualifier": plain.member_qualifier(stored, digest).hex(),
+        "value": plain.msgpack(member).hex(),
+    }
+    assert vector["document"] == {"row": plain.document_row(stored).hex(), "value": plain.msgpack(document).hex()}
+
+
+@each("cells", "row")
+def test_the_cells_of_every_state(vector):
+    fields, value = vector["fields"], bytes.fromhex(vector["value"])
+    is_member = vector["kind"] == "Member"
+    wanted = member_fields(fields) if is_member else document_fields(fields)
+
+    assert plain.msgpack(wanted) == value
+    assert msgspec.msgpack.decode(value) == wanted
+    assert vector["row"] == (plain.member_row(0) if is_member else plain.document_row(fields["id"])).hex()
+
+
+@each("copies", "ids")
+def test_the_entry_of_a_copy(vector):
+    original, name = vector["ids"]
+    known = TEXTS[name]
+    fields = [
+        name, ADDED, known["length"], known["feature_count"], bytes.fromhex(known["digest"]), b"", {"source": name}
+    ]  # fmt: skip
+
+    assert vector["row"] == plain.copies_row(original).hex()
+    assert vector["qualifier"] == plain.id_digest(name).hex()
+    assert vector["value"] == plain.msgpack(fields).hex()
+
+
+@each("hashes", "feature")
+def test_the_hashes_of_a_feature(vector):
+    for name, seed, value in vector["hashes"]:
+        assert f"{plain.feature_hash(vector['feature'], name, seed):016x}" == value, name
+
+
+@pytest.mark.parametrize("vector", VECTORS["weighted"])
+def test_the_fingerprint_of_ready_features(vector):
+    ready = vector["hash"] == "none"
+    units = [(int(name, 16) if ready else name, plain.in_units(weight)) for name, weight in vector["features"]]
+    sums = {name: sum(weight for other, weight in units if other == name) for name, _ in units}
+    found = plain.fingerprint(units, hash=vector["hash"], seed=vector["seed"])
+
+    assert vector["fingerprint"] == (None if found is None else f"{found:016x}")
+    assert vector["count"] == sum(weight != 0 for weight in sums.values())
+
+
+def test_the_fingerprint_of_learned_words():
+    [vector] = [vector for vector in VECTORS["words"] if vector["analyzer"] == "learned"]
+    table = bytes.fromhex(vector["idf_table"])
+    version, documents, words, counts = msgspec.msgpack.decode(table)
+    units = plain.heaviest(
+        plain.learned_features(vector["tokens"], documents, dict(zip(words, counts, strict=True))), vector["top"]
+    )
+
+    assert (version, blake2b(table, digest_size=16).hexdigest()) == (1, vector["idf"])
+    assert plain.msgpack([1, documents, words, counts]) == table
+    assert words == sorted(words)
+    assert [list(pair) for pair in units] == vector["features"]
+    assert f"{plain.fingerprint(units):016x}" == vector["fingerprint"]
+
+
+def test_the_fingerprint_of_jiebas_words():
+    [vector] = [vector for vector in VECTORS["words"] if vector["analyzer"] == "jieba"]
+    names = [name for name, _ in vector["features"]]
+    words = set(plain.jieba_words(vector["tokens"], vector["stop_words"]))
+
+    assert len(names) == vector["top"] < len(words)
+    assert set(names) < words
+    assert f"{plain.fingerprint(map(tuple, vector['features'])):016x}" == vector["fingerprint"]
+
+
+@each("schemes", "scheme")
+def test_the_block_rows_of_a_scheme(vector):
+    rows = plain.block_rows(vector["scheme"], int(vector["fingerprint"], 16))
+
+    assert [row.hex() for row in rows] == vector["rows"]
+
+
+def test_the_rows_of_the_index():
+    assert {name: plain.index_row(name).hex() for name in VECTORS["index_rows"]} == VECTORS["index_rows"]
+
+
+@each("pairs", "ids")
+def test_the_rule_of_a_query(vector):
+    sides = []
+    for name in vector["ids"]:
+        known = TEXTS[name]
+        found = stored_segments(plain.normalized(whole(known)))
+        sketch = bytes.fromhex(known["sketch"])
+        sides.append({"fingerprint": int(known["fingerprint"], 16), "sketch": sketch, "segments": found})
+
+    assert plain.judged(PROFILE, *sides) == (vector["distance"], vector["similarity"], vector["matches"])

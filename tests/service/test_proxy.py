@@ -1,0 +1,259 @@
+"""What the proxy of the compose file keeps from the service: connections, rates, sizes and times."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+from contextlib import ExitStack, contextmanager
+
+import httpx
+import pytest
+from support.duplex import Duplex
+from support.gates import absent
+from support.listening import free_port
+from support.patience import END_S
+from support.prometheus import DOCKER
+from support.serving import JSON, NDJSON, lines, serving, wait_for
+
+from simhash_hbase import create_index
+
+CONFIG = DOCKER / "proxy" / "haproxy.cfg"
+MUCH = "100000"
+
+
+class Proxy:
+    """HAProxy in front of a service, with the keys of that."""
+
+    def __init__(self, server, port, log):
+        self.port = port
+        self.keys = server.keys
+        self.log = log
+
+    def client(self, key="all"):
+        return httpx.Client(
+            base_url=f"http://127.0.0.1:{self.port}",
+            headers={} if key is None else {"Authorization": f"Bearer {self.keys.get(key, key)}"},
+            timeout=END_S,
+        )
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=END_S)
+
+
+@contextmanager
+def proxied(server, folder, **bounds):
+    """Start the proxy; the bounds that the test does not name are out of its way."""
+    program = shutil.which("haproxy", path=os.environ["PATH"] + ":/usr/sbin")
+    if program is None:
+        absent("haproxy is missing: apt-get install haproxy")
+    port = free_port()
+    wide = dict.fromkeys(
+        ("CONNECTIONS_OF_ADDRESS", "CONNECTIONS_A_SECOND", "UNKNOWN_KEYS_A_MINUTE", "REQUESTS_A_SECOND"), MUCH
+    )
+    given = {"LISTEN": f"127.0.0.1:{port}", "SERVICE": f"127.0.0.1:{server.port}", **wide, **bounds}
+    log = folder / "proxy.log"
+    with (
+        log.open("wb") as stream,
+        subprocess.Popen(
+            [program, "-f", str(CONFIG)], stdout=stream, stderr=stream, env={**os.environ, **given}
+        ) as process,
+    ):
+        try:
+            proxy = Proxy(server, port, log)
+            wait_for(lambda: is_ready(proxy))
+            yield proxy
+        finally:
+            process.terminate()
+            process.wait(END_S)
+    text = log.read_text()
+    assert not any(key in text for key in server.keys.values())
+
+
+def is_ready(proxy):
+    try:
+        with proxy.client(None) as client:
+            return client.get("/readyz").status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    address = f"file:{tmp_path_factory.mktemp('proxy') / 'some.index'}"
+    create_index(address, analyzer="shingle").close()
+    return address
+
+
+@pytest.fixture(scope="module")
+def server(url, tmp_path_factory):
+    with serving(url, tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def proxy(server, tmp_path_factory):
+    with proxied(server, tmp_path_factory.mktemp("front"), HEADER_SECONDS="1", IDLE_SECONDS="5") as made:
+        yield made
+
+
+def test_requests_and_streams_pass_as_they_are(proxy):
+    with proxy.client() as client:
+        assert (
+            client.post("/v1/claims", json={"id": "first", "simhash": "00000000000000ff"}).json()["status"]
+            == "original"
+        )
+        content = b'{"id":"second","simhash":"00000000000000ff"}\n' * 3
+        *answers, end = lines(client.post("/v1/claims", content=content, headers=NDJSON))
+        assert [answer["of"] for answer in answers] == ["first"] * 3
+        assert end["summary"]["complete"]
+        assert client.get("/v1/documents", params={"id": "文" * 5_000}).status_code == 404
+
+
+def test_a_line_is_answered_before_the_next_one_is_sent(proxy):
+    with Duplex(proxy, "/v1/documents") as request:
+        request.send(b'{"id":"a","simhash":"0"}\n')
+        assert request.status() == 200
+        answers = request.lines()
+        assert next(answers).startswith(b'{"id":"a"')
+        request.send(b'{"id":"b","simhash":"0"}\n')
+        assert next(answers).startswith(b'{"id":"b"')
+        request.finish()
+        assert b'"complete":true' in next(answers)
+
+
+def test_a_client_that_waits_to_be_told_to_go_on_is_told_so(proxy):
+    body = b'{"id":"a","simhash":"0"}\n'
+    head = f"POST /v1/documents HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {proxy.keys['all']}\r\n"
+    head += f"Content-Type: {NDJSON['Content-Type']}\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    with proxy.connect() as connection:
+        connection.sendall(head.encode())
+        answer = connection.makefile("rb")
+        assert answer.readline().startswith(b"HTTP/1.1 100 ")
+
+
+@pytest.mark.parametrize("sent", [b"POST /v1/queries HT", b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nX-A: b\r\n"])
+def test_a_header_that_does_not_arrive_is_not_waited_for(proxy, sent):
+    with proxy.connect() as connection:
+        connection.sendall(sent)
+        assert connection.makefile("rb").read().startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_header_that_comes_byte_by_byte_is_not_waited_for(proxy):
+    with proxy.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n")
+        connection.settimeout(0.1)
+        answer = None
+        while answer is None:
+            try:
+                answer = connection.recv(1000)
+            except TimeoutError:
+                connection.sendall(b"X-A: b\r\n")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * (1 << 17) + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 1_000 + b"\r\n",
+        b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/queries HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_and_a_header_that_is_too_long_get_400(proxy, raw):
+    with proxy.connect() as connection:
+        connection.sendall(raw)
+        assert connection.makefile("rb").readline().split()[1] == b"400"
+
+
+def test_a_body_with_two_lengths_is_one_request_for_both(proxy):
+    """What follows the end that the proxy sees is not taken for a request that nobody sent."""
+    head = f"POST /v1/queries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {proxy.keys['all']}\r\n"
+    head += f"Content-Type: {JSON['Content-Type']}\r\nContent-Length: 70\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with proxy.connect() as connection:
+        connection.sendall(head.encode() + b'f\r\n{"simhash":"0"}\r\n0\r\n\r\n')
+        connection.shutdown(socket.SHUT_WR)
+        answer = connection.makefile("rb").read()
+    assert answer.count(b"HTTP/1.1") == 1
+    assert re.match(rb"HTTP/1.1 (200|400) ", answer)
+
+
+def test_a_body_that_is_too_large_is_refused_and_a_stream_of_lines_is_not(server, tmp_path):
+    with proxied(server, tmp_path, BODY_BYTES="1000") as proxy, proxy.client() as client:
+        answer = client.post("/v1/queries", content=b'{"text":"%s"}' % (b"x" * 1_000), headers=JSON)
+        assert answer.status_code == 413
+        content = b'{"id":"b","simhash":"0"}\n' * 100
+        assert len(lines(client.post("/v1/documents", content=content, headers=NDJSON))) == 101
+
+
+def test_one_address_has_so_many_connections_and_the_next_one_is_closed_at_once(server, tmp_path):
+    with proxied(server, tmp_path, CONNECTIONS_OF_ADDRESS="5") as proxy, ExitStack() as stack:
+        # Two that come together may both be closed, and the one that asked for /readyz may still be counted.
+        for _ in range(5):
+            wait_for(lambda: answers(proxy, stack))
+        assert not answers(proxy, stack)
+
+
+def answers(proxy, stack):
+    """Connect, ask, and stay connected; say whether there was an answer."""
+    try:
+        connection = stack.enter_context(proxy.connect())
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        with connection.makefile("rb") as stream:
+            line = stream.readline()
+    except ConnectionError:
+        return False
+    assert line in (b"", b"HTTP/1.1 200 OK\r\n")
+    return line != b""
+
+
+def test_whoever_guesses_keys_has_to_wait(server, tmp_path):
+    with proxied(server, tmp_path, UNKNOWN_KEYS_A_MINUTE="3") as proxy, proxy.client("guess") as client:
+        statuses = [client.get("/v1/stats").status_code for _ in range(6)]
+
+    assert statuses == [401] * 4 + [429] * 2
+
+
+def test_more_requests_a_second_than_one_address_may_send_are_told_to_wait(server, tmp_path):
+    with proxied(server, tmp_path, REQUESTS_A_SECOND="1") as proxy, proxy.client() as client:
+        answers = [client.get("/v1/profile") for _ in range(40)]
+
+    refused = [answer for answer in answers if answer.status_code != 200]
+    assert {answer.status_code for answer in refused} == {429}
+    assert refused[0].headers["retry-after"] == "1"
+
+
+def test_who_does_not_read_is_left_and_others_are_answered(proxy):
+    flood = b"x\n" * (32 << 10)
+    with Duplex(proxy, "/v1/queries", buffers=64 << 10) as request, proxy.client() as client:
+        assert request.flood(flood, 2_000, stuck_s=1) < 2_000
+        assert request.wait_until_ended(END_S)
+        assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+
+
+def test_a_body_in_chunks_of_one_byte_keeps_nobody_waiting(proxy):
+    with Duplex(proxy, "/v1/queries") as request, proxy.client() as client:
+        sending = request.start(b"x" for _ in range(40_000))
+        for _ in range(5):
+            assert client.post("/v1/queries", json={"simhash": "0"}).status_code == 200
+        sending.join(END_S)
+
+
+def test_metrics_are_not_for_everybody_and_the_log_has_no_ids(proxy):
+    with proxy.client() as client:
+        assert client.get("/metrics").status_code == 404
+        assert client.get("/v1/documents", params={"id": "private"}).status_code == 404
+    wait_for(lambda: '"path":"/v1/documents"' in proxy.log.read_text())
+    assert "private" not in proxy.log.read_text()
+
+
+def test_a_service_that_drains_is_not_asked_any_more(url, tmp_path):
+    with serving(url, tmp_path, "--drain", "3600") as server, proxied(server, tmp_path) as proxy:
+        server.process.terminate()
+        with proxy.client() as client:
+            wait_for(lambda: client.get("/healthz").status_code == 503)
+        server.process.terminate()
+        assert server.process.wait(END_S) == 0

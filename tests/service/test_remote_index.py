@@ -1,0 +1,494 @@
+"""An index by the address of its service: the answers are those of the index, whatever happens on the way."""
+
+import random
+import shutil
+import signal
+import socket
+import ssl
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import pytest
+from support.certificates import make_certificate
+from support.corpus import near_copies, text
+from support.faulty_proxy import Chaos, FaultyProxy
+from support.listening import free_port
+from support.patience import END_S
+from support.serving import serving
+
+from simhash_hbase import create_index, open_index
+from simhash_hbase.client import RemoteIndex
+from simhash_hbase.client.http import READ_S
+from simhash_hbase.client.index import PIECE_LINES
+from simhash_hbase.errors import (
+    EmptyDocument,
+    IndexClosed,
+    InvalidArgument,
+    InvalidInput,
+    NotAnIndex,
+    StoreRefused,
+    StoreTimeout,
+    StoreUnavailable,
+    Unsupported,
+)
+from simhash_hbase.opening.stores import open_store, table_of
+
+COPIES = near_copies(40, 3)
+PAIRS = [(record["id"], record["text"]) for record in COPIES]
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch):
+    monkeypatch.delenv("SIMHASH_HBASE_API_KEY", raising=False)
+    monkeypatch.delenv("SIMHASH_HBASE_API_KEY_FILE", raising=False)
+
+
+@pytest.fixture
+def remote(server):
+    """Return the served index, by its address."""
+    with RemoteIndex(server.address, key=server.keys["all"]) as index:
+        yield index
+
+
+@pytest.fixture
+def twin():
+    """Return an index of the same kind, which the tests ask the same."""
+    with create_index("memory:", analyzer="shingle") as index:
+        yield index
+
+
+def undated(answer):
+    """Return an answer without the times, which differ from index to index."""
+    return replace(answer, matches=[replace(match, added="") for match in answer.matches])
+
+
+def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
+    asked = [("", "…"), ("", text(7, changed=2)), ("group 3 copy 1", text(3))]
+    added = [(f"added {at}", text(100 + at), {"source": f"{at}"}) for at in range(5)]
+    for index in (remote, twin):
+        assert index.add("a", text("a"), metadata={"from": "here"}) == twin.add("a", text("a"))
+    assert list(remote.add_many([*added, ("none", " ")])) == list(twin.add_many([*added, ("none", " ")]))
+    assert remote.claim("b", text("a", changed=1)) == twin.claim("b", text("a", changed=1))
+    assert list(remote.claim_many(PAIRS)) == list(twin.claim_many(PAIRS))
+    assert list(remote.claim_many([("none", "…")])) == [("none", None)]
+
+    with open_index(url, readonly=True) as behind:
+        rules = [None, behind.rule(distance=8), behind.rule(match="verified", similarity=0.9)]
+        for rule in rules:
+            assert remote.query(asked[1][1], rule=rule, limit=2) == behind.query(asked[1][1], rule=rule, limit=2)
+            assert list(remote.query_many(asked, rule=rule)) == list(behind.query_many(asked, rule=rule))
+        assert remote.query(text("a"), since="1d") == behind.query(text("a"), since="1d")
+        assert remote.query(text("a"), since="2100-01-01") == behind.query(text("a"), since="2100-01-01")
+        assert remote.query_id("b") == behind.query_id("b")
+        assert remote.query_id("nobody") is None
+        assert remote.query_simhash(12345) == behind.query_simhash(12345)
+        names = ["a", "nobody", "b", "added 2"]
+        assert remote.get_many(names) == behind.get_many(names)
+        assert remote.get("a") == behind.get("a")
+        assert remote.copies("b") == behind.copies("b")
+        assert remote.copies("nobody") is None
+        assert remote.stats() == behind.stats()
+        assert remote.profile == behind.profile
+    assert [undated(answer) for _, answer in remote.query_many(PAIRS[:9])] == [
+        undated(answer) for _, answer in twin.query_many(PAIRS[:9])
+    ]
+    assert list(remote.remove_many(["a", "nobody"])) == [("a", True), ("nobody", False)]
+    assert ("b" in remote, "a" in remote, remote.remove("b"), remote.remove("b")) == (True, False, True, False)
+    assert repr(remote) == f"<RemoteIndex {remote.address}>"
+
+
+def test_a_collection_shows_its_name_and_no_view_has_a_length(remote):
+    news = remote.in_collection("news")
+
+    assert repr(news) == f"<RemoteIndex {remote.address} (collection news)>"
+    for view in (remote, news):
+        with pytest.raises(Unsupported, match=r"a service counts the whole index, in stats\(\), not"):
+            len(view)
+
+
+def test_texts_that_the_index_refuses_are_refused_with_its_errors(remote, twin):
+    for index in (remote, twin):
+        for blank in ("…", " "):
+            with pytest.raises(EmptyDocument, match="the text of 'x' has no usable words"):
+                index.add("x", blank)
+        with pytest.raises(InvalidArgument, match="the id of a document is empty"):
+            index.claim("", text("a"))
+        with pytest.raises(InvalidArgument, match="the text of 'x' is of type int"):
+            index.claim("x", 5)
+        with pytest.raises(InvalidArgument, match="the metadata of 'x' takes more than 1024 bytes"):
+            index.claim("x", text("a"), metadata={"long": "a" * 1024})
+        with pytest.raises(InvalidArgument, match="document 2 is of type str"):
+            list(index.claim_many([("a", text("a")), "b"]))
+        with pytest.raises(InvalidArgument, match="limit 0"):
+            index.query("text", limit=0)
+    with pytest.raises(InvalidInput, match="longer than 4194304 bytes"):
+        list(remote.claim_many([("long", "long text " * 500_000)]))
+    with pytest.raises(InvalidArgument, match="a service answers with 1 to 1,000 matches"):
+        remote.query("text", limit=1001)
+    with pytest.raises(InvalidArgument, match="a service waits for 60 s"):
+        remote.claim("x", text("a"), deadline_s=1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda index: index.verify(),
+        lambda index: index.vacuum(),
+        lambda index: index.backup("elsewhere"),
+        lambda index: list(index.export()),
+        lambda index: list(index.dedup_many(PAIRS)),
+        lambda index: index.entries_of("a"),
+        lambda index: index.analysis,
+    ],
+)
+def test_what_needs_the_rows_is_refused_in_a_sentence(remote, call):
+    with pytest.raises(Unsupported, match="is a service, which"):
+        call(remote)
+
+
+def test_an_index_is_not_made_through_a_service(server):
+    with pytest.raises(Unsupported, match="is a service: an index is made where it is kept"):
+        create_index(server.address)
+    for call in (create_index, table_of, open_store):
+        with pytest.raises((Unsupported, InvalidArgument), match=r"^http:… is ") as failure:
+            call("http://me:secret@127.0.0.1:1")
+        assert "secret" not in str(failure.value)
+
+
+def test_after_close_calls_fail(remote):
+    remote.close()
+    remote.close()
+
+    for call in (lambda: remote.get("a"), lambda: list(remote.claim_many(PAIRS)), lambda: remote.store):
+        with pytest.raises(IndexClosed, match="this index was closed"):
+            call()
+
+
+def test_the_key_comes_from_a_variable_or_a_file_and_its_scope_counts(server, tmp_path, monkeypatch):
+    with pytest.raises(
+        StoreRefused, match=r"a key is needed: .*; set SIMHASH_HBASE_API_KEY, or SIMHASH_HBASE_API_KEY_"
+    ):
+        open_index(server.address)
+    file = tmp_path / "reader.key"
+    file.write_text(server.keys["read"] + "\n")
+    monkeypatch.setenv("SIMHASH_HBASE_API_KEY_FILE", str(file))
+    with open_index(server.address) as index:
+        assert not index.query(text("a")).matches
+        for call in (lambda: index.claim("a", text("a")), lambda: list(index.claim_many(PAIRS))):
+            with pytest.raises(StoreRefused, match="this key does not have the scope write") as failure:
+                call()
+            assert server.keys["read"] not in str(failure.value)
+            assert "SIMHASH_HBASE_API_KEY" not in str(failure.value)
+    monkeypatch.setenv("SIMHASH_HBASE_API_KEY", server.keys["write"])
+    with open_index(server.address) as index:
+        assert index.claim("a", text("a")).is_original
+        with pytest.raises(StoreRefused, match="scope read"):
+            index.get("a")
+    for wrong, sentence in (("shk_wrong", "this key is not known"), ("two words", "one word of ASCII")):
+        monkeypatch.setenv("SIMHASH_HBASE_API_KEY", wrong)
+        with pytest.raises((StoreRefused, InvalidArgument), match=sentence) as failure:
+            open_index(server.address)
+        assert wrong not in str(failure.value)
+    monkeypatch.delenv("SIMHASH_HBASE_API_KEY")
+    monkeypatch.setenv("SIMHASH_HBASE_API_KEY_FILE", str(tmp_path / "nothing"))
+    with pytest.raises(InvalidArgument, match="which SIMHASH_HBASE_API_KEY_FILE names, cannot be read: No such file"):
+        open_index(server.address)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("http://user:secret@127.0.0.1:1", "has no user and no password"),
+        ("http://", "is no address of a service"),
+        ("https://host:port", "no address of a service"),
+        ("http://127.0.0.1:1/?a=1", "is no address of a service"),
+        ("http://127.0.0.1:1/?key=secret", "'http://127.0.0.1:1/' is no address of a service"),
+        ("http://me:secret/x@127.0.0.1", "no address of a service, such as http://HOST:PORT$"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(url, sentence):
+    with pytest.raises(InvalidArgument, match=sentence) as failure:
+        open_index(url)
+    assert "secret" not in str(failure.value)
+
+
+def test_nobody_at_the_address_is_a_failure_that_may_pass():
+    with pytest.raises(StoreUnavailable, match="does not answer: Connection refused"):
+        open_index(f"http://127.0.0.1:{free_port()}")
+
+
+@contextmanager
+def answering(answer):
+    """Answer requests over HTTP by a function of the handler."""
+
+    class Gateway(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            answer(self)
+
+        do_POST = do_GET
+
+        def log_message(self, *words):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Gateway) as gateway:
+        threading.Thread(target=gateway.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{gateway.server_port}"
+        gateway.shutdown()
+
+
+def send(handler, status, body, **headers):
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+@pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (404, b"nothing"), (301, b""), (200, b'["a"]')])
+def test_another_server_is_no_index(status, body):
+    with (
+        answering(lambda handler: send(handler, status, body, Location="http://elsewhere/")) as url,
+        pytest.raises(NotAnIndex),
+    ):
+        open_index(url)
+
+
+def test_a_gateway_that_is_not_ready_is_asked_again_when_it_says(server, twin):
+    refused = []
+
+    def answer(handler):
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        if len(refused) % 2 == 0:
+            refused.append(handler.path)
+            send(handler, (502, 503, 504, 429)[len(refused) // 2 % 4], b"<html>", Retry_After="0")
+            return
+        refused.append(None)
+        headers = {name: handler.headers[name] for name in ("Authorization", "Content-Type") if name in handler.headers}
+        got = httpx.request(
+            handler.command, server.address + handler.path, content=body, headers=headers, timeout=END_S
+        )
+        send(handler, got.status_code, got.content)
+
+    with answering(answer) as url, RemoteIndex(url, key=server.keys["all"]) as index:
+        assert list(index.claim_many(PAIRS)) == list(twin.claim_many(PAIRS))
+        assert index.get(PAIRS[0][0]).state == "original"
+    assert len(refused) >= 6
+
+
+def test_a_gateway_that_stays_away_for_longer_than_the_patience_is_given_up(monkeypatch):
+    monkeypatch.setattr("simhash_hbase.client.http.LONGEST_PAUSE_S", 2 * END_S)
+    served = create_index("memory:", analyzer="shingle").profile.encode()
+
+    def answer(handler):
+        handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        send(handler, 200 if handler.path == "/v1/profile" else 503, served, Retry_After=f"{2 * END_S:.0f}")
+
+    with answering(answer) as url, RemoteIndex(url, patience_s=END_S) as index:
+        for call in (lambda: index.get("a"), lambda: index.claim("a", text("a"))):
+            with pytest.raises(StoreUnavailable, match="status 503"):
+                call()
+
+
+@pytest.fixture
+def proxy(server):
+    made = FaultyProxy("127.0.0.1", server.port)
+    yield made
+    made.close()
+
+
+def test_connections_that_are_cut_lose_nothing_and_decide_nothing_twice(proxy, server, twin, url):
+    documents = near_copies(400, 3)
+    pairs = [(record["id"], record["text"]) for record in documents]
+    random.Random(5).shuffle(pairs)
+    proxy.chaos = Chaos(5, cut=0.2, hold=0)
+    with RemoteIndex(f"http://{proxy.address}", key=server.keys["all"]) as index:
+        claimed = list(index.claim_many(pairs))
+        added = list(index.add_many((f"again {name}", text) for name, text in pairs[:200]))
+        removed = [name for name, _ in index.remove_many(name for name, _ in pairs[:100])]
+
+    assert proxy.chaos.faults > 0
+    assert claimed == list(twin.claim_many(pairs))
+    assert [name for name, _ in added] == [f"again {name}" for name, _ in pairs[:200]]
+    assert removed == [name for name, _ in pairs[:100]]
+    with open_index(url) as behind:
+        assert not any(behind.get_many(removed))
+        assert not behind.verify().wrong
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_restart_in_the_middle_of_a_stream_loses_nothing_and_decides_nothing_twice(url, tmp_path, twin, end):
+    port, pairs = str(free_port()), [(record["id"], record["text"]) for record in near_copies(1500, 2)]
+    claimed, answered, failures = [], threading.Event(), []
+
+    def claim(key):
+        try:
+            with RemoteIndex(f"http://127.0.0.1:{port}", key=key, patience_s=END_S) as index:
+                for decision in index.claim_many(pairs):
+                    claimed.append(decision)
+                    answered.set()
+        except BaseException as error:
+            failures.append(error)
+            answered.set()
+
+    with serving(url, tmp_path, "--port", port) as server:
+        client = threading.Thread(target=claim, args=[server.keys["all"]])
+        client.start()
+        assert answered.wait(END_S)
+        server.process.send_signal(end)
+        server.process.wait(END_S)
+        before = len(claimed)
+    (tmp_path / "later").mkdir()
+    shutil.copy(tmp_path / "keys", tmp_path / "later")
+    with serving(url, tmp_path / "later", "--port", port, keys=server.keys):
+        client.join(END_S)
+
+    assert failures == []
+    assert 0 < before < len(pairs)
+    assert claimed == list(twin.claim_many(pairs))
+    with open_index(url) as behind:
+        assert not behind.verify().wrong
+
+
+def test_a_stream_is_read_no_further_than_it_is_answered(remote):
+    pulled = 0
+
+    def documents():
+        nonlocal pulled
+        for at in range(5 * PIECE_LINES):
+            pulled += 1
+            yield f"{at}", f"the number {at} and nothing else"
+
+    answered = 0
+    for _ in remote.query_many(documents(), limit=1):
+        answered += 1
+        assert pulled <= answered + PIECE_LINES
+    assert answered == pulled == 5 * PIECE_LINES
+
+
+def test_threads_share_one_index(remote, twin):
+    claimed = {}
+
+    def claim(at):
+        claimed[at] = [remote.claim(f"{at}/{group}", text(group)) for group in range(20)]
+
+    threads = [threading.Thread(target=claim, args=[at]) for at in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(END_S)
+
+    originals = [decision.id for decisions in claimed.values() for decision in decisions if decision.is_original]
+    assert len(originals) == 20
+
+
+@contextmanager
+def encrypted(server, folder):
+    """Speak TLS in front of a server."""
+    certificate, key = make_certificate(folder)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+
+    def answer(handler):
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        headers = {name: handler.headers[name] for name in ("Authorization", "Content-Type") if name in handler.headers}
+        got = httpx.request(handler.command, server.address + handler.path, content=body, headers=headers)
+        send(handler, got.status_code, got.content)
+
+    class Gateway(BaseHTTPRequestHandler):
+        def do_GET(self):
+            answer(self)
+
+        do_POST = do_GET
+
+        def log_message(self, *words):
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        def handle_error(self, request, client_address):
+            pass
+
+    with Quiet(("127.0.0.1", 0), Gateway) as gateway:
+        gateway.socket = context.wrap_socket(gateway.socket, server_side=True)
+        threading.Thread(target=gateway.serve_forever, daemon=True).start()
+        yield f"https://127.0.0.1:{gateway.server_port}", certificate
+        gateway.shutdown()
+
+
+def test_certificates_are_checked(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIMHASH_HBASE_API_KEY", server.keys["all"])
+    with encrypted(server, tmp_path) as (url, certificate):
+        with pytest.raises(StoreRefused, match=r"TLS fails: .*certificate"):
+            open_index(url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        with open_index(url) as index:
+            assert index.claim("a", text("a")).is_original
+
+
+def test_a_service_may_be_under_a_path(server, twin):
+    def answer(handler):
+        assert handler.path.startswith("/near/v1/")
+        got = httpx.get(server.address + handler.path.removeprefix("/near"), headers=dict(handler.headers))
+        send(handler, got.status_code, got.content)
+
+    with answering(answer) as url, RemoteIndex(f"{url}/near/", key=server.keys["all"]) as index:
+        assert index.profile.analyzer == "shingle"
+
+
+def test_answers_beyond_the_memory_for_them_are_asked_for_in_parts(remote, monkeypatch):
+    monkeypatch.setattr("simhash_hbase.client.http.ANSWER_BYTES", 2_000)
+    list(remote.add_many(PAIRS))
+
+    answers = list(remote.query_many(PAIRS))
+
+    assert [name for name, _ in answers] == [name for name, _ in PAIRS]
+    assert all(len(answer.matches) >= 2 for _, answer in answers)
+
+
+def test_a_listener_that_never_answers_is_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(StoreTimeout, match="not answered in time"):
+        RemoteIndex(f"http://127.0.0.1:{silent.getsockname()[1]}", patience_s=0.5)
+
+
+def test_a_listener_that_never_answers_is_soon_given_up_at_opening(monkeypatch):
+    monkeypatch.setattr("simhash_hbase.client.http.SOON_S", 0.5)
+    began = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(StoreTimeout, match="not answered in time"):
+        RemoteIndex(f"http://127.0.0.1:{silent.getsockname()[1]}")
+    assert time.monotonic() - began < READ_S
+
+
+def test_a_body_that_came_too_late_is_refused_for_good():
+    problem = b'{"code": "request_timeout", "detail": "the body did not arrive in time", "retryable": false}'
+
+    with (
+        answering(lambda handler: send(handler, 408, problem)) as url,
+        pytest.raises(StoreRefused, match="the body did not arrive in time"),
+    ):
+        RemoteIndex(url)
+
+
+def test_answers_before_an_error_that_stays_are_not_lost(server, twin):
+    end = b'{"summary": {"complete": false, "error": {"code": "unauthorized", "detail": "gone", "retryable": false}}}\n'
+
+    def answer(handler):
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        headers = {name: handler.headers[name] for name in ("Authorization", "Content-Type") if name in handler.headers}
+        url = server.address + handler.path
+        got = httpx.request(handler.command, url, content=body, headers=headers, timeout=END_S).content
+        send(handler, 200, got if handler.command == "GET" else b"".join(got.splitlines(keepends=True)[:3]) + end)
+
+    claimed = []
+    with (
+        answering(answer) as url,
+        RemoteIndex(url, key=server.keys["all"]) as index,
+        pytest.raises(StoreRefused, match="gone"),
+    ):
+        claimed.extend(index.claim_many(PAIRS))
+    assert claimed == list(twin.claim_many(PAIRS[:3]))

@@ -1,0 +1,225 @@
+"""Spark decides as one machine does, whatever is cut where."""
+
+import gzip
+import subprocess
+import sys
+from importlib import import_module
+from threading import Event
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.spark_sessions import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
+
+from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.index.lookup import asked_prefixes
+from simhash_hbase.inputs import InputOptions
+from simhash_hbase.inputs.options import Preference
+from simhash_hbase.opening import create_index, open_index, resolve_profile
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import Sketches
+from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.keys import NO_PREFIX
+from simhash_hbase.spark import SparkOptions, deduplicate, rounds
+from simhash_hbase.spark.dedup import IndexPlace
+from simhash_hbase.spark.documents import Input, batch_of, report_refused, signed
+from simhash_hbase.spark.meeting import Groups
+
+pytestmark = [pytest.mark.slow, SOCKETS]
+# The package's own `session` is the function.
+session = import_module("simhash_hbase.spark.session")
+
+
+@pytest.fixture(scope="module")
+def spark():
+    # Splits of some kilobytes: a small corpus has many.
+    settings = {**QUICK, "spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.openCostInBytes": "1000"}
+    with quiet_session(SparkOptions(master="local[2]", partitions=3, settings=settings)) as begun:
+        yield begun
+
+
+def analysis_of(source):
+    profile, idf = resolve_profile(source.texts())
+    return Analysis(profile, idf).probed()
+
+
+def decided(spark, sources, settings=None, **options):
+    source = Input.of(spark, sources, settings or InputOptions())
+    analysis = options.pop("analysis", None) or analysis_of(source)
+    done = deduplicate(spark, source, analysis, **options)
+    refused = []
+    report_refused(done.refused, source.order, Refusals(lambda _: None, refused.append, 0))
+    return [row.value for row in done.lines.collect()], done, refused
+
+
+def test_lines_in_many_splits_and_a_hot_prefix_in_many_parts(spark, tmp_path):
+    source = write_lines(tmp_path / "corpus.jsonl", corpus())
+    expected, summary = decisions_of_one_machine([source])
+
+    # Every prefix that more than two points share is divided.
+    lines, done, refused = decided(spark, [source], hot=2)
+
+    assert len(Input.of(spark, [source], InputOptions()).counted) > 3
+    assert lines == expected
+    assert (done.documents, done.originals, len(refused)) == (summary.documents, summary.originals, summary.refused)
+    assert 100 < done.originals < done.documents - 50
+
+
+def test_rows_of_parquet_and_packed_text_in_the_order_of_their_files(spark, tmp_path):
+    records = [record for record in corpus() if len(record.get("text", "")) > 9 and "id" in record][:150]
+    half = len(records) // 2
+    for name, some in (("b.parquet", records[:half]), ("a.parquet", records[half:])):
+        pq.write_table(pa.Table.from_pylist(some), tmp_path / name, row_group_size=20)
+    rows = [str(tmp_path / "b.parquet"), str(tmp_path / "a.parquet")]
+    packed = tmp_path / "lines.txt.gz"
+    packed.write_bytes(gzip.compress("\n".join(record["text"] for record in records).encode()))
+
+    for sources in (rows, [str(packed)]):
+        assert decided(spark, sources)[0] == decisions_of_one_machine(sources)[0]
+
+
+@pytest.mark.parametrize(("collection", "keep"), [(None, "first"), ("news", "first"), ("news", "best:score")])
+def test_an_index_with_recorded_moved_and_removed_documents(spark, tmp_path, collection, keep):
+    records = [record for record in corpus() if "text" in record and "id" in record and record["text"].strip()]
+    records = [{**record, "score": at * 7 % 5} for at, record in enumerate(records)]
+    url = f"file:{tmp_path / 'index'}"
+    known, new = records[::2], records[1::2]
+    # Half of what the index knows comes again, some of it with the text of another family.
+    again = [{**record, "text": known[at]["text"]} if at % 5 == 0 else record for at, record in enumerate(known[-40:])]
+    source = write_lines(tmp_path / "corpus.jsonl", [*new[:60], *again, *new[60:]])
+    with create_index(url, analyzer="shingle") as whole:
+        made = whole.in_collection(collection)
+        # The same ids and texts in another collection are none of the input's business.
+        dict(whole.in_collection("others").add_many((record["id"], record["text"]) for record in records))
+        every = made.dedup_many((record["id"], record["text"]) for record in known)
+        # An id that comes again has no second decision.
+        decided_before = {name: decision for name, decision in every if decision is not None}
+        named = {decided_before[record["id"]].of for record in known[-40:]} - {record["id"] for record in again}
+        made.remove_many(sorted(named - {None})[:5])
+    with open_index(url, collection=collection, readonly=True) as index:
+        expected, _ = decisions_of_one_machine([source], index=index, keep=keep)
+        analysis = index.analysis
+
+    settings = InputOptions(preference=Preference.parse(keep))
+    lines, _, _ = decided(spark, [source], settings, analysis=analysis, against=IndexPlace(url, collection))
+
+    assert lines == expected
+    assert any('"of_removed":true' in line for line in lines)
+
+
+@pytest.mark.parametrize("keep", ["longest", "best:score", "rank:source=paper,wire"])
+def test_orders_of_preference_decide_as_one_machine(spark, tmp_path, keep):
+    sources = ("wire", "paper", "blog")
+    records = [
+        {**record, "score": at * 7 % 5 if at % 50 else None, "source": sources[at % 3]}
+        for at, record in enumerate(corpus())
+    ]
+    source = write_lines(tmp_path / "corpus.jsonl", records)
+    expected, summary = decisions_of_one_machine([source], keep=keep)
+
+    lines, done, refused = decided(spark, [source], InputOptions(preference=Preference.parse(keep)))
+
+    assert lines == expected
+    assert (done.originals, len(refused)) == (summary.originals, summary.refused)
+    assert lines != decisions_of_one_machine([source])[0]
+
+
+class Noting:
+    """Takes counts, and lets a test wait until there is one."""
+
+    def __init__(self):
+        self.counts, self.is_some = [], Event()
+
+    def show(self, count, done=None):
+        self.counts.append(count)
+        if count:
+            self.is_some.set()
+
+
+def test_a_meter_hears_of_finished_tasks_while_spark_works(spark, monkeypatch):
+    monkeypatch.setattr(session, "POLL_S", 0.01)
+    meter = Noting()
+
+    with session.measured(spark, meter):
+        while not meter.is_some.wait(0.01):
+            spark.range(1000).repartition(3).count()
+
+    assert meter.counts == sorted(meter.counts)
+
+
+def points(count, seed):
+    """Make points of which most have neighbours, the rows of one made prefix each, in their order."""
+    chance = np.random.default_rng(seed)
+    simhashes = np.repeat(chance.integers(0, 2**64, count // 8, dtype=np.uint64), 8)
+    for _ in range(2):
+        simhashes ^= np.uint64(1) << chance.integers(0, 64, len(simhashes)).astype(np.uint64)
+    return chance.permutation(simhashes)
+
+
+def rows_of(simhashes, profile):
+    entries = Entries.of_fingerprints([""] * len(simhashes), simhashes)
+    prefixes = asked_prefixes(profile, entries, profile.rule)
+    owners, columns = np.nonzero(prefixes != NO_PREFIX)
+    rows = prefixes[owners, columns]
+    order = np.lexsort((owners, rows))
+    owners, rows = owners[order], rows[order]
+    empty = Sketches.of_entries(entries).packed()
+    return batch_of(
+        prefix=signed(rows),
+        cell=np.zeros(len(rows), np.int32),
+        slot=np.full(len(rows), -1, np.int32),
+        point=owners,
+        last=owners,
+        simhash=signed(simhashes[owners]),
+        sketch=pa.array([empty[at] for at in owners], pa.binary()),
+    )
+
+
+@pytest.mark.parametrize("witnesses", [1, 4])
+def test_rounds_decide_what_going_through_the_points_in_order_decides(witnesses, monkeypatch):
+    monkeypatch.setattr(rounds, "WITNESSES", witnesses)
+    monkeypatch.setattr(rounds, "FIRST_SOURCES", 1)
+    profile = Profile.resolve(analyzer="weighted", match="distance", distance=3)
+    simhashes = points(400, seed=witnesses)
+    kept = []
+    for at, simhash in enumerate(simhashes):
+        if not any(np.bitwise_count(simhash ^ simhashes[other]) <= 3 for other in kept):
+            kept.append(at)
+    batch, state, count, is_open = rows_of(simhashes, profile), rounds.PointStates(len(simhashes)), 0, True
+
+    while is_open:
+        original, duplicate = state.packed()
+        known = rounds.looked_up(duplicate, np.asarray(batch["point"]))
+        found = rounds._found(Groups(batch.filter(pa.array(~known)), profile), original)
+        is_open = rounds._resolve(state, np.column_stack([found["target"], found["blocker"]]))
+        count += 1
+
+    assert np.flatnonzero(state.original[: len(simhashes)]).tolist() == kept
+    assert len(kept) < len(simhashes) - 50
+    assert count > 1 or witnesses > 1
+
+
+def test_the_command_without_its_extra_names_what_to_install():
+    hide = "import sys; sys.modules['pyspark'] = None; from simhash_hbase.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hide, "spark", "dedup", "x.jsonl"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install 'simhash-hbase[spark]'" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--exact"], ["--contained", "0.9"]])
+def test_a_look_at_the_texts_is_refused_in_one_sentence(words):
+    done = subprocess.run(
+        [sys.executable, "-m", "simhash_hbase", "spark", "dedup", "x.jsonl", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "simhash-hbase: spark dedup judges near copies by their sketches, no worker has both texts: leave out "
+        f"{words[0]}, or use dedup on one machine; see simhash-hbase spark dedup --help\n"
+    )

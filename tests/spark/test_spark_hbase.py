@@ -1,0 +1,75 @@
+"""Spark and a real HBase: the cells that `load` makes, by files that the workers write."""
+
+import subprocess
+from getpass import getuser
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from support.hbase_files import server_status
+from support.hbase_server import hbase_options, tables
+from support.spark_cluster import java_home
+from support.spark_sessions import QUICK, SOCKETS, cells, cells_of_load, corpus, quiet_session, write_lines
+
+from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
+from simhash_hbase.corpus.documents import Refusals
+from simhash_hbase.index.index import Index
+from simhash_hbase.inputs import InputOptions
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.spark import SparkOptions, load
+from simhash_hbase.spark.load import Loader, Way, WorkPlace
+from simhash_hbase.stores.hbase import HBaseStore
+
+pytestmark = [pytest.mark.hbase, pytest.mark.slow, SOCKETS]
+OPTIONS = InputOptions(metadata_fields=("id",))
+WHO = "org.apache.hadoop.security.UserGroupInformation"
+
+
+@pytest.fixture(params=[None, "news"])
+def index(request):
+    """Return an empty index, or a collection of one."""
+    table = hbase_options(2, tables().name())
+    profile = Profile.resolve(analyzer="shingle")
+    with Index.create(HBaseStore.create(table, TableSchema(regions=3)), profile) as made:
+        yield made.in_collection(request.param)
+
+
+def test_the_table_equals_that_of_load_cell_for_cell_also_after_an_interruption(index, tmp_path):
+    source = write_lines(tmp_path / "corpus.jsonl", corpus())
+    status = server_status()
+    conf, name = Path(status["conf"]), index.store.url.rpartition("/")[2]
+    tools = find_tools(jars=Path(status["jars"]), cache=tmp_path / "cache")
+    # The files of this machine have its own user, whatever name is claimed, and HBase looks.
+    loader = Loader.of(tools, conf, name, staging_folder(conf, None, name), getuser())
+    refused = []
+    with quiet_session(SparkOptions(master="local[2]", partitions=2, settings=QUICK)) as spark:
+        work = WorkPlace(spark, str(tmp_path / "work"))
+        broken = Way(work, Loader.of(tools, conf, "no_such_table", loader.staging, loader.user))
+        with pytest.raises(PySparkException, match="TableNotFound"):
+            load(spark, index, [source], OPTIONS, way=broken, refusals=Refusals(lambda _: None, None, 0))
+        stamp = work.read().stamp
+
+        refusals = Refusals(lambda _: None, refused.append, 0)
+        done = load(spark, index, [source], OPTIONS, way=Way(work, loader), refusals=refusals)
+
+    made = cells(index)
+    assert made == cells_of_load(index, source, stamp, tmp_path / "alone", OPTIONS)
+    assert done.resumed
+    assert done.cells == len(made[0]) + len(made[1])
+    assert len(refused) == 4
+    assert not (tmp_path / "work").exists()
+    assert not index.verify().wrong
+    assert not list(Path(status["folder"]).glob(f"data/**/*-staging/{name}/*"))
+
+
+def test_workers_write_files_as_who_submitted(tmp_path):
+    status = server_status()
+    (tmp_path / "task").mkdir()
+    tools = Tools(java=Path(java_home()) / "bin" / "java", jars=Path(status["jars"]), classes=tmp_path)
+    loader = Loader.of(tools, Path(status["conf"]), "table", "staging", "somebody")
+
+    *java, _ = loader.program(tmp_path / "task")
+    done = subprocess.run([*java, WHO], capture_output=True, text=True, check=True)
+
+    assert "UGI: somebody " in done.stdout

@@ -1,0 +1,245 @@
+"""Thrift over HTTP without an HBase: statuses, connections that stay open, headers and their secrets."""
+
+import threading
+import traceback
+from dataclasses import replace
+
+import pytest
+from support.http_server import http_server
+
+from simhash_hbase import open_index
+from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreTimeout, StoreUnavailable
+from simhash_hbase.stores.hbase import HBaseStore, format_url, parse_url
+from simhash_hbase.stores.hbase.gateways import Gateways
+from simhash_hbase.stores.hbase.thrift.idl import interface
+from simhash_hbase.stores.hbase.thrift.wire import Call, Connection
+
+SECRET = "s3cr3t-of-the-test"
+LOGIN = {"SIMHASH_HBASE_ACCESS_USER": "root", "SIMHASH_HBASE_ACCESS_KEY": SECRET}
+
+
+@pytest.fixture
+def server():
+    with http_server() as started:
+        yield started
+
+
+@pytest.fixture
+def options(server):
+    return replace(
+        parse_url(f"hbase+http://{server.address}/t?version=2&access=alibaba", LOGIN),
+        timeout_s=5,
+        connect_timeout_s=2,
+        deadline_s=2,
+    )
+
+
+@pytest.fixture
+def gateways(options):
+    opened = Gateways(options)
+    yield opened
+    opened.close()
+
+
+def is_disabled(gateways, **how):
+    return gateways.exchange.one(gateways.driver.is_disabled, **how)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (301, StoreRefused, "sends to another address, which is not followed"),
+        (400, StoreRefused, "HTTP status 400"),
+        (401, StoreRefused, "the user and the access key are not accepted"),
+        (403, StoreRefused, "this user may not use the gateway"),
+        (404, StoreRefused, "there is no Thrift gateway at this address"),
+        (405, StoreRefused, "takes no POST"),
+        (407, StoreRefused, "a proxy on the way asks for a login"),
+        (413, StoreRefused, "the call is too large"),
+        (408, StoreTimeout, "took too long"),
+        (429, StoreUnavailable, "too many requests"),
+        (500, StoreUnavailable, "HTTP status 500"),
+        (502, StoreUnavailable, "does not reach the gateway"),
+        (503, StoreUnavailable, "the gateway is not available"),
+        (504, StoreTimeout, "no answer from the gateway in time"),
+    ],
+)
+def test_a_status_is_a_sentence_that_shows_no_secret(server, gateways, status, kind, words):
+    server.answer = lambda number, good: (status, {"Location": "http://elsewhere/"}, SECRET.encode())
+
+    with pytest.raises(kind, match=words) as failed:
+        is_disabled(gateways)
+
+    assert f"(HTTP status {status})" in str(failed.value) or f"HTTP status {status}" in words
+    assert SECRET not in "".join(traceback.format_exception(failed.value))
+    # What may be repeated is repeated until the deadline, what is refused is not.
+    assert (len(server.requests) > 1) == (kind is not StoreRefused)
+
+
+def test_a_gateway_that_is_away_for_a_moment_is_asked_again(server, gateways):
+    server.answer = lambda number, good: (503, {}, b"") if number < 3 else (200, {}, good)
+
+    assert is_disabled(gateways)
+    assert gateways.exchange.traffic().retries == 2
+
+
+def test_what_is_not_safe_to_repeat_is_not_repeated(server, gateways):
+    server.answer = lambda number, good: (503, {}, b"")
+
+    with pytest.raises(StoreUnavailable, match="not available"):
+        is_disabled(gateways, repeat=False)
+    assert len(server.requests) == 1
+
+
+def test_one_connection_carries_one_call_after_the_other(server, gateways):
+    tasks = [gateways.driver.is_disabled] * 20
+
+    assert gateways.exchange.hold(tasks, sockets=1, window=8) == [True] * 20
+    assert (server.connections, len(server.requests)) == (1, 20)
+
+
+def test_a_gateway_that_closes_after_each_answer_gets_the_rest_on_new_connections(server, gateways):
+    server.answer = lambda number, good: (200, {"Connection": "close"}, good)
+
+    tasks = [gateways.driver.is_disabled] * 9
+    assert gateways.exchange.hold(tasks, sockets=2, window=4, repeat=False) == [True] * 9
+    assert (len(server.requests), gateways.exchange.traffic().retries) == (9, 0)
+    assert is_disabled(gateways)
+
+
+def test_a_connection_that_was_closed_while_idle_is_not_used(server, options):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("support.http_server._Handler.timeout", 0.05, raising=False)
+        gateways = Gateways(options)
+        assert is_disabled(gateways)
+        threading.Event().wait(0.5)
+        assert is_disabled(gateways)
+        gateways.close()
+
+    assert gateways.exchange.traffic().retries == 0
+    assert server.connections == 2
+
+
+def test_a_message_that_is_cut_does_not_go_on_in_the_next_answer(server, options):
+    call = Call(interface("either").Either, "getThriftServerType", {})
+    server.answer = lambda number, good: (200, {}, good[:-3] if number == 1 else good)
+    connection = Connection(options.gateways[0], options)
+    connection.send([call, call])
+
+    with pytest.raises(ConnectionAbortedError, match="ended before the message"):
+        connection.receive()
+    assert connection.broken
+    connection.close()
+
+
+def test_a_body_that_is_shorter_than_announced_is_no_answer(server, gateways):
+    server.answer = lambda number, good: (200, {"Content-Length": len(good) + 5, "Connection": "close"}, good)
+
+    with pytest.raises(StoreUnavailable, match="closed before the whole answer came"):
+        is_disabled(gateways, repeat=False)
+
+
+def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(server, options):
+    late = threading.Event()
+    server.answer = lambda number, good: (late.wait(1.0) and None) or (200, {}, good)
+    gateways = Gateways(replace(options, timeout_s=0.2, deadline_s=0.1))
+
+    with pytest.raises(StoreTimeout, match="no answer within"):
+        is_disabled(gateways)
+    late.set()
+    assert is_disabled(gateways)
+    assert server.connections == 2
+    gateways.close()
+
+
+def test_a_page_is_not_taken_for_an_answer(server, options):
+    server.answer = lambda number, good: (200, {"Content-Type": "text/html"}, b"<html>")
+
+    with pytest.raises(StoreRefused, match=r"answers by HTTP, but not as a Thrift gateway \(text/html\)"):
+        HBaseStore.open(replace(options, version=None))
+
+
+def test_an_address_of_a_refusing_gateway_says_why_at_once(server, options):
+    server.answer = lambda number, good: (401, {}, b"")
+
+    with pytest.raises(StoreRefused, match="not accepted"):
+        HBaseStore.open(replace(options, version=None))
+    assert len(server.requests) == 1
+
+
+def test_user_and_key_are_sent_and_further_headers_from_a_file(server, tmp_path):
+    (tmp_path / "key").write_text(f"{SECRET}\n")
+    (tmp_path / "headers").write_text("X-Tenant: news\n\nX-Token: a b:c\n")
+    files = {
+        "SIMHASH_HBASE_ACCESS_USER": "root",
+        "SIMHASH_HBASE_ACCESS_KEY_FILE": str(tmp_path / "key"),
+        "SIMHASH_HBASE_HTTP_HEADERS_FILE": str(tmp_path / "headers"),
+    }
+    gateways = Gateways(parse_url(f"hbase+http://{server.address}/t?version=2&access=alibaba", files))
+    assert is_disabled(gateways)
+    gateways.close()
+
+    [(name, headers)] = server.requests
+    assert name == "isTableDisabled"
+    assert (headers["ACCESSKEYID"], headers["ACCESSSIGNATURE"]) == ("root", SECRET)
+    assert (headers["X-Tenant"], headers["X-Token"], headers["Host"]) == ("news", "a b:c", server.address)
+
+
+def test_an_index_is_opened_with_the_variables_of_the_process(server, monkeypatch):
+    monkeypatch.setenv("SIMHASH_HBASE_HTTP_HEADERS", f"Authorization: Bearer {SECRET}")
+    server.answer = lambda number, good: (403, {}, b"")
+
+    with pytest.raises(StoreRefused, match="may not use the gateway"):
+        open_index(f"hbase+http://{server.address}/t")
+    assert server.requests[0][1]["Authorization"] == f"Bearer {SECRET}"
+
+
+def test_no_secret_is_in_what_is_shown(options):
+    assert SECRET in dict(options.headers).values()
+    assert SECRET not in repr(options)
+    assert format_url(options).endswith("/t?version=2&access=alibaba")
+    assert parse_url(format_url(options), LOGIN) == replace(
+        options, timeout_s=20.0, connect_timeout_s=3.0, deadline_s=60.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "variables", "words"),
+    [
+        ("hbase+http://one/t?access=alibaba", {}, "access=alibaba needs SIMHASH_HBASE_ACCESS_USER, or"),
+        ("hbase+http://one/t?access=alibaba", {"SIMHASH_HBASE_ACCESS_USER": "u"}, "needs SIMHASH_HBASE_ACCESS_KEY, or"),
+        ("hbase+http://one/t?access=other", {}, "access is 'other': wanted alibaba"),
+        ("hbase+http://one/t?tls=1", {}, "'tls' is no setting"),
+        ("hbase+http://one/t?transport=framed", {}, "'transport' is no setting"),
+        ("hbase+http://one/t?ca=x", {}, "'ca' is no setting"),
+        (f"hbase+https://one/t?key={SECRET}", {}, "'key' is no setting"),
+        (f"hbase+http://root:{SECRET}@one/t", {}, "has no user and no password"),
+        ("hbase://one/t?access=alibaba", {}, "'access' is no setting"),
+        ("hbase+http://one/t", {"SIMHASH_HBASE_HTTP_HEADERS": SECRET}, "HTTP_HEADERS, line 1: wanted NAME: VALUE"),
+        ("hbase+http://one/t", {"SIMHASH_HBASE_HTTP_HEADERS": f"a b {SECRET}: x"}, "header 1 has no name"),
+        ("hbase+http://one/t", {"SIMHASH_HBASE_HTTP_HEADERS": f"X: {SECRET}\x00"}, "header X is empty, or has a char"),
+        ("hbase+http://one/t", {"SIMHASH_HBASE_HTTP_HEADERS": f"X: 密{SECRET}"}, "header X is empty, or has a char"),
+        ("hbase+http://one/t", {"SIMHASH_HBASE_HTTP_HEADERS": "X:"}, "header X is empty"),
+        ("hbase+http://one/t", {"SIMHASH_HBASE_HTTP_HEADERS": f"Host: {SECRET}"}, "header Host cannot be set"),
+        ("hbase+http://one/t", {"SIMHASH_HBASE_HTTP_HEADERS": "X: 1\nx: 2"}, "header x cannot be set twice"),
+        ("hbase+http://one/t", {"SIMHASH_HBASE_HTTP_HEADERS_FILE": "/nowhere"}, "/nowhere cannot be read"),
+    ],
+)
+def test_bad_settings_are_refused_without_a_secret(url, variables, words):
+    with pytest.raises(InvalidArgument, match=words) as refused:
+        parse_url(url, variables)
+
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_file_without_authorities_is_refused(server, tmp_path):
+    (tmp_path / "ca.pem").write_text("nothing")
+
+    for file in (tmp_path / "ca.pem", tmp_path / "missing"):
+        with pytest.raises(InvalidArgument, match="no certificates of authorities can be read"):
+            HBaseStore.open(parse_url(f"hbase+https://{server.address}/t?ca={file}"))
+
+
+def test_an_address_without_http_is_told_what_it_needs(server):
+    with pytest.raises(StoreUnavailable, match=r"begins with hbase\+http://"):
+        HBaseStore.open(parse_url(f"hbase://{server.address}/t"))

@@ -1,0 +1,126 @@
+"""The HBase that the tests talk to, and tables in it that only they use."""
+
+import json
+import os
+import secrets
+import subprocess
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
+from simhash_hbase.stores.hbase.gateways import Gateways
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
+from support.gates import absent
+
+__all__ = ["HBASE_MAKERS", "Tables", "address", "drop_tables", "hbase_options", "tables"]
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "hbase"
+# Taken now: some tests hide the caller's settings.
+ENVIRONMENT = dict(os.environ)
+CHOSEN = ENVIRONMENT.get("SIMHASH_HBASE_TEST_SERVER", "")
+STATUS = [SCRIPT, "status", "--with", CHOSEN if CHOSEN and ":" not in CHOSEN else "local", "--json"]
+AT_ONCE = 8
+
+
+@cache
+def addresses():
+    """Return the gateways' addresses by Thrift version; empty when no server answers."""
+    if ":" in CHOSEN:
+        # host:port of Thrift 2, thrift1=host:port, or both with a comma between.
+        given = [part.rpartition("=") for part in CHOSEN.split(",")]
+        return {{"": 2, "thrift2": 2, "thrift1": 1}[name]: there for name, _, there in given}
+    asked = subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    status = json.loads(asked.stdout) if asked.stdout else {}
+    return {version: status[f"thrift{version}"] for version in (1, 2) if status.get(f"thrift{version}")}
+
+
+def address(version):
+    """Return ``host:port`` of a gateway, or skip the test."""
+    if version not in addresses():
+        absent("no HBase answers: ./scripts/hbase up starts one", ENVIRONMENT)
+    return addresses()[version]
+
+
+def hbase_options(version, table, /, **options) -> HBaseOptions:
+    """Return options for a table at the running server."""
+    return replace(parse_url(f"hbase://{address(version)}/{table}"), **options)
+
+
+class Tables:
+    """Makes empty tables ahead of need, many at once, since one takes half a second.
+
+    They are made and dropped through calls of their own, not through the store under test. A table is dropped some
+    tests after it was taken: each one that was written to holds megabytes of the server's heap.
+    """
+
+    def __init__(self):
+        self._gateways = Gateways(hbase_options(2, "simhash_test"))
+        self._spare = []
+        self._taken = []
+        self._kept = []
+
+    def take(self, *, keep=False):
+        """Return the name of an empty table; one that is not kept is for the running test alone."""
+        if not self._spare:
+            self._drop_all(self._taken)
+            self._taken = []
+            self._spare = [_name() for _ in range(AT_ONCE)]
+            self._all(partial(Thrift2(name).create, TableSchema(regions=1)) for name in self._spare)
+        name = self._spare.pop()
+        (self._kept if keep else self._taken).append(name)
+        return name
+
+    def name(self):
+        """Return a name that no table has; whatever is made under it is dropped at the end."""
+        self._kept.append(_name())
+        return self._kept[-1]
+
+    def adopt(self, name):
+        """Drop a table at the end that a program under test has named."""
+        self._kept.append(name)
+
+    def close(self):
+        """Drop everything."""
+        self._drop_all(self._spare + self._taken + self._kept)
+        self._gateways.close()
+
+    def _drop_all(self, names):
+        self._all(partial(_drop, name) for name in names)
+
+    def _all(self, tasks):
+        self._gateways.exchange.hold(list(tasks), sockets=AT_ONCE)
+
+
+def _name():
+    return f"simhash_test_{secrets.token_hex(6)}"
+
+
+def _drop(name):
+    admin = Thrift2(name)
+    if (yield from admin.describe()) is not None:
+        yield from admin.drop()
+
+
+_tables = []
+
+
+def tables() -> Tables:
+    """Return the tables of this run."""
+    if not _tables:
+        _tables.append(Tables())
+    return _tables[0]
+
+
+def drop_tables():
+    """Drop what this run made."""
+    while _tables:
+        _tables.pop().close()
+
+
+def _make(version):
+    return HBaseStore.open(hbase_options(version, tables().take()))
+
+
+HBASE_MAKERS = {"thrift1": lambda folder, clock: _make(1), "thrift2": lambda folder, clock: _make(2)}

@@ -1,0 +1,37 @@
+"""A picture of a report or of the console, as a browser shows it: ``./scripts/picture``."""
+
+import sys
+from pathlib import Path
+
+from support.chromium import WIDE, launch, open_page
+
+
+def take(browser, report, path):
+    """Take a picture of the whole page."""
+    with open_page(browser, size=WIDE) as page:
+        page.goto(f"file://{Path(report).resolve()}")
+        page.screenshot(path=path, full_page=True)
+
+
+def take_console(browser, address, path, text):
+    """Look up a text in the console of a service, and take a picture of the whole page."""
+    with open_page(browser, size=WIDE) as page:
+        page.goto(address)
+        page.fill("#text", text)
+        page.click("#query-form button.main")
+        page.locator("#matches li").first.wait_for()
+        page.locator("#charts svg").first.wait_for()
+        page.screenshot(path=path, full_page=True)
+
+
+def main(report, path):
+    """Start a browser of its own; the text for a console comes from standard input."""
+    with launch() as browser:
+        if report.startswith("http:"):
+            take_console(browser, report, path, sys.stdin.read())
+        else:
+            take(browser, report, path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

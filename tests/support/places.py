@@ -1,0 +1,133 @@
+"""Where the tests put an index: one class a kind of store, and a clock that stands still."""
+
+import time
+
+from simhash_hbase.index.index import Index
+from simhash_hbase.profile import Profile
+from simhash_hbase.stores.embedded import EmbeddedStore
+from simhash_hbase.stores.embedded.environment import EmbeddedOptions
+from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.memory import MemoryStore
+from support.hbase_server import hbase_options, tables
+from support.swapping import SwappingOnly
+
+DAY_MS = 86_400_000
+
+
+class Clock:
+    """Milliseconds that pass only when a test says so; starts now, because a server has a clock of its own."""
+
+    def __init__(self):
+        self.ms = time.time_ns() // 1_000_000
+
+    def __call__(self):
+        return self.ms
+
+    def advance(self, *, days=0.0, ms=0):
+        self.ms += round(days * DAY_MS) + ms
+
+
+class Memory:
+    """Stores in memory; a store that is opened again is the same one."""
+
+    def __init__(self, folder, clock):
+        self._clock = clock
+
+    def create(self):
+        return MemoryStore(clock=self._clock)
+
+    def reopen(self, store):
+        return store
+
+
+class Embedded:
+    """Stores in folders; the tests of crashes, not these, wait for the disk."""
+
+    options = EmbeddedOptions(durable=False)
+
+    def __init__(self, folder, clock):
+        self._folder = folder
+        self._clock = clock
+        self._made = 0
+
+    def create(self):
+        self._made += 1
+        return EmbeddedStore.create(str(self._folder / f"{self._made}.index"), self.options, clock=self._clock)
+
+    def reopen(self, store):
+        store.close()
+        return EmbeddedStore.open(store.url.removeprefix("file:"), self.options, clock=self._clock)
+
+
+class Swapping(Memory):
+    """Stores in memory that hide their transactions, so that what claims do on a server can be tested without one."""
+
+    def create(self):
+        return SwappingOnly(super().create())
+
+
+def server_goes_by(clock, monkeypatch):
+    """Have what asks for the server's time be told that of a test, which may be days ahead."""
+    monkeypatch.setattr("simhash_hbase.index.servertime.server_time", lambda store: clock())
+    monkeypatch.setattr("simhash_hbase.index.servertime.time_below", lambda store: clock() - 60_000)
+
+
+PLACES = {"memory": Memory, "embedded": Embedded}
+CLAIMING_PLACES = {**PLACES, "swapping": Swapping}
+
+
+class _HBase:
+    """Tables of an HBase; a table that is opened again is talked to by new connections."""
+
+    version = 2
+
+    def __init__(self, folder, clock):
+        pass
+
+    def create(self):
+        return HBaseStore.open(hbase_options(self.version, tables().take()))
+
+    def reopen(self, store):
+        store.close()
+        return HBaseStore.open(parse_url(store.url))
+
+
+class Thrift1(_HBase):
+    version = 1
+
+
+HBASE_PLACES = {"thrift1": Thrift1, "thrift2": _HBase}
+
+
+class IndexMaker:
+    """Makes indexes in one kind of place, opens them again, and closes them all at the end.
+
+    Parameters
+    ----------
+    place : Memory or Embedded
+        Or another class with ``create()`` and ``reopen(store)``.
+    clock : Clock
+        The clock of the indexes, and of stores that take one.
+    """
+
+    def __init__(self, place, clock):
+        self.clock = clock
+        self._place = place
+        self._made = []
+
+    def __call__(self, **options):
+        """Make an index for ready fingerprints; by distance and without bands unless the options say otherwise."""
+        given = {"analyzer": "shingle", "match": "distance", "bands": 0, **options}
+        return self._keep(Index.create(self._place.create(), Profile.resolve(**given), clock=self.clock))
+
+    def reopen(self, index):
+        """Close an index and open it again."""
+        return self._keep(Index(self._place.reopen(index.store), clock=self.clock))
+
+    def close(self):
+        for index in self._made:
+            index.close()
+
+    def _keep(self, index):
+        self._made.append(index)
+        return index

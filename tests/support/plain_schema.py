@@ -1,0 +1,368 @@
+"""A second implementation of ``schema/README.md``, written from that page alone, without the package."""
+
+import math
+import struct
+import unicodedata
+from functools import cache
+from hashlib import blake2b, md5
+from itertools import combinations
+
+import mmh3
+
+GOLDEN = 0x9E3779B97F4A7C15
+MASK = (1 << 64) - 1
+MASK32 = (1 << 32) - 1
+BINS = 512
+
+
+def mix(x):
+    x ^= x >> 30
+    x = x * 0xBF58476D1CE4E5B9 & MASK
+    x ^= x >> 27
+    x = x * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31
+
+
+def stored_id(collection, name):
+    if collection is None:
+        return "\0\0" + name if name.startswith("\0") else name
+    return f"\0{collection}\0{name}"
+
+
+def collection_of(stored):
+    return stored[1:].partition("\0")[0] or None if stored.startswith("\0") else None
+
+
+def masked(collection, simhash, found):
+    """Return the fingerprint and the segments as a collection keeps them."""
+    mask = bytes(12) if collection is None else blake2b(collection.encode(), digest_size=12).digest()
+    own, others = struct.unpack(">QI", mask)
+    return simhash ^ own, [segment ^ others for segment in found]
+
+
+def id_digest(name):
+    return blake2b(name.encode(), digest_size=16).digest()
+
+
+def is_mark(character):
+    number = ord(character)
+    if number in (0xF73, 0xF75, 0xF81, 0xFF9E, 0xFF9F):
+        return True
+    return 0x300 <= number <= 0x1FFFF and unicodedata.combining(character) != 0
+
+
+def bounded(text):
+    found, run = [], 0
+    for character in text:
+        if not is_mark(character):
+            run = 0
+        elif run == 30:
+            found.append("\u034f")
+            run = 1
+        else:
+            run += 1
+        found.append(character)
+    return "".join(found)
+
+
+@cache
+def joining():
+    found = set(filter(is_mark, map(chr, range(0x20000)))) | set(
+        map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)])
+    )
+    for character in map(chr, range(0x20000)):
+        parts = unicodedata.decomposition(character).split()
+        if len(parts) == 2 and "<" not in parts[0]:
+            found.add(chr(int(parts[1], 16)))
+    return found
+
+
+def is_neither_cased_nor_ignorable(character):
+    # Python has no such property; a final sigma shows it.
+    return ("AΣ" + character + "A").lower()[1] == "ς"
+
+
+def cut(text):
+    first = 65_536
+    places = range(first, min(first + 4_096, len(text)))
+    loose = [place for place in places if text[place] not in joining()]
+    good = [place for place in loose if is_neither_cased_nor_ignorable(text[place - 1])]
+    if good or loose:
+        return (good or loose)[0]
+    return first if len(text) > first + 4_096 else len(text)
+
+
+def pieces(text):
+    while len(text) > 65_536:
+        place = cut(text)
+        yield text[:place]
+        text = text[place:]
+    yield text
+
+
+def normalized(text):
+    lowered = "".join(unicodedata.normalize("NFKC", bounded(piece)).lower() for piece in pieces(text))
+    return "".join(c for c in lowered if unicodedata.category(c)[0] in "LNM" and not 0xFE00 <= ord(c) <= 0xFE0F)
+
+
+def text_digest(plain):
+    return blake2b(plain.encode(), digest_size=16).digest()
+
+
+def shingle_hashes(plain):
+    points = [ord(c) for c in plain]
+    if points:
+        points += [0x110000] * (5 - len(points))
+    found = []
+    for at in range(len(points) - 4):
+        c0, c1, c2, c3, c4 = points[at : at + 5]
+        x = ((c0 << 42) + (c1 << 21) + c2) * GOLDEN & MASK
+        x ^= x >> 32
+        x = (x + (c3 << 21) + c4) * GOLDEN & MASK
+        found.append(mix(x))
+    return found
+
+
+@cache
+def orders():
+    return [sorted(range(BINS), key=lambda j: mix((BINS * i + j + 1) * GOLDEN & MASK)) for i in range(BINS)]
+
+
+def filled_minima(plain):
+    minima = {}
+    for value in shingle_hashes(plain):
+        minima[value >> 55] = min(value, minima.get(value >> 55, MASK))
+    minima = {place: value for place, value in minima.items() if value != MASK}
+    if not minima:
+        return [MASK] * BINS
+    return [
+        minima[i] if i in minima else minima[next(j for j in order if j in minima)] for i, order in enumerate(orders())
+    ]
+
+
+def sketch(minima):
+    bits = "".join(str(value & 1) for value in minima)
+    return int(bits, 2).to_bytes(64, "big")
+
+
+def segments(minima, profile):
+    size = profile.get("band_bins", 0)
+    order = sorted(range(BINS), key=lambda i: mix((i + 1) * GOLDEN & MASK))
+    found = []
+    for group in range(profile["bands"]):
+        value = GOLDEN
+        for place in order[group * size : (group + 1) * size]:
+            value = mix((value * GOLDEN + minima[place]) & MASK)
+        found.append(value >> 32)
+    return found
+
+
+def rotated(x, bits):
+    return (x << bits | x >> 32 - bits) & MASK32
+
+
+def lookup3(data):
+    """Bob Jenkins' hashlittle2 with both seeds 0."""
+    a = b = c = (0xDEADBEEF + len(data)) & MASK32
+    if not data:
+        return c << 32 | b
+    while True:
+        x, y, z = struct.unpack("<3I", data[:12].ljust(12, b"\0"))
+        a, b, c = (a + x) & MASK32, (b + y) & MASK32, (c + z) & MASK32
+        data = data[12:]
+        if not data:
+            break
+        a = (a - c & MASK32) ^ rotated(c, 4)
+        c = c + b & MASK32
+        b = (b - a & MASK32) ^ rotated(a, 6)
+        a = a + c & MASK32
+        c = (c - b & MASK32) ^ rotated(b, 8)
+        b = b + a & MASK32
+        a = (a - c & MASK32) ^ rotated(c, 16)
+        c = c + b & MASK32
+        b = (b - a & MASK32) ^ rotated(a, 19)
+        a = a + c & MASK32
+        c = (c - b & MASK32) ^ rotated(b, 4)
+        b = b + a & MASK32
+    c = (c ^ b) - rotated(b, 14) & MASK32
+    a = (a ^ c) - rotated(c, 11) & MASK32
+    b = (b ^ a) - rotated(a, 25) & MASK32
+    c = (c ^ b) - rotated(b, 16) & MASK32
+    a = (a ^ c) - rotated(c, 4) & MASK32
+    b = (b ^ a) - rotated(a, 14) & MASK32
+    c = (c ^ b) - rotated(b, 24) & MASK32
+    return c << 32 | b
+
+
+def times33(data):
+    x = 5381
+    for byte in data:
+        x = (x * 33 + byte) & MASK
+    return x
+
+
+def feature_hash(feature, name, seed):
+    if name == "none":
+        return feature
+    data = feature.encode()
+    if name == "murmur3":
+        return mmh3.hash64(data, seed=seed, x64arch=True, signed=False)[0]
+    if name == "md5":
+        return int.from_bytes(md5(data, usedforsecurity=False).digest()[:8], "big")
+    return lookup3(data) if name == "jenkins" else times33(data)
+
+
+def fingerprint(units, *, hash="murmur3", seed=0):
+    """Features come with weights in units; None where no bit is decided."""
+    sums = [0] * 64
+    for feature, weight in units:
+        value = feature_hash(feature, hash, seed)
+        for bit in range(64):
+            sums[bit] += weight if value >> bit & 1 else -weight
+    return sum(1 << bit for bit in range(64) if sums[bit] > 0) if any(sums) else None
+
+
+def in_units(weight):
+    return round(weight * 65536)
+
+
+def counted(features):
+    counts = {}
+    for feature in features:
+        counts[feature] = counts.get(feature, 0) + 1
+    return counts
+
+
+def shingle_features(plain, profile):
+    size = profile["shingle"]
+    runs = [plain[at : at + size] for at in range(max(1, len(plain) - size + 1))] if plain else []
+    return {run: 1.0 if profile["binary"] else float(count) for run, count in counted(runs).items()}
+
+
+def learned_features(tokens, documents, frequencies):
+    weights = {word: math.log(1 + documents / frequencies.get(word, 1)) for word in tokens}
+    return {word: count * weights[word] for word, count in counted(tokens).items()}
+
+
+def jieba_words(tokens, stop_words):
+    return [token for token in tokens if len(token.strip()) > 1 and token.lower() not in stop_words]
+
+
+def heaviest(weights, top):
+    """Give features and units, the heaviest first, ties by the feature."""
+    ordered = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [(word, in_units(weight)) for word, weight in ordered[:top]]
+
+
+def tables(scheme):
+    """Give for each table the bits of the fingerprint that its segment holds; bit 0 is the most significant."""
+    blocks, chosen = map(int, scheme.split("x"))
+    width, wider = divmod(64, blocks)
+    starts = [0]
+    for block in range(blocks):
+        starts.append(starts[-1] + width + (block < wider))
+    for choice in combinations(range(blocks), chosen):
+        yield [bit for block in choice for bit in range(starts[block], starts[block + 1])][:32]
+
+
+def block_rows(scheme, simhash):
+    packed = simhash.to_bytes(8, "big")
+    found = []
+    for flag, places in enumerate(tables(scheme), 1):
+        bits = "".join(str(simhash >> 63 - place & 1) for place in places)
+        found.append(int(bits.ljust(32, "0"), 2).to_bytes(4, "big") + bytes([flag]) + packed)
+    return found
+
+
+def sketch_rows(scheme, found, simhash):
+    first = len(list(tables(scheme))) + 1
+    return [struct.pack(">IBQ", segment, first + group, simhash) for group, segment in enumerate(found)]
+
+
+def member_row(simhash):
+    packed = simhash.to_bytes(8, "big")
+    return packed[:4] + b"\x00" + packed
+
+
+def member_qualifier(name, digest):
+    return id_digest(name) + digest[:8]
+
+
+def copies_row(name):
+    digest = id_digest(name)
+    return digest[:4] + b"\xfd" + digest
+
+
+def document_row(name):
+    digest = id_digest(name)
+    return digest[:4] + b"\xff" + digest
+
+
+def index_row(name):
+    return bytes(4) + b"\xfe" + name.encode("ascii")
+
+
+def packed_integer(value):
+    if value < 0x80:
+        return bytes([value])
+    for head, width in ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8)):
+        if value < 1 << 8 * width:
+            return bytes([head]) + value.to_bytes(width, "big")
+    raise ValueError(value)
+
+
+def packed_length(small, heads, length):
+    """Write the head of a value: `small` is the first short form and how many it has."""
+    first, most = small
+    if length < most:
+        return bytes([first + length])
+    for head, width in heads:
+        if length < 1 << 8 * width:
+            return bytes([head]) + length.to_bytes(width, "big")
+    raise ValueError(length)
+
+
+def msgpack(value):
+    """Write MessagePack with the shortest form of each value."""
+    if value is None:
+        return b"\xc0"
+    if isinstance(value, int):
+        return packed_integer(value)
+    if isinstance(value, float):
+        return b"\xcb" + struct.pack(">d", value)
+    return packed_several(value)
+
+
+def packed_several(value):
+    if isinstance(value, str):
+        data = value.encode()
+        return packed_length((0xA0, 32), ((0xD9, 1), (0xDA, 2), (0xDB, 4)), len(data)) + data
+    if isinstance(value, bytes):
+        return packed_length((0, 0), ((0xC4, 1), (0xC5, 2), (0xC6, 4)), len(value)) + value
+    if isinstance(value, dict):
+        head = packed_length((0x80, 16), ((0xDE, 2), (0xDF, 4)), len(value))
+        return head + b"".join(msgpack(key) + msgpack(item) for key, item in value.items())
+    head = packed_length((0x90, 16), ((0xDC, 2), (0xDD, 4)), len(value))
+    return head + b"".join(map(msgpack, value))
+
+
+def similarity(a, b):
+    differing = (int.from_bytes(a, "big") ^ int.from_bytes(b, "big")).bit_count()
+    return max(0.0, 1 - differing / 256)
+
+
+def judged(profile, a, b):
+    """Judge two documents, each a dict with fingerprint, sketch (empty if there is none) and segments."""
+    apart = (a["fingerprint"] ^ b["fingerprint"]).bit_count()
+    rows = [{row[:5] for row in block_rows(profile["scheme"], each["fingerprint"])} for each in (a, b)]
+    joined = not rows[0].isdisjoint(rows[1])
+    if not (a["sketch"] and b["sketch"]):
+        return apart, None, joined and apart <= profile["distance"]
+    similar = similarity(a["sketch"], b["sketch"])
+    if profile["match"] == "distance":
+        return apart, similar, joined and apart <= profile["distance"]
+    by_blocks = joined and apart <= min(2 * profile["distance"] + 1, 64)
+    shared = sum(x == y for x, y in zip(a["segments"], b["segments"], strict=True))
+    by_sketch = shared > 0 and apart <= profile["band_distance"][:shared][-1]
+    wanting = max(0, apart - profile.get("free_distance", 64)) / 256
+    return apart, similar, similar - wanting >= profile["similarity"] and (by_blocks or by_sketch)

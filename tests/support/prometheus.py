@@ -1,0 +1,83 @@
+"""A real Prometheus for the tests: its programs, and a server that reads a service."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+
+from support.gates import absent
+from support.patience import END_S
+
+__all__ = ["DOCKER", "Prometheus", "program", "promtool", "watching"]
+
+DOCKER = Path(__file__).parents[2] / "docker"
+# Where ./scripts/test unpacks Debian's package: installed, it would start a server of its own.
+UNPACKED = Path(__file__).parents[2] / ".cache" / "prometheus" / "usr" / "bin"
+LOOK_S = 0.1
+
+
+def program(name: str) -> str:
+    """Return the path of one of Prometheus' programs; without it the test is skipped, but never in CI."""
+    found = shutil.which(name) or shutil.which(name, path=str(UNPACKED))
+    if found is None:
+        absent(f"no {name} here: ./scripts/test fetches it on Debian")
+    return found
+
+
+def promtool(*words: str | Path) -> str:
+    """Run promtool, which must find nothing wrong; return what it says."""
+    done = subprocess.run([program("promtool"), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+class Prometheus:
+    """A running Prometheus."""
+
+    def __init__(self, client: httpx.Client, process: subprocess.Popen[bytes]):
+        self._client = client
+        self._process = process
+
+    def get(self, path: str, **parameters: str) -> dict:
+        answer = self._client.get(f"/api/v1/{path}", params=parameters)
+        answer.raise_for_status()
+        return answer.json()["data"]
+
+    def query(self, expression: str) -> list[dict]:
+        """Return the series of an expression as they are now."""
+        return self.get("query", query=expression)["result"]
+
+    def wait_until(self, is_true: Callable[[], object]) -> None:
+        """Look again and again, until something is true or there was time enough."""
+        end = time.monotonic() + END_S
+        while not self._is(is_true):
+            assert time.monotonic() < end, "Prometheus did not get there"
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(LOOK_S)
+                raise AssertionError("Prometheus ended")
+
+    def _is(self, true: Callable[[], object]) -> bool:
+        """Tell whether something is true; while the server starts, nothing is."""
+        with suppress(httpx.ConnectError):
+            return self._client.get("/-/ready").status_code == httpx.codes.OK and bool(true())
+        return False
+
+
+@contextmanager
+def watching(config: Path, port: int, folder: Path) -> Iterator[Prometheus]:
+    """Run Prometheus with a configuration on a port of this machine."""
+    address = f"127.0.0.1:{port}"
+    words = [f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address={address}"]
+    with (
+        (folder / "prometheus.log").open("wb") as log,
+        subprocess.Popen([program("prometheus"), *words], stderr=log) as process,
+        httpx.Client(base_url=f"http://{address}", timeout=END_S) as client,
+    ):
+        try:
+            yield Prometheus(client, process)
+        finally:
+            process.terminate()

@@ -1,0 +1,85 @@
+"""A real Redis server for the tests, and a back door to what it holds."""
+
+import atexit
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from functools import cache
+from itertools import count
+
+import pytest
+import redis
+
+from simhash_hbase.stores.redis import RedisOptions
+from support.gates import absent
+from support.listening import free_port
+from support.patience import END_S
+
+HOW = "redis-server is not installed: apt-get install redis-server"
+DATABASES = 256
+
+
+class RedisServer:
+    """A server on a free port of this machine, with its files in a folder of its own; ended by `stop`."""
+
+    def __init__(self, *settings, port=None):
+        program = shutil.which("redis-server")
+        if program is None:
+            absent(HOW)
+        self._folder = tempfile.TemporaryDirectory(prefix="simhash-hbase-redis-")
+        self._databases = count()
+        self.port = port or free_port()
+        command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self._folder.name, "--save", ""]
+        command += ["--databases", str(DATABASES), "--appendonly", "no", *settings]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._wait()
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def options(self, database=0, **others):
+        return RedisOptions(host="127.0.0.1", port=self.port, database=database, **others)
+
+    def empty_options(self, **others):
+        """Return the options for a database that nothing is in, each time another one while they last."""
+        database = next(self._databases) % DATABASES
+        with self.raw(database) as raw:
+            raw.flushdb()
+        return self.options(database, **others)
+
+    def raw(self, database=0, **others):
+        """Return a client of the same server that knows nothing of stores."""
+        return redis.Redis(host="127.0.0.1", port=self.port, db=database, **others)
+
+    def stop(self):
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._folder.cleanup()
+
+    def _wait(self):
+        stop = time.monotonic() + END_S
+        while self._process.poll() is None and time.monotonic() < stop:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        self.stop()
+        pytest.fail(f"redis-server did not start on port {self.port}")
+
+
+@cache
+def shared_server():
+    """Start the server that the tests of one process share, once; it ends with the process."""
+    server = RedisServer()
+    atexit.register(server.stop)
+    return server

@@ -1,0 +1,331 @@
+"""Write ``schema/vectors.json``: what the package makes of built-in texts, stage by stage.
+
+Run ``PYTHONPATH=tests python -m support.schema_vectors > schema/vectors.json`` where a stored form changed on purpose.
+"""
+
+import json
+import sys
+import zlib
+from hashlib import blake2b
+
+import msgspec
+import numpy as np
+
+from simhash_hbase.features.analysis import Analysis, make_analyzer
+from simhash_hbase.features.analyzers import STOP_WORDS, WeightedAnalyzer, word_tokens
+from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint, integer_weights
+from simhash_hbase.features.hashes import hash_features
+from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.index.copycells import copy_cells
+from simhash_hbase.index.lookup import entry_band_prefixes
+from simhash_hbase.index.membercells import member_cells
+from simhash_hbase.kernel.texts import normalize, tokens
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import Sketches, hamming, judge
+from simhash_hbase.rows.blocks import Scheme
+from simhash_hbase.rows.collections import Collection
+from simhash_hbase.rows.documents import DocumentState, Member, Text, encode
+from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
+from support.sketching import shingle_hashes, slow_minima
+
+ADDED = 1_700_000_000_000
+DIGEST = bytes(range(8))
+OF = Text(2**64 - 8, bytes(range(248, 256)))
+LISTED = 40  # A text with more features gives only their number.
+
+ONE_ROW = (
+    "露天昃列潜盈菜秋翔腾盈天水雨夜黄余霜重为来成来地闰列阳黄律吕调腾夜列出为盈宿收荒洪夜阳河"
+    "列列冬秋昆荒海黄菜辰菜淡律阙冬黄结淡姜天雨宙冈月咸冬出海芥云芥昃称露盈腾"
+)
+TWO_ROWS = (
+    "果成阙剑重翔玉海岁月果吕巨阳岁闰秋珍暑吕雨潜水洪月荒暑成闰洪阳霜冈丽张冈丽宙果生暑闰李宿"
+    "盈天巨生成生地潜致天往荒珍往淡秋"
+)
+SHUFFLED = (
+    "辰秋往文为潜珍问剑问日，，玄育位，乃，宇暑菜日洪字盈龙衣天藏结阳金称珠宙金火霜调，，文秋阳"
+    "生宙陶藏字殷始文宙露国月臣闰果张姜往暑秋始戎荒月皇民调荒列伏巨火结，菜辰羽鳞往阳收往，，发"
+)
+TEXTS = {
+    "empty": "",
+    "nothing kept": " —…！ 🙂 \t",
+    "one": "a",
+    "two": "天地",
+    "three": "a,b;c",
+    "four": "Ⅳ号楼x",
+    "five": "春眠不觉晓",
+    "five, other marks": "春眠，不觉晓！",
+    "six": "春眠不觉晓。处",
+    "Chinese": "昨天下午，拖拉机手开着新买的手扶拖拉机去城里，店主说经理不在，又等了三个小时。",
+    "Chinese, edited": "昨天下午，拖拉机手开着新买的手扶拖拉机去城里，店主说经理不在，等了三个小时。",
+    "Chinese, longer": "昨天下午，拖拉机手开着新买的手扶拖拉机去城里，店主说经理不在，又等了三个小时吧。",
+    "traditional Chinese": "昨天下午，村裡的電腦軟體工程師騎著腳踏車去𠮷野家吃飯，㐀字沒有人認得。",
+    "English": "Seven boats left before dawn; they didn't return, it's 3.5 °C by the café owner's naïve cat.",
+    "English, edited": "Twelve boats left before dawn; they didn't return, it's 3.5 °C by the café owner's naïve cat.",
+    "Japanese": "昨日はとても寒かったので、カメラとｶﾒﾗを持って山へ行かなかった。ガラスとｶﾞﾗｽ。",
+    "Korean": "오늘은 날씨가 좋아서 산책을 했다. \u1112\u1161\u11ab글도 같다.",
+    "Russian": "Вчера утром поезд ушёл раньше времени, и ОБЪЯВЛЕНИЕ ещё висит у входа.",
+    "Greek": "Το τρένο έφυγε νωρίς σήμερα· ΟΔΟΣ ΑΘΗΝΑΣ, ΟΔΟΣ.",
+    "Turkish": "İSTANBUL'da Işık söndü, çocuk uyuyor; ß ẞ ﬁ ½ ㎡.",
+    "Arabic": "ذَهَبَتِ القطة إلى السوق صباحا، ولم تعد حتى المساء. ٣٤٥",
+    "Hebrew": "הרכבת יצאה מוקדם בַּבֹּקֶר ולא חזרה.",
+    "Thai": "วันนี้อากาศดีมาก เราจึงไปเดินเล่นที่ริมแม่น้ำกัน",
+    "Hindi": "आज मौसम बहुत अच्छा है, इसलिए हम नदी के किनारे घूमने गए।",
+    "emoji": "常在河边走❤\ufe0f，👩\u200d💻 ok👍🏽 ①②③ 葛\U000e0100城",
+    "combining marks": "e\u0301te\u0301 u\u0308ber a\u0323\u0302 a\u0302\u0323 na\u00efve Z\u0335a",
+    "many marks": "z" + 70 * "\u0301\u0323" + "algo text",
+    "full-width": "ＡＢＣ１２３ ｔｅｓｔ，（全角）ﾊﾝｶｸ",
+    "shuffled": SHUFFLED,
+    # Eighteen bits apart that share one sketch row, and seventeen that share two.
+    "one row": ONE_ROW,
+    "one row, edited": ONE_ROW.replace("列阳黄", "列羽黄").replace("吕调腾", "吕冈腾"),
+    "two rows": TWO_ROWS,
+    "two rows, edited": TWO_ROWS.replace("丽宙果", "丽河果"),
+    "shuffled, edited": SHUFFLED.replace("往文为", "往张为").replace("玄育位", "玄往位"),
+    "long": " ".join(str(number * number) for number in range(600)),
+}
+REPEATED = {
+    "without a blank": ("ΑΣ", 35_000),
+    "cut between words": ("ΑΑΑΣΑ ", 12_000),
+    "joining": ("\u1175", 70_000),
+    "a few marks more": ("\u0301", 69_632),
+    "very long": ("天地玄黄，宇宙洪荒。ΟΔΟΣ Café e\u0301 日月盈昃，辰宿列张。寒来暑往，秋收冬藏。", 2_000),
+}
+PAIRS = [
+    ("Chinese", "Chinese, edited"),
+    ("Chinese", "Chinese, longer"),
+    ("Chinese", "traditional Chinese"),
+    ("five", "five, other marks"),
+    ("five", "six"),
+    ("English", "English, edited"),
+    # Alike enough for a flat threshold, but not for one that rises with the distance.
+    ("shuffled", "shuffled, edited"),
+    ("one row", "one row, edited"),
+    ("two rows", "two rows, edited"),
+    ("long", "Hindi"),
+]
+COLLECTIONS = [
+    ("news", "Chinese"), ("News", "Chinese"), ("新闻", "English"), ("\u00e9", "one row"), ("e\u0301", "one row"),
+    ("a/b:c, d", "five"), (None, "Chinese"), (None, "\0news\0Chinese"),
+]  # fmt: skip
+WEIGHTED = [
+    ("murmur3", 0, [["天地", 2.5], ["玄黄", 1], ["天地", -0.5]]),
+    ("murmur3", 7, [["天地", 2.5], ["玄黄", 1]]),
+    ("md5", 0, [["天地", 1], ["玄黄", 1], ["cosmos", 0.25]]),
+    ("jenkins", 0, [["天地", 1], ["a feature of more than twelve bytes", 3], ["twelve bytes", 1.5]]),
+    ("times33", 0, [["天地", 1], ["玄黄", 2]]),
+    # A tie gives 0; a half unit is rounded to the even neighbour.
+    ("none", 0, [[0b0110, 1], [0b0011, 1]]),
+    ("none", 0, [[0b01, 0.5 / 65536], [0b10, 1.5 / 65536], [0b11, 2.5 / 65536]]),
+    ("none", 0, [[2**64 - 1, 1], [0, 1]]),
+]
+HASHED = ["", "a", "天地玄黄", "twelve bytes", "a feature of more than twelve bytes"]
+WORDS = "我爱北京的秋天，HBase 里的行很多；秋天的 Café 很美，很美。"
+SAMPLE = ["我爱秋天的风", "北京的秋天", "HBase 的行很多", "很美的 café"]
+SCHEMES = ["5x2", "4x1", "6x3", "3x2", "64x63", "7x5"]
+SIMHASH = 0x0123456789ABCDEF
+
+
+def build():
+    """Make all vectors, as a reader of the file has them."""
+    return json.loads(written())
+
+
+def written():
+    """Write the vectors as the file holds them."""
+    return json.dumps(vectors(), ensure_ascii=False, indent=1) + "\n"
+
+
+def vectors():
+    shingled = Profile.resolve(analyzer="shingle")
+    texts = [text_vector(shingled, name, text, 1) for name, text in TEXTS.items()]
+    texts += [text_vector(shingled, name, text, times) for name, (text, times) in REPEATED.items()]
+    return {
+        "unicode": "14.0.0",
+        "profiles": [
+            json.loads(profile.encode())
+            for profile in (
+                shingled,
+                Profile.resolve(analyzer="shingle", bands=0),
+                Profile.resolve(seed=5, top=20),
+                shingled.replace(free_distance=None),
+            )
+        ],
+        "texts": texts,
+        "pairs": [pair_vector(shingled, *pair) for pair in PAIRS],
+        "hashes": [hash_vector(text) for text in HASHED],
+        "weighted": [weighted_vector(*each) for each in WEIGHTED],
+        "words": word_vectors(),
+        "schemes": [scheme_vector(name) for name in SCHEMES],
+        "cells": cell_vectors(),
+        "collections": [collection_vector(shingled, *each) for each in COLLECTIONS],
+        "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
+        "index_rows": {name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "time")},
+    }
+
+
+def text_vector(profile, name, text, times):
+    whole = text * times
+    digest, size, minima = minima_of(whole)
+    listed = analyzer_features(profile, None, whole)
+    analysed = Analysis(profile).texts([name], [whole], [{"source": name}])
+    vector = {"id": name, "text": text, "times": times, "length": len(whole)}
+    vector |= {"normalized": normalize(whole) if times == 1 else None, "normalized_length": size, "digest": digest}
+    vector |= {"shingle_hashes": first_hashes(whole), "minima_digest": blake2b(minima, digest_size=16).hexdigest()}
+    vector["features"] = listed if len(listed) <= LISTED else None
+    return vector | stored(profile, name, analysed.entries if analysed.kept else None)
+
+
+def collection_vector(profile, collection, name):
+    """Make what is stored of a text of `TEXTS` under its name, or under a longer id that ends with it."""
+    text = name.rpartition("\0")[2]
+    kept = Collection(collection).stored(Analysis(profile).texts([name], [TEXTS[text]], [{"source": text}]).entries)
+    [stored_id] = kept.ids
+    return {"collection": collection, "id": name, "text": text, "stored_id": stored_id} | stored(
+        profile, stored_id, kept
+    )
+
+
+def minima_of(text):
+    normal = normalize(text)
+    minima = slow_minima(text) or [2**64 - 1] * 512
+    digest = blake2b(normal.encode(), digest_size=16).hexdigest()
+    return digest, len(normal), b"".join(value.to_bytes(8, "big") for value in minima)
+
+
+def first_hashes(text):
+    return [f"{value:016x}" for value in shingle_hashes(text)[:3]]
+
+
+def analyzer_features(profile, idf, text):
+    names, weights = integer_weights(make_analyzer(profile, idf).features(text))
+    return [list(pair) for pair in zip(names, weights, strict=True)]
+
+
+def stored(profile, name, entries):
+    if entries is None:
+        return {"fingerprint": None}
+    simhash = int(entries.simhashes[0])
+    [text] = entries.texts()
+    state = DocumentState(name, simhash, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 0), digest=text.digest)
+    [member] = member_cells(entries, [state])
+    [packed] = Sketches.of_entries(entries).packed()
+    bands = [key.hex() + f"{simhash:016x}" for key in pack_prefixes(entry_band_prefixes(profile, entries)[0])]
+    return {
+        "fingerprint": f"{simhash:016x}",
+        "feature_count": int(entries.features[0]),
+        "sketch": packed[:64].hex(),
+        "segments": packed[64:].hex(),
+        "block_rows": [key.hex() for key in row_keys(profile.blocks, simhash)],
+        "sketch_rows": bands if packed else [],
+        "member": {"row": member.row.hex(), "qualifier": member.qualifier.hex(), "value": member.value.hex()},
+        "document": {"row": document_row(id_digest(name)).hex(), "value": encode(state).hex()},
+    }
+
+
+def pair_vector(profile, first, second):
+    a, b = (Analysis(profile).texts([name], [TEXTS[name]]).entries for name in (first, second))
+    apart = hamming(int(a.simhashes[0]), int(b.simhashes[0]))
+    joined = bool(profile.blocks.agreeing(int(a.simhashes[0]), int(b.simhashes[0])))
+    sketches = (Sketches.of_entries(a), Sketches.of_entries(b))
+    accepted, similar = judge(profile.rule, np.array([apart], np.uint8), *sketches, by_blocks=np.array([joined]))
+    return {
+        "ids": [first, second],
+        "distance": apart,
+        "similarity": None if np.isnan(similar[0]) else float(similar[0]),
+        "matches": bool(accepted[0]),
+    }
+
+
+def copy_vector(profile, original, name):
+    entries = Analysis(profile).texts([name], [TEXTS[name]], [{"source": name}]).entries
+    decided = DocumentState(
+        name, int(entries.simhashes[0]), "duplicate", ADDED, ADDED, (ADDED, 0), of=original, distance=0
+    )
+    [cell] = copy_cells(entries, [(0, decided)])
+    found = {"row": cell.row.hex(), "qualifier": cell.qualifier.hex(), "value": cell.value.hex()}
+    return {"ids": [original, name], **found}
+
+
+def hash_vector(text):
+    named = [("murmur3", 0), ("murmur3", 7), ("md5", 0), ("jenkins", 0), ("times33", 0)]
+    values = [[hash, seed, f"{hash_features([text], hash=hash, seed=seed)[0]:016x}"] for hash, seed in named]
+    return {"feature": text, "hashes": values}
+
+
+def weighted_vector(hash, seed, features):
+    pairs = [tuple(pair) for pair in features]
+    fingerprinter = Fingerprinter(WeightedAnalyzer(), hash=hash, seed=seed)
+    simhashes, counts = fingerprinter.fingerprint_features_many([pairs])
+    found = f"{simhashes[0]:016x}" if counts[0] else None
+    if hash == "none":
+        features = [[f"{value:016x}", weight] for value, weight in features]
+    return {"hash": hash, "seed": seed, "features": features, "count": count_features(pairs), "fingerprint": found}
+
+
+def word_vectors():
+    table = IdfTable.learn(word_tokens(text) for text in SAMPLE)
+    learned = Profile.resolve(analyzer="learned", idf=table.digest())
+    jieba = Profile.resolve(analyzer="jieba", top=4)
+    found = []
+    for profile, idf, words in ((learned, table, word_tokens(WORDS)), (jieba, None, tokens(WORDS))):
+        pairs = make_analyzer(profile, idf).features(WORDS)
+        found.append(
+            {
+                "analyzer": profile.analyzer,
+                "text": WORDS,
+                "tokens": words,
+                "top": profile.top,
+                "features": analyzer_features(profile, idf, WORDS),
+                "fingerprint": f"{fingerprint(pairs):016x}",
+            }
+        )
+    found[0] |= {"idf_table": zlib.decompress(table.encode()).hex(), "idf": table.digest()}
+    found[1]["stop_words"] = sorted(STOP_WORDS)
+    return found
+
+
+def scheme_vector(name):
+    scheme = Scheme.parse(name)
+    return {"scheme": name, "fingerprint": f"{SIMHASH:016x}", "rows": [key.hex() for key in row_keys(scheme, SIMHASH)]}
+
+
+def cell_vectors():
+    decided = DocumentState("b", 7, "original", seen=ADDED, stamp=ADDED, order=(ADDED, 3))
+    known = DocumentState("b", 7, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 3), digest=OF.digest)
+    copy = DocumentState(
+        "a", 2**64 - 1, "duplicate", ADDED + 5, ADDED, (ADDED, 0), b"", "b", 3, 0.8125, None, DIGEST, OF
+    )
+    claim = DocumentState("b", 8, "pending", ADDED + 9, ADDED + 9, (ADDED + 9, 1), b"\x00\x01\xff", previous=decided)
+    other = DocumentState(
+        "b", 7, "yielded", ADDED + 9, ADDED + 9, (ADDED + 9, 1), b"\xff", previous=known, digest=DIGEST
+    )
+    gone = DocumentState("天地", 1, "removed", ADDED, ADDED)
+    ready = Member("own fingerprint", ADDED, 0, 0, b"", b"", None)
+    return [cell_vector(record) for record in (decided, copy, claim, other, gone, ready)]
+
+
+def cell_vector(record):
+    kind = type(record).__name__
+    at = document_row(id_digest(record.id)) if kind == "DocumentState" else member_row(0)
+    fields = msgspec.to_builtins(msgspec.structs.asdict(record), builtin_types=(bytes,))
+    return {"kind": kind, "row": at.hex(), "fields": shown(fields, kind), "value": encode(record).hex()}
+
+
+def shown(fields, kind):
+    """Write bytes as hexadecimal digits, and the decision before by the names of its fields."""
+    plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
+    if kind == "Member":
+        return plain
+    # Many readers of JSON have no integers of 64 bits.
+    plain["simhash"] = f"{plain['simhash']:016x}"
+    if plain["of_text"] is not None:
+        simhash, digest = plain["of_text"]
+        plain["of_text"] = {"simhash": f"{simhash:016x}", "digest": digest.hex()}
+    if plain["previous"] is not None:
+        names = DocumentState.__struct_fields__
+        plain["previous"] = shown(dict(zip(names, plain["previous"], strict=True)), kind)
+    return plain
+
+
+if __name__ == "__main__":
+    sys.stdout.write(written())

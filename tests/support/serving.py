@@ -1,0 +1,128 @@
+"""The service in a process of its own, on a free port of this machine."""
+
+import hashlib
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+
+from simhash_hbase.service.keys import make_key
+from support.corpus import SYLLABLES
+from support.patience import END_S
+
+__all__ = ["JSON", "NDJSON", "Server", "check_log", "lines", "ndjson", "serving", "wait_for"]
+
+JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
+POLL_S = 0.02
+T = TypeVar("T")
+WORD = f"(?:{'|'.join(SYLLABLES)}){{2,4}}"
+TEXT = re.compile(rf"\b{WORD} {WORD} {WORD}\b")
+"""What every text of `corpus` has, and nothing else."""
+IDS = re.compile(r"group \d+ copy \d+|client \d+/\d+/\d+|example\.org")
+"""What the ids have that are long enough to be told from the rest of a log."""
+
+
+class Server:
+    """A running service."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, keys: dict[str, str]):
+        self.process = process
+        self.keys = keys
+        self._log = log
+        self.port = self._wait_for("listening")["port"]
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def client(self, key: str | None = "all", **options) -> httpx.Client:
+        """Return a client that presents a key."""
+        headers = {} if key is None or key not in self.keys else {"Authorization": f"Bearer {self.keys[key]}"}
+        return httpx.Client(base_url=self.address, headers=headers, timeout=END_S, verify=False, **options)
+
+    def log_text(self) -> str:
+        return self._log.read_text(encoding="utf-8")
+
+    def log(self) -> list[dict]:
+        """Return what was logged, whole lines."""
+        return [json.loads(line) for line in self.log_text().splitlines(keepends=True) if line.endswith("\n")]
+
+    def stop(self) -> int:
+        """End it as an operator would, and return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(END_S)
+
+    def _wait_for(self, event: str) -> dict:
+        while True:
+            found = [line for line in self.log() if line["event"] == event]
+            if found:
+                return found[0]
+            if self.process.poll() is not None:
+                raise AssertionError(f"the service ended with {self.process.returncode}: {self.log_text()}")
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(POLL_S)
+
+
+@contextmanager
+def serving(
+    url: str, folder: Path, *options: str, auth: bool = True, keys: dict[str, str] | None = None
+) -> Iterator[Server]:
+    """Serve an index; a server that still runs at the end is stopped, and must end with exit code 0.
+
+    There are keys of the names ``all``, ``read``, ``write`` and ``metrics``, or `keys`, which the folder has already.
+    Whatever a test does, its log must hold none of them, no text and no id.
+    """
+    path = folder / "keys"
+    words = ["--no-auth"] if not auth else ["--keys", str(path)]
+    if keys is None:
+        keys = {}
+    if auth and not keys:
+        keys = {scope: make_key(path, scope, [scope]) for scope in ("read", "write", "metrics")}
+        keys["all"] = make_key(path, "all", ["read", "write", "metrics"])
+    log = folder / "log"
+    command = [sys.executable, "-m", "simhash_hbase", "serve", url, "--port", "0", "--workers", "1", *words, *options]
+    with log.open("wb") as stream, subprocess.Popen(command, stderr=stream, stdin=subprocess.DEVNULL) as process:
+        try:
+            server = Server(process, log, keys)
+            yield server
+            if process.poll() is None:
+                assert server.stop() == 0, server.log_text()
+        finally:
+            if process.poll() is None:
+                process.kill()
+    check_log(server.log_text(), keys)
+
+
+def check_log(log: str, keys: dict[str, str]) -> None:
+    """Find no key, no digest of one, no text and no id in a log whose lines are all JSON."""
+    for name, key in keys.items():
+        assert key not in log, name
+        assert hashlib.sha256(key.encode()).hexdigest() not in log, name
+    assert not TEXT.search(log)
+    assert not IDS.search(log)
+    assert all(json.loads(line) for line in log.splitlines())
+
+
+def lines(response: httpx.Response) -> list[dict]:
+    """Return the objects of an answer in JSON lines."""
+    return [json.loads(line) for line in response.text.splitlines()]
+
+
+def ndjson(records: list[dict]) -> bytes:
+    """Write a body of lines."""
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def wait_for(condition: Callable[[], T]) -> T:
+    """Ask until something holds, and return it; there is nothing that tells when it does."""
+    until = time.monotonic() + END_S
+    while not (found := condition()):
+        assert time.monotonic() < until, "it did not come to hold"
+        time.sleep(POLL_S)
+    return found

@@ -1,0 +1,175 @@
+"""Several claimers in one process, of whom one at a time does one call of its store: any interleaving, repeatable."""
+
+import threading
+import time
+from collections import deque
+from functools import partial
+
+from simhash_hbase.errors import StoreTimeout
+from simhash_hbase.index import servertime
+from simhash_hbase.index.claim import Timer
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.servertime import time_below
+from support.patience import END_S
+from support.swapping import SwappingOnly
+
+
+class Killed(BaseException):
+    """Ends an actor as a crash does."""
+
+
+class Actor:
+    """One claimer: a thread that stops before every call of its store, and when it sleeps, until it is let go on."""
+
+    def __init__(self, stage, name, act):
+        self.name = name
+        self.calls = deque(maxlen=40)
+        self.late = deque()
+        self.waits_for = None
+        self.result = None
+        self.error = None
+        self._stage = stage
+        self._go = threading.Semaphore(0)
+        self._stopped = threading.Semaphore(0)
+        self._order = None
+        self._thread = threading.Thread(target=self._run, args=(act,), daemon=True)
+        self.is_done = False
+
+    def _run(self, act):
+        try:
+            self.stop("start")
+            self.result = act(self)
+        except Killed:
+            self.error = "killed"
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.is_done = True
+            self._stopped.release()
+
+    def begin(self):
+        self._thread.start()
+        assert self._stopped.acquire(timeout=END_S)
+
+    def stop(self, what):
+        """Wait, in the actor's thread, to be let go on; return what it was told."""
+        self.waits_for = what
+        self._stopped.release()
+        assert self._go.acquire(timeout=END_S)
+        order, self._order = self._order, None
+        if order == "kill":
+            raise Killed
+        self.calls.append(what if order is None else f"{what} ({order})")
+        return order
+
+    def step(self, order=None):
+        """Let the actor do the call that it waits for.
+
+        ``kill`` ends it before. ``lose`` loses the answer. With ``delay`` it gets no answer either, and the call is
+        done when the test calls what `late` then holds.
+        """
+        assert not self.is_done, f"{self.name} has ended after {list(self.calls)}"
+        self._order = order
+        self._go.release()
+        assert self._stopped.acquire(timeout=END_S), f"{self.name} hangs after {list(self.calls)}"
+
+
+class SteppingStore(SwappingOnly):
+    """A store of one actor."""
+
+    def __init__(self, store, actor):
+        super().__init__(store)
+        self.actor = actor
+
+
+def _stepping(name, passed_on):
+    def call(self, *arguments, **named):
+        order = self.actor.stop(name)
+        if order == "delay":
+            self.actor.late.append(partial(passed_on, self, *arguments, **named))
+            raise StoreTimeout("no answer came")
+        answer = passed_on(self, *arguments, **named)
+        if order == "lose":
+            raise StoreTimeout("the answer was lost")
+        return answer
+
+    return call
+
+
+for _name in ("scan", "get", "get_rows", "put", "put_rows", "delete", "compare_and_set"):
+    setattr(SteppingStore, _name, _stepping(_name, getattr(SwappingOnly, _name)))
+
+
+def know_time(store, other):
+    """Let a store have asked for the server's time as another one does: that is no step of the protocol."""
+    time_below(other)
+    servertime._readings[store] = servertime._readings[other]
+
+
+class Stage:
+    """Actors on one store, with one clock for their leases that moves when they sleep, or when a test says so."""
+
+    def __init__(self, store):
+        self.store = store
+        self.seconds = 0.0
+        self.actors = []
+        self._began_ms = time.time_ns() // 1_000_000
+
+    @property
+    def now_ms(self):
+        """What clocks that are right say."""
+        return self._began_ms + int(self.seconds * 1000)
+
+    def claim(self, name, entries, *, clock_ms=0, deadline_s=None):
+        """Put a claimer of a batch on the stage, whose wall clock is so much ahead."""
+
+        def act(actor):
+            store = SteppingStore(self.store, actor)
+            know_time(store, SwappingOnly(self.store))
+            index = self.index(store, clock_ms=clock_ms, sleep=self._sleep(actor))
+            return index.claim_entries(entries, deadline_s=deadline_s)
+
+        return self.enter(name, act)
+
+    def enter(self, name, act):
+        """Put anybody on the stage; `act` gets the actor and returns a result."""
+        actor = Actor(self, name, act)
+        self.actors.append(actor)
+        actor.begin()
+        return actor
+
+    def index(self, store, *, clock_ms=0, sleep=None):
+        """Open the index with this stage's clocks."""
+        return Index(
+            store, clock=lambda: self.now_ms + clock_ms, timer=Timer(lambda: self.seconds, sleep or self.advance)
+        )
+
+    def advance(self, seconds):
+        self.seconds += seconds
+
+    def _sleep(self, actor):
+        def sleep(seconds):
+            actor.stop("sleep")
+            self.advance(seconds)
+
+        return sleep
+
+    @property
+    def waiting(self):
+        """Actors that can go on."""
+        return [actor for actor in self.actors if not actor.is_done]
+
+    def finish(self, *actors):
+        """Let actors take turns until they are done."""
+        for _ in range(100_000):
+            waiting = [actor for actor in actors or self.actors if not actor.is_done]
+            if not waiting:
+                return
+            for actor in waiting:
+                actor.step()
+        raise AssertionError("they never end")
+
+    def close(self):
+        """End everybody."""
+        for actor in self.waiting:
+            actor.step("kill")

@@ -1,0 +1,49 @@
+"""A store in memory whose deletes hide what is written at or below their timestamps, as those of HBase do."""
+
+from simhash_hbase.stores.memory import MemoryStore
+from support.swapping import SwappingOnly
+
+
+class TombstoneStore(SwappingOnly):
+    """Stamps cells by the clock of a server, which need not be that of its writers."""
+
+    def __init__(self, clock):
+        super().__init__(MemoryStore(clock=clock))
+        self._clock = clock
+        self._hidden = {}
+        self._written = {}
+
+    def put_rows(self, rows, *, timestamp):
+        for row in _each(rows):
+            if timestamp > self._hidden.get(row, 0):
+                self._written[row] = max(timestamp, self._written.get(row, 0))
+                self.behind.put_rows(_only(rows, row), timestamp=timestamp)
+
+    def delete_rows(self, rows, *, timestamp):
+        for row in _each(rows):
+            self._hidden[row] = max(timestamp, self._hidden.get(row, 0))
+            if self._written.get(row, 0) <= timestamp:
+                self.behind.delete_rows(_only(rows, row), timestamp=timestamp)
+
+    def put(self, family, cells):
+        self.behind.put(family, [c for c in cells if self._stamp(c) > self._hides(family, c)])
+
+    def delete(self, family, cells):
+        for cell in cells:
+            self._hidden[family, cell.row, cell.qualifier] = max(cell.timestamp, self._hides(family, cell))
+        self.behind.delete(family, cells)
+
+    def _stamp(self, cell):
+        return self._clock() if cell.timestamp is None else cell.timestamp
+
+    def _hides(self, family, cell):
+        return self._hidden.get((family, cell.row, cell.qualifier), 0)
+
+
+def _each(rows):
+    return list(zip(rows.prefixes.tolist(), rows.simhashes.tolist(), strict=True))
+
+
+def _only(rows, row):
+    which = (rows.prefixes == row[0]) & (rows.simhashes == row[1])
+    return type(rows)(rows.prefixes[which], rows.simhashes[which])

@@ -1,0 +1,190 @@
+"""Tables judged by their texts, and kept in an order: rows with nulls, with repeated ids, without scores."""
+
+import json
+import subprocess
+import sys
+
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+from support.serving import serving
+
+from simhash_hbase import InvalidArgument, create_index
+from simhash_hbase.kernel.texts import normalize
+from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates
+
+BEGINNING = "snow on the line delays all trains from the north until noon on monday"
+TEXTS = {
+    "short": f"{BEGINNING}.",
+    "none": None,
+    "long": f"{BEGINNING}; tickets stay valid on all other days of this week.",
+    "same": f"{BEGINNING.upper()}!",
+    "blank": " … ",
+    "near": f"{BEGINNING.replace('noon', 'ten')}.",
+    "other": "nobody went out to look at the river, which rose above the bridge.",
+}
+ROWS = [
+    {"id": name, "text": words, "score": at, "source": f"s{at % 3}"} for at, (name, words) in enumerate(TEXTS.items())
+]
+ROWS.append({**ROWS[2], "id": "short"})
+SHINGLES = {"analyzer": "shingle", "similarity": 0.5}
+KINDS = {
+    "list": (list, list),
+    "pyarrow": (pa.Table.from_pylist, pa.Table.to_pylist),
+    "reader": (lambda rows: pa.Table.from_pylist(rows).to_reader(2), lambda stream: stream.read_all().to_pylist()),
+    "polars": (polars.DataFrame, polars.DataFrame.to_dicts),
+    "pandas": (pandas.DataFrame, lambda frame: pa.Table.from_pandas(frame, preserve_index=False).to_pylist()),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def grams(name):
+    normal = normalize(TEXTS[name])
+    return {normal[at : at + 5] for at in range(len(normal) - 4)}
+
+
+def of_command(folder, rows, *words):
+    """Decide rows as JSON lines by the command; return its decisions by ids."""
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = [
+        sys.executable,
+        "-m",
+        "simhash_hbase",
+        "dedup",
+        str(path),
+        "--analyzer",
+        "shingle",
+        "--similarity",
+        "0.5",
+    ]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 3), done.stderr
+    return {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
+
+
+@every_kind
+@pytest.mark.parametrize("options", [{"exact": True}, {"contained": 0.9}, {"exact": True, "keep": "longest"}])
+def test_rows_get_the_decisions_of_the_command_whatever_is_refused_among_them(tmp_path, kind, options):
+    make, read = KINDS[kind]
+    words = [word for name, value in options.items() for word in (f"--{name}", value) if word is not True]
+    wanted = of_command(tmp_path, ROWS, *map(str, words))
+
+    with pytest.warns(RefusedRows, match="3 rows have no decision"):
+        marked = read(mark_near_duplicates(make(ROWS), id="id", **options, **SHINGLES))
+    with pytest.warns(RefusedRows, match="3 rows have no decision"):
+        dropped = read(drop_near_duplicates(make(ROWS), id="id", unreadable="drop", **options, **SHINGLES))
+
+    assert [row["cluster"] for row in marked[:-1]] == [
+        (wanted[name]["of"] or name) if name in wanted else None for name in TEXTS
+    ]
+    assert (marked[-1]["cluster"], marked[-1]["duplicate_of"]) == (None, None)
+    assert [row["id"] for row in dropped] == [name for name, line in wanted.items() if line["status"] == "original"]
+    for row in marked:
+        if row["duplicate_of"]:
+            own, other = grams(row["id"]), grams(row["duplicate_of"])
+            assert row["similarity"] == pytest.approx(len(own & other) / len(own | other))
+            assert row["similarity"] >= 0.5
+            assert len(own & other) / len(own) >= options.get("contained", 0)
+    assert {row["duplicate_of"] for row in marked} != {None}
+
+
+def test_a_row_that_says_more_than_what_stays_is_kept_by_its_share():
+    rows = [row for row in ROWS[:-1] if row["id"] in ("short", "long")]
+
+    assert [row["id"] for row in drop_near_duplicates(rows, id="id", exact=True, **SHINGLES)] == ["short"]
+    assert drop_near_duplicates(rows, id="id", contained=0.9, **SHINGLES) == rows
+    assert [row["id"] for row in drop_near_duplicates(rows[::-1], id="id", contained=0.9, **SHINGLES)] == ["long"]
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "options", [{"exact": True}, {"contained": 0.5}, {"keep": "best:score"}, {"keep": "rank:source=a"}]
+)
+def test_a_table_without_rows_stays_one(kind, options):
+    make, read = KINDS[kind]
+    nothing = (
+        []
+        if kind == "list"
+        else make(ROWS[:1])[:0]
+        if kind != "reader"
+        else pa.Table.from_pylist(ROWS[:1])[:0].to_reader()
+    )
+    if kind == "list" and "keep" in options:
+        with pytest.raises(InvalidArgument, match="no column"):
+            drop_near_duplicates(nothing, **options, **SHINGLES)
+        return
+
+    assert read(drop_near_duplicates(nothing, **options, **SHINGLES)) == []
+
+
+@every_kind
+@pytest.mark.parametrize("exact", [False, True])
+def test_rows_without_a_score_are_refused_and_the_best_of_the_others_stays(kind, exact):
+    make, read = KINDS[kind]
+    scores = {"short": 1, "long": None, "same": 3, "near": 2, "other": None}
+    rows = [{"id": name, "text": TEXTS[name], "score": score} for name, score in scores.items()]
+    options = {"id": "id", "keep": "best:score", "exact": exact, **SHINGLES}
+
+    with pytest.raises(InvalidArgument, match="row 1: the field 'score' is not a number"):
+        read(drop_near_duplicates(make(rows), **options))
+    with pytest.warns(RefusedRows, match="2 rows have no decision; row 1: the field 'score' is not a number"):
+        dropped = read(drop_near_duplicates(make(rows), unreadable="drop", **options))
+    with pytest.warns(RefusedRows):
+        marked = read(mark_near_duplicates(make(rows), **options))
+
+    assert [row["id"] for row in dropped] == ["same"]
+    assert [row["cluster"] for row in marked] == ["same", None, "same", "same", None]
+
+
+@every_kind
+def test_sources_that_are_not_listed_come_last_and_rows_without_a_source_are_refused(kind):
+    make, read = KINDS[kind]
+    sources = {"short": "blog", "same": "wire", "near": "paper", "long": None}
+    rows = [{"id": name, "text": TEXTS[name], "source": source} for name, source in sources.items()]
+    options = {"id": "id", "unreadable": "drop", **SHINGLES}
+
+    for keep, kept in (
+        ("rank:source=wire,paper", "same"),
+        ("rank:source=paper", "near"),
+        ("rank:source=radio", "short"),
+    ):
+        with pytest.warns(RefusedRows, match="row 3: the field 'source' names no source"):
+            dropped = read(drop_near_duplicates(make(rows), keep=keep, **options))
+        assert [row["id"] for row in dropped] == [kept]
+
+
+def test_sources_may_be_integers():
+    rows = [{"text": TEXTS[name], "source": source} for name, source in (("short", 1), ("same", 2), ("near", 3))]
+
+    for kind in ("list", "pyarrow", "polars", "pandas"):
+        make, read = KINDS[kind]
+        assert [
+            row["source"] for row in read(drop_near_duplicates(make(rows), keep="rank:source=2,1", **SHINGLES))
+        ] == [2]
+
+
+@pytest.mark.parametrize("share", [0, 1.5, -1, "half"])
+def test_a_share_is_above_0_and_up_to_1(share):
+    with pytest.raises(InvalidArgument, match=f"contained is {share!r}: wanted a share above 0 and up to 1"):
+        drop_near_duplicates(ROWS[:1], contained=share, **SHINGLES)
+
+
+def test_what_an_index_holds_stays_and_is_judged_by_the_sketches():
+    rows = [{"id": f"again {name}", "text": TEXTS[name], "score": 9} for name in ("short", "other")]
+    with create_index("memory:", **SHINGLES) as index:
+        index.add("held", TEXTS["short"])
+        marked = mark_near_duplicates(rows, id="id", index=index, contained=0.9, keep="best:score")
+
+    assert [row["duplicate_of"] for row in marked] == ["held", None]
+
+
+def test_a_service_has_no_second_look(tmp_path):
+    url = f"file:{tmp_path / 'some.index'}"
+    create_index(url, **SHINGLES).close()
+
+    with serving(url, tmp_path, auth=False) as server:
+        for options in ({"exact": True}, {"contained": 0.9}):
+            with pytest.raises(InvalidArgument, match="exact needs the address of the index itself, not of a service"):
+                drop_near_duplicates(ROWS[:1], id="id", index=server.address, **options)

@@ -99,7 +99,7 @@ def cells(index):
 def cells_of_load(index, source, stamp, folder, options=None):
     """Load as one machine does, into memory: with profile and collection of an index, and the same timestamp."""
     model = Index.create(MemoryStore(), index.profile).in_collection(index.collection.name)
-    spool = Spool(folder, model.store.url, index.profile)
+    spool = Spool(folder, model.store.url, index.profile, model.collection)
     begin(model, spool)
     list(spool.fill(scan([source], options or InputOptions()), model.analysis))
     spool.manifest.stamp = stamp

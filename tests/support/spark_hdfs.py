@@ -73,7 +73,7 @@ def spark_works_on(cluster, folder, name="crawl"):
 
         made = cells(index)
         [stamp] = {cell.timestamp for cell in made[1]}
-        assert made == cells_of_load(index.profile, str(here / "corpus"), stamp, folder / "alone")
+        assert made == cells_of_load(index, str(here / "corpus"), stamp, folder / "alone")
         assert not index.verify().wrong
     decided = "".join(part.read_text() for part in sorted((after / "decisions").glob("part-*")))
     assert decided.splitlines() == decisions_of_one_machine([str(here / "corpus.jsonl")])[0]

@@ -172,7 +172,7 @@ class StoredRows(ColumnRows):
         self._stored = stored
 
     def columns(self) -> Columns:
-        """Give the columns."""
+        """Return the columns."""
         return Columns(self.counts, self._keys, [each[_HEAD_BYTES:] for each in self._stored])
 
     def _cells(self, _: int, chosen: slice) -> list[Cell]:

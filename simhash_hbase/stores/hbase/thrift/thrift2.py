@@ -258,7 +258,7 @@ def _cells(result: Answer) -> list[Cell]:
 
 
 def _rows(rows: Sequence[bytes], found: list[list[Answer]]) -> CellRows:
-    """Take rows apart: of cells in columns nothing is left for Python's garbage collector to go through."""
+    """Make columns of rows: of cells in columns nothing is left for Python's garbage collector to go through."""
     counts = list(map(len, found))
     keys = [row + cell.qualifier for row, cells in zip(rows, found, strict=True) for cell in cells]
     cells = list(chain.from_iterable(found))

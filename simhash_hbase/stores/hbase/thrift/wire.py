@@ -197,7 +197,7 @@ def _protocol(options: HBaseOptions) -> Interface:
 
 
 def _outcome(call: Call, result: Answer) -> Answer:
-    """Take the value out of an answer, or raise the error in it."""
+    """Return the value in an answer, or raise the error in it."""
     if isinstance(result, TApplicationException):
         raise result
     value = getattr(result, "success", None)
@@ -356,6 +356,6 @@ def _short(error: BaseException) -> str:
 
 
 def _first_line(text: str) -> str:
-    """Take the first line of a Java exception, without the names of packages."""
+    """Return the first line of a Java exception, without the names of packages."""
     line = next(iter(text.splitlines()), "").strip()
     return re.sub(r"\b(?:[a-z][a-z0-9]*\.)+(?=[A-Z])", "", line)[:_MOST_TEXT]

@@ -77,7 +77,7 @@ class Gateways:
 def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool = True) -> int:
     """Ask a gateway for its Thrift version."""
     try:
-        return _ask(connection, options)
+        return _version_of(connection, options)
     except HttpRefused:
         raise
     except SimhashError as error:
@@ -104,7 +104,7 @@ def _describe_without_kerberos(gateway: Gateway, options: HBaseOptions) -> str:
     found = ""
     for transport, protocol in product(TRANSPORTS, PROTOCOLS):
         asked = replace(options, transport=transport, protocol=protocol)
-        first = _exchange(gateway, asked, _question(asked))
+        first = _first_bytes(gateway, asked, _question(asked))
         if first.startswith(_START[transport, protocol]):
             if (transport, protocol) == (options.transport, options.protocol):
                 return ""
@@ -112,12 +112,12 @@ def _describe_without_kerberos(gateway: Gateway, options: HBaseOptions) -> str:
                 f"it answers to {transport} transport and {protocol} protocol, so the address needs "
                 f"?transport={transport}&protocol={protocol}"
             )
-        found = found or _describe(first, options)
+        found = found or _describe_bytes(first, options)
     if not options.tls and _speaks_tls(gateway, options):
         return "it speaks TLS, so the address needs ?tls=1"
     # Some servers of HTTP wait for the end of a line.
-    found = found or _describe(_exchange(gateway, options, _HTTP_QUESTION), options)
-    if not found and _exchange(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
+    found = found or _describe_bytes(_first_bytes(gateway, options, _HTTP_QUESTION), options)
+    if not found and _first_bytes(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
         return "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
     return found or (
         "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is wrong"
@@ -126,7 +126,7 @@ def _describe_without_kerberos(gateway: Gateway, options: HBaseOptions) -> str:
 
 def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
     """Describe what is at an address where a gateway in HTTP mode should be."""
-    if _exchange(gateway, options, _HTTP_QUESTION).startswith(_HTTP):
+    if _first_bytes(gateway, options, _HTTP_QUESTION).startswith(_HTTP):
         return ""
     plain = replace(options, http=False, headers=(), access="", tls=False, ca_file="")
     if describe_gateway(gateway, plain) == "":
@@ -136,7 +136,7 @@ def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
     return "it does not speak HTTP"
 
 
-def _ask(connection: Connection, options: HBaseOptions) -> int:
+def _version_of(connection: Connection, options: HBaseOptions) -> int:
     """Ask for the type of the server; ask older ones for a call that only Thrift 1 knows."""
     idl = interface("either")
     with translated("getThriftServerType", connection.gateway, options.table):
@@ -159,7 +159,7 @@ def _ask(connection: Connection, options: HBaseOptions) -> int:
     return 1
 
 
-def _describe(first: bytes, options: HBaseOptions) -> str:
+def _describe_bytes(first: bytes, options: HBaseOptions) -> str:
     if first.startswith(_HTTP):
         scheme = "hbase+https" if options.tls else "hbase+http"
         return f"it speaks HTTP: the address of a gateway in HTTP mode begins with {scheme}://"
@@ -189,7 +189,7 @@ def _question(options: HBaseOptions) -> bytes:
     return bytes(recorder.getvalue())
 
 
-def _exchange(gateway: Gateway, options: HBaseOptions, question: bytes) -> bytes:
+def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes) -> bytes:
     """Send some bytes and return how the answer begins; nothing when there is none."""
     found = b""
     try:

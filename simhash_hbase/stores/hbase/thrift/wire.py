@@ -8,6 +8,8 @@ The Thrift interfaces are loaded from their descriptions on first use. The files
 this package and describe only the calls that it makes. The wire format consists of methods, fields and numbers, which
 are those of HBase's ``hbase.thrift`` (Thrift 2) and ``Hbase.thrift`` (Thrift 1); other names are free. happybase
 describes Thrift 1.
+
+`translated` is the one place where errors of sockets, of thriftpy2 and of HBase itself become errors of this package.
 """
 
 import re

@@ -8,8 +8,7 @@ import sys
 
 from simhash_hbase.stores.hbase import parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.thrift.idl import interface
-from simhash_hbase.stores.hbase.thrift.wire import Call
+from simhash_hbase.stores.hbase.thrift.wire import Call, interface
 
 FOREVER_S = 2147483647
 SPLIT_KEYS = [b"\x40\x00\x00\x00", b"\x80\x00\x00\x00", b"\xc0\x00\x00\x00"]

@@ -29,11 +29,11 @@ class ColumnRows(Sequence[list[Cell]]):
 
     @abstractmethod
     def columns(self) -> Columns:
-        """Give the columns."""
+        """Return the columns."""
 
     @abstractmethod
     def _cells(self, row: int, chosen: slice) -> list[Cell]:
-        """Make the cells of one row, whose positions among all cells are given."""
+        """Return the cells of one row, whose positions among all cells are given."""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -72,7 +72,7 @@ class CellRows(ColumnRows):
 
     @classmethod
     def of(cls, rows: Sequence[bytes], found: Sequence[list[Cell]]) -> "CellRows":
-        """Take cells apart."""
+        """Make columns of cells."""
         return cls(rows, columns_of(found), [cell.timestamp for cells in found for cell in cells])
 
     @classmethod
@@ -87,11 +87,11 @@ class CellRows(ColumnRows):
         return cls(rows, columns, timestamps)
 
     def columns(self) -> Columns:
-        """Give the columns."""
+        """Return the columns."""
         return self._columns
 
     def replaced(self, rows: Mapping[int, Sequence[Cell]]) -> "CellRows":
-        """Take other cells for some rows, given by their positions."""
+        """Return rows in which some, given by their positions, have other cells."""
         parts, start = [], 0
         for row in sorted(rows):
             parts += [self._between(start, row), CellRows.of([self.rows[row]], [list(rows[row])])]
@@ -111,7 +111,7 @@ class CellRows(ColumnRows):
 
 
 def columns_of(rows: Sequence[list[Cell]]) -> Columns:
-    """Give the columns of rows."""
+    """Return the columns of rows."""
     if isinstance(rows, ColumnRows):
         return rows.columns()
     cells = list(chain.from_iterable(rows))

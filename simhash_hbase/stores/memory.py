@@ -128,7 +128,8 @@ class MemoryStore(Store, CompareAndSet, Transactional):
             for row, qualifier, _, timestamp in cells:
                 old = self._cell(family, row, qualifier)
                 if old is not None and timestamp is not None and _stamp(old) <= timestamp:
-                    self._unset(family, old)
+                    self._discard(family, old)
+                    self._remember(partial(self._store, family, old))
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         check_cell_family(family, page=page)
@@ -196,10 +197,6 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         old = self._cell(family, cell.row, cell.qualifier)
         self._store(family, cell)
         self._remember(partial(self._store, family, old) if old else partial(self._discard, family, cell))
-
-    def _unset(self, family: str, old: Cell) -> None:
-        self._discard(family, old)
-        self._remember(partial(self._store, family, old))
 
     def _store(self, family: str, cell: Cell) -> None:
         self._cells[family].setdefault(cell.row, {})[cell.qualifier] = cell

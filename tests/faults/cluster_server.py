@@ -12,8 +12,7 @@ from simhash_hbase.errors import InvalidArgument, SimhashError, StoreRefused
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 from simhash_hbase.stores.hbase.launcher.commands import facts_of, print_addresses
 from simhash_hbase.stores.hbase.launcher.home import FILES, Home
-from simhash_hbase.stores.hbase.launcher.layouts import HBASE, SITE, Layout, Role, gateway, master
-from simhash_hbase.stores.hbase.launcher.local import LocalServer
+from simhash_hbase.stores.hbase.launcher.local import HBASE, SITE, Layout, LocalServer, Role, gateway, master
 
 SIGNALS = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}
 WORDS = {

@@ -14,8 +14,8 @@ import pytest
 from support.patience import END_S, START
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable, Unsupported
-from simhash_hbase.stores.hbase.launcher import Downloads, container, downloads, home, maven, probe, processes
-from simhash_hbase.stores.hbase.launcher.layouts import SINGLE
+from simhash_hbase.stores.hbase.launcher import Downloads, container, downloads, home, local, maven
+from simhash_hbase.stores.hbase.launcher.local import SINGLE
 
 ROOT = Path(__file__).parents[2]
 IMAGE = ROOT / "docker" / "hbase"
@@ -107,11 +107,11 @@ def sleeper(tmp_path):
 
     def start(program: str = "read -r _ < <(sleep 60)"):
         mark = f"-Dprovision.home={tmp_path}"
-        started.append(processes.start(["bash", "-c", program, mark], mark, tmp_path / "log"))
+        started.append(local.start(["bash", "-c", program, mark], mark, tmp_path / "log"))
         return started[-1]
 
     yield start
-    processes.stop_all(started, grace_s=0)
+    local.stop_all(started, grace_s=0)
 
 
 # jars
@@ -332,12 +332,12 @@ def configuration_of_the_container(tmp_path, data, ports):
 
 
 def test_both_gateways_are_asked_and_right_answers_count(gateways):
-    assert probe.failure(ports_of(gateways)) is None
+    assert home.failure(ports_of(gateways)) is None
     assert [len(gateway.asked) for gateway in gateways] == [1, 1]
 
 
 def test_the_container_asks_what_the_launcher_asks(gateways):
-    probe.failure(ports_of(gateways))
+    home.failure(ports_of(gateways))
 
     assert ask_as_the_container_does(gateways).returncode == 0
     assert [gateway.asked[0] for gateway in gateways] == [gateway.asked[1] for gateway in gateways]
@@ -348,12 +348,12 @@ def test_an_exception_as_an_answer_is_not_ready(gateways, broken):
     exception = reply(b"getRow" if broken == 0 else b"listNamespaceDescriptors").replace(b"\0\x02", b"\0\x03", 1)
     gateways[broken]._answer = exception
 
-    assert f"thrift{broken + 1} at" in (probe.failure(ports_of(gateways)) or "")
+    assert f"thrift{broken + 1} at" in (home.failure(ports_of(gateways)) or "")
     assert ask_as_the_container_does(gateways).returncode == 1
 
 
 def test_nobody_listening_is_not_ready(tmp_path):
-    assert "refused" in (probe.failure(home.Home(tmp_path).choose_ports(SINGLE.ports)) or "")
+    assert "refused" in (home.failure(home.Home(tmp_path).choose_ports(SINGLE.ports)) or "")
 
 
 # processes
@@ -362,7 +362,7 @@ def test_nobody_listening_is_not_ready(tmp_path):
 def test_a_started_process_runs_until_it_is_stopped(sleeper):
     process = sleeper()
     ran = process.is_running()
-    processes.stop_all([process])
+    local.stop_all([process])
 
     assert (ran, process.is_running()) == (True, False)
 
@@ -370,8 +370,8 @@ def test_a_started_process_runs_until_it_is_stopped(sleeper):
 @pytest.mark.parametrize("other", [{"started": "1"}, {"mark": "-Dprovision.home=/elsewhere"}])
 def test_a_process_that_only_has_the_same_id_is_left_alone(sleeper, other):
     process = sleeper()
-    stranger = processes.Process(**{**process.__dict__, **other})
-    processes.stop_all([stranger])
+    stranger = local.Process(**{**process.__dict__, **other})
+    local.stop_all([stranger])
 
     assert process.is_running()
     assert not stranger.is_running()
@@ -383,7 +383,7 @@ def test_a_process_that_ignores_sigterm_is_killed(sleeper, tmp_path):
     while not (tmp_path / "ready").exists():
         assert time.monotonic() < end
         time.sleep(0.01)
-    processes.stop_all([process], grace_s=0.3)
+    local.stop_all([process], grace_s=0.3)
 
     assert not process.is_running()
 
@@ -475,7 +475,7 @@ def test_a_machine_with_python_and_nothing_else_has_an_hbase(tmp_path):
         assert hbase("up").stdout == first.stdout
         facts = json.loads(hbase("status", "--json").stdout)
         assert facts["thrift2"] == first.stdout.splitlines()[-1]
-        assert probe.failure(facts["ports"]) is None
+        assert home.failure(facts["ports"]) is None
         os.kill(facts["pids"]["thrift2"], 9)
         assert hbase("status").returncode == 1
     finally:

@@ -25,8 +25,7 @@ from simhash_hbase.errors import (
 )
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.stores.base import Cell
-from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment
-from simhash_hbase.stores.embedded import rows as rows_module
+from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore, environment, records
 from simhash_hbase.stores.embedded.folder import holds_index
 
 QUICK = EmbeddedOptions(durable=False)
@@ -245,13 +244,13 @@ def test_a_transaction_that_outgrows_the_map_is_undone_and_can_be_repeated(folde
 
 
 def test_a_hot_prefix_is_read_up_to_the_limit_only(folder, monkeypatch):
-    monkeypatch.setattr(rows_module, "_HOT_ROWS", 1000)
+    monkeypatch.setattr(records, "_HOT_ROWS", 1000)
     store = EmbeddedStore.create(folder, QUICK)
     simhashes = np.sort(np.random.default_rng(1).integers(0, 1 << 64, 20_000, dtype=np.uint64))
     store.put_rows(BlockRows(np.full(20_000, 7, dtype=np.uint64), simhashes), timestamp=1)
     store.put_rows(rows_of((6, 1), (8, 1), (8, 2)), timestamp=1)
     read = []
-    monkeypatch.setattr(rows_module, "unpack_rows", lambda packed, real=rows_module.unpack_rows: read.append(
+    monkeypatch.setattr(records, "unpack_rows", lambda packed, real=records.unpack_rows: read.append(
         len(packed)) or real(packed))  # fmt: skip
 
     cut, whole = (store.scan(uint64s(6, 7, 8, 9), limit=limit) for limit in (50, 20_000))

@@ -10,9 +10,9 @@ from simhash_hbase.errors import StoreBusy, StoreRefused, StoreTimeout, StoreUna
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift import exchange as exchanging
-from simhash_hbase.stores.hbase.thrift.exchange import DEADLINES_IN_ALL, Exchange
+from simhash_hbase.stores.hbase.thrift.exchange import DEADLINES_IN_ALL, Exchange, after_tries
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
-from simhash_hbase.stores.hbase.thrift.translate import after_tries, translated
+from simhash_hbase.stores.hbase.thrift.wire import translated
 
 GATEWAY = Gateway("gateway", 1)
 OPTIONS = HBaseOptions(gateways=(GATEWAY,), table="t", deadline_s=60.0)

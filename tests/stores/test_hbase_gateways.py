@@ -11,7 +11,7 @@ from support.rows import found_by, pairs_of, rows_of
 
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
-from simhash_hbase.stores.hbase.thrift.resting import FIRST_REST_S, LONGEST_REST_S, Resting
+from simhash_hbase.stores.hbase.thrift.pool import FIRST_REST_S, LONGEST_REST_S, Resting
 
 ONE, TWO = (Gateway("gateway", port) for port in (1, 2))
 # A probe may be too slow on a busy machine; then the next one counts.

@@ -11,8 +11,7 @@ from simhash_hbase import open_index
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, format_url, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.thrift.idl import interface
-from simhash_hbase.stores.hbase.thrift.wire import Call, Connection
+from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, interface
 
 SECRET = "s3cr3t-of-the-test"
 LOGIN = {"SIMHASH_HBASE_ACCESS_USER": "root", "SIMHASH_HBASE_ACCESS_KEY": SECRET}

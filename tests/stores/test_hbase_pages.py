@@ -11,7 +11,7 @@ from support.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
-from simhash_hbase.stores.hbase.thrift.pace import ANSWERS_TO_GROW, LEAST, Pace
+from simhash_hbase.stores.hbase.thrift.exchange import ANSWERS_TO_GROW, LEAST, Pace
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Connection
@@ -168,7 +168,7 @@ def test_a_batch_of_prefixes_goes_on_with_fewer_of_them(store, proxy, monkeypatc
 def test_the_last_prefix_of_a_batch_has_the_same_limit(store, monkeypatch):
     store.put_rows(rows_of(*((n, m) for n in range(100) for m in range(5))), timestamp=1)
     for _ in range(10):
-        time_out(store._scan_pace)
+        time_out(store._reader._scan_pace)
     asked = note(store, monkeypatch, "scan_keys")
 
     found = store.scan(np.arange(97, dtype=np.uint64), limit=3)
@@ -287,7 +287,7 @@ def test_walks_leave_the_cache_to_queries(store, scans):
 @pytest.mark.hbase
 def test_the_rest_of_a_row_that_a_query_reads_is_kept_in_the_cache(store, scans, monkeypatch):
     for name, size in (("REPLY_CELLS", 20), ("FEW_CELLS", 5), ("MANY_CELLS", 20)):
-        monkeypatch.setattr(f"simhash_hbase.stores.hbase.cells.{name}", size)
+        monkeypatch.setattr(f"simhash_hbase.stores.hbase.reader.{name}", size)
     made = [Cell(b"row", b"%03d" % n, b"v", 7) for n in range(100)]
     store.put("d", made)
 

@@ -11,13 +11,12 @@ from support.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import pack_rows
-from simhash_hbase.stores.hbase import ranges, scanning
-from simhash_hbase.stores.hbase.ranges import ranges_filter
-from simhash_hbase.stores.hbase.regions import REMEMBER_S, Regions
-from simhash_hbase.stores.hbase.scanning import scan_prefixes
-from simhash_hbase.stores.hbase.thrift import pace as pacing
+from simhash_hbase.stores.hbase import reader
+from simhash_hbase.stores.hbase.reader import REMEMBER_S, Reader, Regions
+from simhash_hbase.stores.hbase.thrift import exchange as exchanging
+from simhash_hbase.stores.hbase.thrift import thrift2
 from simhash_hbase.stores.hbase.thrift.channel import Channel
-from simhash_hbase.stores.hbase.thrift.pace import Pace
+from simhash_hbase.stores.hbase.thrift.thrift2 import ranges_filter
 from simhash_hbase.stores.memory import MemoryStore
 
 PREFIXES = st.integers(0, 6)
@@ -78,12 +77,12 @@ def test_a_scan_answers_as_the_model_does_however_it_is_cut(pairs, asked, limit,
     wanted = model.scan(prefixes, limit=limit)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scanning, "REPLY_ROWS", reply_rows)
-        patch.setattr(scanning, "FEW_PREFIXES", few)
-        patch.setattr(pacing, "LEAST", 1)
+        patch.setattr(reader, "REPLY_ROWS", reply_rows)
+        patch.setattr(reader, "FEW_PREFIXES", few)
+        patch.setattr(exchanging, "LEAST", 1)
         driver = Driver(rows, at_once, late)
         regions = Regions(lambda: [b"", bytes([0, 0, 0, 0, 3])])
-        found = scan_prefixes(Exchange(), driver, prefixes, limit, regions=regions, pace=Pace())
+        found = Reader(Exchange(), driver, regions).scan(prefixes, limit)
 
     assert pairs_of(found.rows) == pairs_of(wanted.rows)
     assert found.truncated.tolist() == wanted.truncated.tolist()
@@ -94,25 +93,29 @@ def test_what_one_prefix_has_shown_does_not_count_for_the_next():
     prefixes = uint64s(1, 2, 3)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scanning, "REPLY_ROWS", 3)
-        patch.setattr(scanning, "FEW_PREFIXES", 0)
-        patch.setattr(pacing, "LEAST", 1)
+        patch.setattr(reader, "REPLY_ROWS", 3)
+        patch.setattr(reader, "FEW_PREFIXES", 0)
+        patch.setattr(exchanging, "LEAST", 1)
         # The first page times out twice: one prefix is read at a time.
         driver = Driver(rows, 9, [True, True])
-        found = scan_prefixes(Exchange(), driver, prefixes, 5, regions=Regions(lambda: [b""]), pace=Pace())
+        found = Reader(Exchange(), driver, Regions(lambda: [b""])).scan(prefixes, 5)
 
     assert pairs_of(found.rows) == pairs_of(rows)
     assert not np.any(found.truncated)
 
 
+def test_behind_the_last_prefix_there_is_nothing_to_ask_for():
+    assert list(Reader(None, None, None).row_pages(1 << 40, 1 << 41, 5)) == []
+
+
 def test_regions_are_read_again_after_an_error_and_after_a_while(monkeypatch):
     reads, now = [], [1000.0]
-    monkeypatch.setattr("simhash_hbase.stores.hbase.regions.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("simhash_hbase.stores.hbase.reader.time.monotonic", lambda: now[0])
     regions = Regions(lambda: reads.append(now[0]) or [b""])
     driver = Driver(rows_of((1, 1)), 9, [])
 
     def scan():
-        return scan_prefixes(Exchange(), driver, uint64s(*range(100)), 5, regions=regions, pace=Pace())
+        return Reader(Exchange(), driver, regions).scan(uint64s(*range(100)), 5)
 
     scan()
     scan()
@@ -173,7 +176,7 @@ def test_a_filter_names_each_prefix_whatever_the_lengths_of_its_parts(count, sta
 
 @pytest.mark.parametrize("length", [0, 1, 127, 128, 129, 16_383, 16_384, 16_385])
 def test_a_part_of_any_length_is_read_back(length):
-    assert fields_of(ranges._field(3, bytes(length))) == [(3, bytes(length))]
+    assert fields_of(thrift2._field(3, bytes(length))) == [(3, bytes(length))]
 
 
 def test_a_look_at_a_connection_leaves_its_time_out_as_it_was():

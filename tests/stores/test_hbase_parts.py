@@ -6,8 +6,7 @@ import pytest
 from stores.test_hbase_exchange import Lender, clock, exchange
 
 from simhash_hbase.errors import StoreTimeout
-from simhash_hbase.stores.hbase.parts import hold_in_parts
-from simhash_hbase.stores.hbase.thrift.pace import Pace
+from simhash_hbase.stores.hbase.thrift.exchange import Pace
 
 __all__ = ["clock"]
 
@@ -24,7 +23,7 @@ def hold(outcomes, *, repeat=True):
         return answer
 
     try:
-        return asked, hold_in_parts(exchange(Lender(outcomes)), pace, GROUPS, ask, sockets=1, repeat=repeat)
+        return asked, exchange(Lender(outcomes)).hold_in_parts(pace, GROUPS, ask, sockets=1, repeat=repeat)
     except StoreTimeout as error:
         return asked, error
 

@@ -15,11 +15,10 @@ from simhash_hbase.rows.keys import member_rows
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.columns import CellRows, columns_of
-from simhash_hbase.stores.hbase import HBaseStore, cells
-from simhash_hbase.stores.hbase.ranges import rows_filter
-from simhash_hbase.stores.hbase.regions import Regions, by_region, in_one_region
-from simhash_hbase.stores.hbase.thrift.pace import Pace
-from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
+from simhash_hbase.stores.hbase import HBaseStore, reader
+from simhash_hbase.stores.hbase.reader import Reader, Regions, by_region, in_one_region
+from simhash_hbase.stores.hbase.thrift.exchange import Exchange
+from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2, rows_filter
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -73,7 +72,7 @@ def test_rows_are_split_so_that_each_region_with_many_has_its_own(rows, starts, 
     assert len(parts) <= 2 * crowded + 1
 
 
-class Changing:
+class Changing(Exchange):
     """Answers for one row, which changes after the first call; holds conversations, too."""
 
     rows_per_get = 2_000
@@ -117,11 +116,11 @@ ONE_REGION = Regions(lambda: [b""])
 @pytest.mark.parametrize("count", [1, 50])
 def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(monkeypatch, change, limit, count):
     for name, size in (("FEW_CELLS", FEW), ("MANY_CELLS", MANY), ("REPLY_CELLS", 10)):
-        monkeypatch.setattr(cells, name, size)
+        monkeypatch.setattr(reader, name, size)
     rows = [b"%04d" % number for number in range(count)]
     store = Changing(NAMES, change)
 
-    found = cells.read_rows(store, store, "d", rows, limit, regions=ONE_REGION, pace=Pace())
+    found = Reader(store, store, ONE_REGION).rows("d", rows, limit)
 
     for row in found:
         names = [cell.qualifier for cell in row]
@@ -133,11 +132,11 @@ def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(monk
 @pytest.mark.parametrize(("count", "limits"), [(10, [1_000]), (11, [FEW, 1_000])])
 def test_few_rows_are_read_up_to_the_limit_at_once(monkeypatch, count, limits):
     for name, size in (("FEW_CELLS", FEW), ("REPLY_CELLS", 1_000)):
-        monkeypatch.setattr(cells, name, size)
+        monkeypatch.setattr(reader, name, size)
     store = Changing(NAMES, lambda _: None)
 
     rows = [b"%04d" % number for number in range(count)]
-    cells.read_rows(store, store, "d", rows, 1_000, regions=ONE_REGION, pace=Pace())
+    Reader(store, store, ONE_REGION).rows("d", rows, 1_000)
 
     assert list(dict.fromkeys(store.limits)) == limits
 
@@ -166,8 +165,8 @@ def methods(monkeypatch):
 @pytest.fixture
 def filled(wide_store, monkeypatch):
     """Fill a table with rows of 0 to 9 cells, all over its regions, and with their neighbours."""
-    monkeypatch.setattr(cells, "FEW_CELLS", FEW)
-    monkeypatch.setattr(cells, "MANY_CELLS", MANY)
+    monkeypatch.setattr(reader, "FEW_CELLS", FEW)
+    monkeypatch.setattr(reader, "MANY_CELLS", MANY)
     monkeypatch.setattr(Thrift2, "scanned_rows", 2)
     simhashes = np.random.default_rng(7).integers(0, 1 << 64, 300, dtype=np.uint64)
     simhashes[:2] = 0, (1 << 64) - 1

@@ -16,8 +16,8 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows, pack_rows
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import HBaseStore, cells, grouping, scanning
-from simhash_hbase.stores.hbase.regions import Regions
+from simhash_hbase.stores.hbase import HBaseStore, grouping, reader
+from simhash_hbase.stores.hbase.reader import Regions
 from simhash_hbase.stores.hbase.thrift.wire import Connection
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -56,7 +56,7 @@ def test_a_batch_across_regions_and_pages_answers_as_the_model_does(wide_store, 
     for rows in (rows_of(*zip(prefixes.tolist(), simhashes.tolist(), strict=True)), hot, edges):
         for store in (model, wide_store):
             store.put_rows(rows, timestamp=1)
-    monkeypatch.setattr(scanning, "REPLY_ROWS", reply_rows)
+    monkeypatch.setattr(reader, "REPLY_ROWS", reply_rows)
     asked = np.unique(np.concatenate([prefixes[:200], prefixes[:200] + np.uint64(1), uint64s(0, (1 << 40) - 1)]))
 
     assert answer(wide_store, asked, limit) == answer(model, asked, limit)
@@ -68,7 +68,7 @@ def test_a_page_may_end_on_the_last_key_of_a_prefix(store, monkeypatch, limit):
     model = MemoryStore()
     for one in (model, store):
         one.put_rows(rows_of(*rows), timestamp=1)
-    monkeypatch.setattr(scanning, "REPLY_ROWS", 3)
+    monkeypatch.setattr(reader, "REPLY_ROWS", 3)
 
     for asked in (np.arange(99, dtype=np.uint64), uint64s(0, 1)):
         assert answer(store, asked, limit) == answer(model, asked, limit)
@@ -84,14 +84,14 @@ def test_regions_that_another_thread_forgets_meanwhile_are_told(monkeypatch):
         other.join()
         return monotonic()
 
-    monkeypatch.setattr("simhash_hbase.stores.hbase.regions.time.monotonic", while_another_forgets)
+    monkeypatch.setattr("simhash_hbase.stores.hbase.reader.time.monotonic", while_another_forgets)
 
     assert [regions.starts() for _ in range(3)] == [[b""]] * 3
 
 
 def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
     store.put_rows(rows_of(*((7, n) for n in range(300)), (8, 1)), timestamp=1)
-    monkeypatch.setattr(scanning, "REPLY_ROWS", 10)
+    monkeypatch.setattr(reader, "REPLY_ROWS", 10)
     asked = []
     scan_keys = store._driver.scan_keys
     monkeypatch.setattr(store._driver, "scan_keys", lambda *args: asked.append(args[2]) or scan_keys(*args))
@@ -101,9 +101,9 @@ def test_a_hot_prefix_is_not_read_to_its_end(store, monkeypatch):
 
 
 def test_a_row_with_many_cells_is_read_in_parts(store, monkeypatch):
-    monkeypatch.setattr(cells, "REPLY_CELLS", 20)
-    monkeypatch.setattr(cells, "FEW_CELLS", 7)
-    monkeypatch.setattr(cells, "MANY_CELLS", 30)
+    monkeypatch.setattr(reader, "REPLY_CELLS", 20)
+    monkeypatch.setattr(reader, "FEW_CELLS", 7)
+    monkeypatch.setattr(reader, "MANY_CELLS", 30)
     made = [Cell(b"row", bytes([n]), b"v", 7) for n in range(256)]
     store.put("d", [*made, Cell(b"row2", b"'", b"v", 7)])
 

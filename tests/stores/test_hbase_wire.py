@@ -11,11 +11,9 @@ import pytest
 
 from simhash_hbase.errors import Retryable, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
-from simhash_hbase.stores.hbase.thrift.detect import ask_version
-from simhash_hbase.stores.hbase.thrift.idl import interface
-from simhash_hbase.stores.hbase.thrift.pool import Pool
-from simhash_hbase.stores.hbase.thrift.resting import LONGEST_REST_S, Resting
-from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, UnreadableAnswer
+from simhash_hbase.stores.hbase.gateways import ask_version
+from simhash_hbase.stores.hbase.thrift.pool import LONGEST_REST_S, Pool, Resting
+from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, UnreadableAnswer, interface
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
 ASK = "getThriftServerType"
@@ -186,7 +184,7 @@ def test_older_gateways_are_told_apart_by_a_call_of_thrift_1(serve, second, vers
     ],
 )
 def test_what_is_at_a_wrong_port_is_said(serve, monkeypatch, reply, words):
-    monkeypatch.setattr("simhash_hbase.stores.hbase.thrift.detect._PROBE_S", 0.3)
+    monkeypatch.setattr("simhash_hbase.stores.hbase.gateways._PROBE_S", 0.3)
 
     with pytest.raises(StoreUnavailable, match=words):
         HBaseStore.open(serve(reply))

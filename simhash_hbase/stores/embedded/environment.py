@@ -93,7 +93,7 @@ T = TypeVar("T")
 Transaction = Any
 Database = Any
 
-HOT_PREFIXES = "h"  # The database of the prefixes with very many rows; see `stores.embedded.rows`.
+HOT_PREFIXES = "h"  # The database of the prefixes with very many rows; see `stores.embedded.records`.
 DATABASES = {FAMILY_BLOCKS: True, FAMILY_DOCUMENTS: False, FAMILY_INDEX: False, HOT_PREFIXES: False}
 """The name of each database, and whether its keys have many values of one size."""
 # LMDB reuses the pages that a commit frees from the next commit but one on.
@@ -231,7 +231,10 @@ class Environment:
         """Call a function with a transaction and commit it; repeat when the map had to grow."""
         with translated(self.path):
             if self._owner == get_ident():
-                return self._join(change)
+                try:
+                    return change(self._open)
+                except lmdb.MapFullError as error:
+                    raise self._full() from error
             while True:
                 with self._writing:
                     size = self.map_bytes
@@ -253,12 +256,16 @@ class Environment:
             try:
                 yield
             except BaseException:
-                self._leave()
+                self._owner = self._open = None
                 transaction.abort()
                 raise
             else:
-                self._leave()
-                self._commit(transaction)
+                self._owner = self._open = None
+                with translated(self.path):
+                    try:
+                        transaction.commit()
+                    except lmdb.MapFullError as error:
+                        raise self._full() from error
             finally:
                 if self._outgrown:
                     self._grow(self._outgrown)
@@ -360,23 +367,8 @@ class Environment:
             transaction.abort()
             self._move_map(2 * size)
 
-    def _join(self, change: Callable[[Transaction], T]) -> T:
-        try:
-            return change(self._open)
-        except lmdb.MapFullError as error:
-            raise self._full() from error
-
-    def _leave(self) -> None:
-        self._owner = self._open = None
-
-    def _commit(self, transaction: Transaction) -> None:
-        with translated(self.path):
-            try:
-                transaction.commit()
-            except lmdb.MapFullError as error:
-                raise self._full() from error
-
     def _full(self) -> StoreBusy:
+        """Return the error of a transaction that the map has no room for."""
         # The map cannot grow under an open transaction: it grows at the end of the block.
         self._outgrown = self.map_bytes
         return StoreBusy(f"{self.path}: the memory map was full and has grown; repeat the whole transaction")

@@ -19,7 +19,8 @@ FORMAT = b"1"
 
 def holds_index(path: str) -> bool:
     """Return whether the files of an index are there, without opening them."""
-    return _has_content(os.path.join(path, DATA))
+    file = os.path.join(path, DATA)
+    return os.path.isfile(file) and os.path.getsize(file) > 0
 
 
 def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environment:
@@ -84,7 +85,7 @@ def _check_mark(environment: Environment, transaction: Transaction) -> None:
 
 
 def _unmarked(environment: Environment, transaction: Transaction) -> SimhashError:
-    """Say whose databases lack the mark: those of a damaged index, or of another program."""
+    """Return the error for databases without the mark: those of a damaged index, or of another program."""
     entries = transaction.stat()["entries"]
     with transaction.cursor() as cursor:
         # Not more than there should be: damaged pages may lead in a circle.
@@ -95,10 +96,6 @@ def _unmarked(environment: Environment, transaction: Transaction) -> SimhashErro
             "index again"
         )
     return NotAnIndex(f"{environment.path} holds an LMDB environment of another program")
-
-
-def _has_content(file: str) -> bool:
-    return os.path.isfile(file) and os.path.getsize(file) > 0
 
 
 class _Registry:

@@ -25,8 +25,7 @@ from simhash_hbase.stores.base import (
     check_deletions,
     check_positive,
 )
-from simhash_hbase.stores.embedded import cells as cells_of
-from simhash_hbase.stores.embedded import rows as rows_of
+from simhash_hbase.stores.embedded import records
 from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Database, EmbeddedOptions, Environment, Transaction
 from simhash_hbase.stores.embedded.folder import acquire, new_partial, release
 from simhash_hbase.stores.embedded.translate import translated
@@ -93,10 +92,10 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
         check_positive("limit", limit)
-        return self._read(rows_of.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
+        return self._read(records.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        return self._read(rows_of.has_rows, FAMILY_BLOCKS, rows)
+        return self._read(records.has_rows, FAMILY_BLOCKS, rows)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read each page in a short transaction of its own."""
@@ -105,32 +104,32 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         if len(rows.prefixes):
-            self._write(rows_of.put_rows, FAMILY_BLOCKS, self._hot(), rows)
+            self._write(records.put_rows, FAMILY_BLOCKS, self._hot(), rows)
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write(rows_of.delete_rows, FAMILY_BLOCKS, rows)
+        self._write(records.delete_rows, FAMILY_BLOCKS, rows)
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Write all, or none."""
         check_cell_family(family)
-        self._write(cells_of.put_cells, family, cells, self._clock)
+        self._write(records.put_cells, family, cells, self._clock)
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
         check_cell_family(family)
-        return self._read(cells_of.get_cells, family, keys)
+        return self._read(records.get_cells, family, keys)
 
-    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> cells_of.StoredRows:
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> records.StoredRows:
         check_cell_family(family, limit=limit)
-        return self._read(cells_of.get_rows, family, rows, limit)
+        return self._read(records.get_rows, family, rows, limit)
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
         check_cell_family(family, limit=limit)
-        return self._read(cells_of.read_row, family, row, after, limit)
+        return self._read(records.read_row, family, row, after, limit)
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         """Delete all, or none."""
         check_deletions(family, cells)
-        self._write(cells_of.delete_cells, family, cells)
+        self._write(records.delete_cells, family, cells)
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         check_cell_family(family, page=page)
@@ -138,7 +137,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
         """Make all in one transaction."""
-        return self._write(cells_of.swap_cells, FAMILY_DOCUMENTS, swaps, self._clock)
+        return self._write(records.swap_cells, FAMILY_DOCUMENTS, swaps, self._clock)
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._writable().transaction()
@@ -197,7 +196,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
     def _read(
         self, look: Callable[Concatenate[Transaction, Database, P], T], family: str, *rest: P.args, **named: P.kwargs
     ) -> T:
-        """Call a function of `rows` or `cells` with a transaction and the database of a family."""
+        """Call a function of `records` with a transaction and the database of a family."""
         shared = self._environment()
         return shared.read(lambda transaction: look(transaction, shared.databases[family], *rest, **named))
 
@@ -210,17 +209,17 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
     def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
         place = (start, 0)
         while place[0] < stop:
-            rows = self._read(rows_of.next_rows, FAMILY_BLOCKS, place, page)
+            rows = self._read(records.next_rows, FAMILY_BLOCKS, place, page)
             end = int(np.searchsorted(rows.prefixes, U64(stop)))
             if not end:
                 return
             yield BlockRows(rows.prefixes[:end], rows.simhashes[:end])
-            place = self._further(place, rows_of.row_behind(rows))
+            place = self._further(place, records.row_behind(rows))
 
     def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
         place = start
         while True:
-            found = self._read(cells_of.next_cells, family, place, page)
+            found = self._read(records.next_cells, family, place, page)
             # A key may lie inside the range although its row does not: the row decides.
             wanted = [cell for _, cell in found if start <= cell.row and (stop is None or cell.row < stop)]
             if wanted:

@@ -1,14 +1,44 @@
-"""What a store needs to talk to gateways: a pool, an exchange, and the driver of their Thrift version."""
+"""The gateways of an HBase: a pool of connections, an exchange and a driver; and what is at an address without one."""
 
-from simhash_hbase.errors import StoreUnavailable
-from simhash_hbase.stores.hbase.options import HBaseOptions
-from simhash_hbase.stores.hbase.thrift.detect import ask_version
+from dataclasses import replace
+from itertools import product
+from ssl import SSLCertVerificationError
+
+from thriftpy2.thrift import TApplicationException, TMessageType
+from thriftpy2.transport import TMemoryBuffer
+
+from simhash_hbase.errors import Retryable, SimhashError, StoreUnavailable, Unsupported
+from simhash_hbase.stores.hbase.options import PROTOCOLS, TRANSPORTS, Gateway, HBaseOptions
+from simhash_hbase.stores.hbase.thrift.channel import connect
 from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
 from simhash_hbase.stores.hbase.thrift.pool import Pool
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
-from simhash_hbase.stores.hbase.thrift.wire import Connection
+from simhash_hbase.stores.hbase.thrift.wire import (
+    Call,
+    Connection,
+    HttpRefused,
+    Interface,
+    interface,
+    make_protocol,
+    translated,
+)
+
+_ENOUGH_BYTES = 16
+_PROBE_S = 1.5
+# A gateway with SASL is silent to all else. START, and a mechanism that nobody has, get the status BAD and a reason.
+_NO_MECHANISM = b"\x01\x00\x00\x00\x01?"
+_SASL_REFUSAL = b"\x03\x00\x00"
+_HTTP = b"HTTP/"
+_HTTP_QUESTION = b"POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+# The first bytes of an answer, by transport and protocol; a frame begins with its length, which is small.
+_START = {
+    ("buffered", "binary"): b"\x80\x01",
+    ("buffered", "compact"): b"\x82",
+    ("framed", "binary"): b"\x00\x00",
+    ("framed", "compact"): b"\x00\x00",
+}
 
 
 class Gateways:
@@ -42,3 +72,132 @@ class Gateways:
         if found != self._version:
             wanted = "the address says" if self.options.version else "another gateway of the address speaks"
             raise StoreUnavailable(f"{connection.gateway} speaks Thrift {found}, {wanted} Thrift {self._version}")
+
+
+def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool = True) -> int:
+    """Ask a gateway for its Thrift version."""
+    try:
+        return _version_of(connection, options)
+    except HttpRefused:
+        raise
+    except SimhashError as error:
+        if not explain:
+            raise StoreUnavailable(str(error)) from error
+        found = describe_gateway(connection.gateway, options)
+        if not found:
+            # It is a gateway: it stood still, or that answer was cut off on its way.
+            if not isinstance(error, Retryable):
+                raise
+            raise type(error)(f"{error}; it answers now, so repeat the call") from error
+        raise StoreUnavailable(f"{connection.gateway} does not answer as a Thrift gateway: {found}") from error
+
+
+def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
+    """Describe what is at an address that did not answer as expected; empty for a gateway as addressed."""
+    if options.http:
+        return _describe_without_http(gateway, options)
+    # It took the ticket of Kerberos, so it is one.
+    return "" if options.kerberos else _describe_without_kerberos(gateway, options)
+
+
+def _describe_without_kerberos(gateway: Gateway, options: HBaseOptions) -> str:
+    found = ""
+    for transport, protocol in product(TRANSPORTS, PROTOCOLS):
+        asked = replace(options, transport=transport, protocol=protocol)
+        first = _first_bytes(gateway, asked, _question(asked))
+        if first.startswith(_START[transport, protocol]):
+            if (transport, protocol) == (options.transport, options.protocol):
+                return ""
+            return (
+                f"it answers to {transport} transport and {protocol} protocol, so the address needs "
+                f"?transport={transport}&protocol={protocol}"
+            )
+        found = found or _describe_bytes(first, options)
+    if not options.tls and _speaks_tls(gateway, options):
+        return "it speaks TLS, so the address needs ?tls=1"
+    # Some servers of HTTP wait for the end of a line.
+    found = found or _describe_bytes(_first_bytes(gateway, options, _HTTP_QUESTION), options)
+    if not found and _first_bytes(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
+        return "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
+    return found or (
+        "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is wrong"
+    )
+
+
+def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
+    """Describe what is at an address where a gateway in HTTP mode should be."""
+    if _first_bytes(gateway, options, _HTTP_QUESTION).startswith(_HTTP):
+        return ""
+    plain = replace(options, http=False, headers=(), access="", tls=False, ca_file="")
+    if describe_gateway(gateway, plain) == "":
+        return "it is a gateway without HTTP, so the address begins with hbase://"
+    if not options.tls and _speaks_tls(gateway, options):
+        return "it speaks TLS, so the address begins with hbase+https://"
+    return "it does not speak HTTP"
+
+
+def _version_of(connection: Connection, options: HBaseOptions) -> int:
+    """Ask for the type of the server; ask older ones for a call that only Thrift 1 knows."""
+    idl = interface("either")
+    with translated("getThriftServerType", connection.gateway, options.table):
+        connection.send([Call(idl.Either, "getThriftServerType", {})], timeout_s=options.connect_timeout_s)
+        try:
+            return int(connection.receive(timeout_s=options.connect_timeout_s))
+        except TApplicationException as error:
+            if error.type != TApplicationException.UNKNOWN_METHOD:
+                raise
+    try:
+        with translated("scannerClose", connection.gateway, options.table):
+            connection.send([Call(idl.Either, "scannerClose", {"id": -1})], timeout_s=options.connect_timeout_s)
+            try:
+                connection.receive(timeout_s=options.connect_timeout_s)
+            except (idl.IllegalArgument, idl.IOFailure):
+                # There is no such scanner, but the gateway knows the call.
+                return 1
+    except Unsupported:
+        return 2
+    return 1
+
+
+def _describe_bytes(first: bytes, options: HBaseOptions) -> str:
+    if first.startswith(_HTTP):
+        scheme = "hbase+https" if options.tls else "hbase+http"
+        return f"it speaks HTTP: the address of a gateway in HTTP mode begins with {scheme}://"
+    if first:
+        return f"it answers {first!r}, which is not Thrift"
+    return ""
+
+
+def _speaks_tls(gateway: Gateway, options: HBaseOptions) -> bool:
+    try:
+        connect(gateway, replace(options, tls=True), _PROBE_S).close()
+    except SSLCertVerificationError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _question(options: HBaseOptions) -> bytes:
+    memory: Interface = TMemoryBuffer
+    recorder = memory()
+    protocol, transport = make_protocol(recorder, options)
+    protocol.write_message_begin("getThriftServerType", TMessageType.CALL, 1)
+    interface("either").Either.getThriftServerType_args().write(protocol)
+    protocol.write_message_end()
+    transport.flush()
+    return bytes(recorder.getvalue())
+
+
+def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes) -> bytes:
+    """Send some bytes and return how the answer begins; nothing when there is none."""
+    found = b""
+    try:
+        with connect(gateway, options, _PROBE_S) as probe:
+            probe.sendall(question)
+            while len(found) < _ENOUGH_BYTES and (part := probe.recv(_ENOUGH_BYTES)):
+                found += part
+    except OSError:
+        # The bytes that came before the connection closed or fell silent are enough.
+        pass
+    return found

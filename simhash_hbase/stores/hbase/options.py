@@ -193,14 +193,10 @@ def _check_transport(options: HBaseOptions) -> None:
     if not options.http and (options.headers or options.access):
         raise InvalidArgument("headers and access are for gateways in HTTP mode: hbase+http:// or hbase+https://")
     if options.http:
-        _check_http(options)
-
-
-def _check_http(options: HBaseOptions) -> None:
-    if (options.transport, options.protocol, options.kerberos) != ("buffered", "binary", ""):
-        raise InvalidArgument("transport, protocol and kerberos are not for gateways in HTTP mode")
-    _check_choice("access", options.access, ("", *ACCESS_HEADERS))
-    _check_headers(options.headers)
+        if (options.transport, options.protocol, options.kerberos) != ("buffered", "binary", ""):
+            raise InvalidArgument("transport, protocol and kerberos are not for gateways in HTTP mode")
+        _check_choice("access", options.access, ("", *ACCESS_HEADERS))
+        _check_headers(options.headers)
 
 
 def _check_headers(headers: tuple[tuple[str, str], ...]) -> None:

@@ -1,4 +1,4 @@
-"""The store over HBase's Thrift gateways."""
+"""The store over HBase's Thrift gateways, and the table that it makes or finds."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -7,9 +7,10 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rows.keys import BlockRows, pack_prefixes, unpack_rows
-from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.errors import IndexExists, IndexMissing, InvalidArgument, NotAnIndex, Retryable, StoreRefused
+from simhash_hbase.rows.keys import BlockRows
+from simhash_hbase.rows.layout import FAMILIES, FAMILY_INDEX
+from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores.abilities import Networked, Regional, RegionPlace, Shortfalls, Traffic
 from simhash_hbase.stores.base import (
     Cell,
@@ -23,28 +24,24 @@ from simhash_hbase.stores.base import (
     check_positive,
 )
 from simhash_hbase.stores.hbase import grouping
-from simhash_hbase.stores.hbase.cells import CellWalk, read_on, read_rows
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
-from simhash_hbase.stores.hbase.parts import hold_in_parts
-from simhash_hbase.stores.hbase.regions import Regions
-from simhash_hbase.stores.hbase.scanning import scan_prefixes
-from simhash_hbase.stores.hbase.tables import create_table, find_table
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation
-from simhash_hbase.stores.hbase.thrift.pace import Pace, paged
+from simhash_hbase.stores.hbase.reader import Reader, Regions
+from simhash_hbase.stores.hbase.thrift.driver import Description
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Pace
+from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
 
 WRITE_SOCKETS = 3
-READ_SOCKETS = 4
 SWAP_SOCKETS = 16
 # A gateway does the calls of one connection in turn. A swap is about a kilobyte, and all calls that are sent before an
 # answer is read must fit into the buffers of the sockets (see `Connection`).
 SWAP_WINDOW = 4
-END_OF_PREFIXES = 1 << 40
 # The default of hbase.server.keyvalue.maxsize; above it Thrift 2 only answers "internal error".
 CELL_BYTES = 10 << 20
+# No row of an index has this key, and reading it needs only the permission that every reader has.
+NO_ROW = b"\0"
 
 K = TypeVar("K")
-V = TypeVar("V")
 
 
 class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
@@ -61,9 +58,9 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         self._gateways = gateways
         self._driver = gateways.driver
         self._exchange = gateways.exchange
-        self._scan_pace, self._row_pace, self._cell_pace = Pace(), Pace(), Pace()
-        self._get_pace, self._write_pace = Pace(), Pace()
-        self._regions = Regions(lambda: [region.start for region in self.regions()])
+        regions = Regions(lambda: [region.start for region in self.regions()])
+        self._reader = Reader(self._exchange, self._driver, regions)
+        self._write_pace = Pace()
         self._shortfalls = shortfalls
 
     @classmethod
@@ -97,15 +94,15 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         check_positive("limit", limit)
         if not len(prefixes):
             return PrefixScan(BlockRows.empty(), np.empty(0, np.uint64))
-        return scan_prefixes(self._exchange, self._driver, prefixes, limit, regions=self._regions, pace=self._scan_pace)
+        return self._reader.scan(prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
         groups = grouping.group_row_keys(grouping.row_keys_of(rows), self._driver.rows_per_get)
-        return np.array(self._look_up(groups, self._driver.has_keys), dtype=np.bool_)
+        return np.array(self._reader.look_up(groups, self._driver.has_keys), dtype=np.bool_)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         check_positive("page", page)
-        return self._pages_of_rows(start, stop, page)
+        return self._reader.row_pages(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         self._write(grouping.group_rows(rows), partial(self._driver.put_keys, timestamp=timestamp))
@@ -122,25 +119,23 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
 
     def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
         check_cell_family(family)
-        wanted = sorted(set(keys))
-        groups = grouping.group_keys(wanted, self._driver.rows_per_get)
-        found = dict(zip(wanted, self._look_up(groups, partial(self._driver.get, family)), strict=True))
-        return [found[key] for key in keys]
+        distinct = sorted(set(keys))
+        groups = grouping.group_keys(distinct, self._driver.rows_per_get)
+        cells = dict(zip(distinct, self._reader.look_up(groups, partial(self._driver.get, family)), strict=True))
+        return [cells[key] for key in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> Sequence[list[Cell]]:
         check_cell_family(family, limit=limit)
-        wanted = sorted(set(rows))
-        found = read_rows(
-            self._exchange, self._driver, family, wanted, limit, regions=self._regions, pace=self._get_pace
-        )
-        if wanted == list(rows):
-            return found
-        numbers = {row: number for number, row in enumerate(wanted)}
-        return [found[numbers[row]] for row in rows]
+        distinct = sorted(set(rows))
+        answer = self._reader.rows(family, distinct, limit)
+        if distinct == list(rows):
+            return answer
+        numbers = {row: number for number, row in enumerate(distinct)}
+        return [answer[numbers[row]] for row in rows]
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
         check_cell_family(family, limit=limit)
-        return read_on(self._exchange, self._driver, family, row, after, limit)
+        return self._reader.tail(family, row, after, limit)
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         check_deletions(family, cells)
@@ -148,18 +143,18 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         check_cell_family(family, page=page)
-        return CellWalk(self._exchange, self._driver, family, self._cell_pace).pages(start, stop, page)
+        return self._reader.cell_pages(family, start, stop, page)
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
         if any(not swap.value or swap.expected == b"" for swap in swaps):
             raise InvalidArgument("an empty value cannot be compared and set: HBase takes it for an absent one")
         _check_sizes(len(swap.value) for swap in swaps)
-        done: dict[int, bool] = {}
+        swapped: dict[int, bool] = {}
         for wave in grouping.swap_waves(swaps):
             tasks = [partial(self._driver.swap, swaps[number]) for number in wave]
             answers = self._exchange.hold(tasks, sockets=SWAP_SOCKETS, window=SWAP_WINDOW, repeat=False)
-            done.update(zip(wave, answers, strict=True))
-        return [done[number] for number in range(len(swaps))]
+            swapped.update(zip(wave, answers, strict=True))
+        return [swapped[number] for number in range(len(swaps))]
 
     def regions(self) -> list[RegionPlace]:
         return self._exchange.one(self._driver.regions)
@@ -174,28 +169,10 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
     def close(self) -> None:
         self._gateways.close()
 
-    def _look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
-        answers = hold_in_parts(self._exchange, self._get_pace, groups, ask, sockets=READ_SOCKETS)
-        return [found for answer in answers for found in answer]
-
     def _write(
         self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[None]], *, repeat: bool = True
     ) -> None:
-        hold_in_parts(self._exchange, self._write_pace, groups, ask, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
-
-    def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
-        if start >= stop:
-            return
-        first = _prefix_key(start)
-        last = b"" if stop >= END_OF_PREFIXES else _prefix_key(stop)
-        while True:
-            ask = partial(self._driver.scan_keys, first, last, walk=True)
-            keys, asked = self._exchange.one(partial(paged, self._row_pace, page, ask))
-            if keys:
-                yield unpack_rows(b"".join(keys))
-            if len(keys) < asked:
-                return
-            first = keys[-1] + b"\0"
+        self._exchange.hold_in_parts(self._write_pace, groups, ask, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
 
 
 def _check_sizes(sizes: Iterable[int]) -> None:
@@ -204,6 +181,93 @@ def _check_sizes(sizes: Iterable[int]) -> None:
         raise InvalidArgument(f"a cell of {largest} bytes is too large: HBase takes {CELL_BYTES}")
 
 
-def _prefix_key(prefix: int) -> bytes:
-    [key] = pack_prefixes(np.array([prefix], dtype=np.uint64))
-    return key
+def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
+    """Make the table, or take over one that an operator made and nobody has used."""
+    try:
+        found = _describe(gateways)
+    except AccessDenied:
+        # An operator made it, and the gateway's user may not read its description.
+        find_table(gateways)
+        _check_unused(gateways)
+        return ("its settings are not known: reading them needs the permission C or A on the table",)
+    driver = gateways.driver
+    if found is not None:
+        _check_families(gateways, [family for family in FAMILIES if family not in found.families])
+        _check_unused(gateways)
+        return differences(schema, found, unknown=driver.makes_everything)
+    _make(gateways, schema)
+    made = _describe(gateways)
+    if made is None:
+        raise StoreRefused(f"table {gateways.options.table} is not there after it was made")
+    wrong = differences(schema, made)
+    if wrong and driver.makes_everything:
+        raise StoreRefused(f"table {gateways.options.table} was made, but not as asked: {'; '.join(wrong)}")
+    return wrong
+
+
+def find_table(gateways: Gateways) -> tuple[str, ...]:
+    """Check that there is a table for an index, and that it can be used; nothing is known to be missing in it.
+
+    HBase shows a table's description only to users with permission to make or change it, so only `create_table` reads
+    the description.
+    """
+    if gateways.exchange.one(gateways.driver.is_disabled):
+        raise StoreRefused(f"table {gateways.options.table} is disabled: enable it in the HBase shell")
+    _check_families(gateways, [family for family in FAMILIES if _lacks(gateways, family)])
+    return ()
+
+
+def _describe(gateways: Gateways) -> Description | None:
+    try:
+        return gateways.exchange.one(gateways.driver.describe)
+    except IndexMissing:
+        return None
+
+
+def _make(gateways: Gateways, schema: TableSchema) -> None:
+    """Make the table; when the answer is lost, check whether the table is there."""
+    try:
+        gateways.exchange.one(
+            partial(gateways.driver.create, schema), repeat=False, timeout_s=gateways.options.deadline_s
+        )
+    except Retryable:
+        if _describe(gateways) is None:
+            raise
+
+
+def _lacks(gateways: Gateways, family: str) -> bool:
+    try:
+        gateways.exchange.one(partial(gateways.driver.get, family, [(NO_ROW, b"")]))
+    except NotAnIndex:
+        return True
+    return False
+
+
+def _check_families(gateways: Gateways, missing: list[str]) -> None:
+    if missing:
+        raise NotAnIndex(
+            f"table {gateways.options.table} was made for other data: it lacks the families {', '.join(missing)}"
+        )
+
+
+def _check_unused(gateways: Gateways) -> None:
+    """Refuse a table with an index: its profile is in family ``m``."""
+    if gateways.exchange.one(partial(gateways.driver.scan_cells, FAMILY_INDEX, b"", b"", 1, 1)):
+        raise IndexExists(f"there is an index in table {gateways.options.table} already")
+
+
+def differences(schema: TableSchema, found: Description, *, unknown: bool = True) -> tuple[str, ...]:
+    """List the settings of a table that are not as they should be, or only those of them that are known."""
+    places = [
+        (f"family {family.name}", {**family.settings, **family.configuration}, found.families.get(family.name, {}))
+        for family in schema.families
+    ]
+    wrong = [
+        f"{place} has {name} {settings.get(name, 'not known')} instead of {value}"
+        for place, wanted, settings in [*places, ("the table", TABLE_ATTRIBUTES, found.attributes)]
+        for name, value in wanted.items()
+        if settings.get(name) != value and (unknown or name in settings)
+    ]
+    if found.split_keys != schema.split_keys:
+        wrong.append(f"the table has {len(found.split_keys) + 1} regions instead of {schema.regions}, or at other keys")
+    return tuple(wrong)

@@ -129,7 +129,13 @@ class Connection:
         waiting = iter(calls)
         while window := list(islice(waiting, PIPELINED)):
             with translated(self.url):
-                answers = self._pipelined(script, window)
+                with self._open().pipeline(transaction=False) as pipeline:
+                    for arguments in window:
+                        pipeline.execute_command("EVAL", script, 0, *arguments)  # type: ignore[no-untyped-call]
+                    answers: list[Any] = pipeline.execute(raise_on_error=False)
+                for answer in answers:
+                    if isinstance(answer, Exception):
+                        raise answer
             yield from answers
 
     def close(self) -> None:
@@ -137,16 +143,6 @@ class Connection:
         client, self._client = self._client, None
         if client is not None:
             client.close()
-
-    def _pipelined(self, script: str, window: Sequence[Sequence[Argument]]) -> list[Any]:
-        with self._open().pipeline(transaction=False) as pipeline:
-            for arguments in window:
-                pipeline.execute_command("EVAL", script, 0, *arguments)  # type: ignore[no-untyped-call]
-            answers: list[Any] = pipeline.execute(raise_on_error=False)
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
 
     def _open(self) -> redis.Redis:
         if self._client is None:
@@ -197,7 +193,9 @@ def translated(url: str) -> Iterator[None]:
         yield
     except redis.RedisError as error:
         kind, sentence = _meaning(error)
-        raise kind(f"{url}: {sentence} ({_clean(error)})") from error
+        # The server adds the place in a script.
+        text = str(error).split(" script: ")[0][:_MOST_TEXT]
+        raise kind(f"{url}: {sentence} ({text})") from error
 
 
 def _meaning(error: redis.RedisError) -> tuple[type[SimhashError], str]:
@@ -210,8 +208,3 @@ def _meaning(error: redis.RedisError) -> tuple[type[SimhashError], str]:
     if isinstance(error, redis.exceptions.ConnectionError):
         return errors.StoreUnavailable, "the server cannot be reached"
     return errors.StoreRefused, "the server refuses"
-
-
-def _clean(error: redis.RedisError) -> str:
-    """Remove the place in a script, which the server adds."""
-    return str(error).split(" script: ")[0][:_MOST_TEXT]

@@ -161,7 +161,10 @@ class RedisStore(Store, CellCounts):
                 at = len(found) + position
                 wanted[at] = [(rows[at], qualifier) for qualifier in sorted(held[position])[:limit]]
                 held[position] = []
-            found += [_row_cells(row, flat) for row, flat in zip(rows[len(found) :], held, strict=False)]
+            found += [
+                sorted(_cell(row, qualifier, value) for qualifier, value in zip(flat[::2], flat[1::2], strict=True))
+                for row, flat in zip(rows[len(found) :], held, strict=False)
+            ]
         cells = iter(self.get(family, list(chain.from_iterable(wanted.values()))) if wanted else ())
         for at, keys in wanted.items():
             found[at] = [cell for _, cell in zip(keys, cells, strict=False) if cell is not None]
@@ -266,7 +269,3 @@ def _check_stamps(cells: Sequence[Cell]) -> None:
 def _cell(row: bytes, qualifier: bytes, held: bytes) -> Cell:
     stamp = held[:STAMP_BYTES]
     return Cell(row, qualifier, held[STAMP_BYTES:], int.from_bytes(stamp, "big"))
-
-
-def _row_cells(row: bytes, flat: Sequence[bytes]) -> list[Cell]:
-    return sorted(_cell(row, qualifier, held) for qualifier, held in zip(flat[::2], flat[1::2], strict=True))

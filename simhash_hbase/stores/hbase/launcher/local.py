@@ -1,22 +1,110 @@
-"""The server as plain processes: one HBase with two gateways."""
+"""The server as plain processes, one HBase with two gateways, which outlive the command that starts them.
+
+They are never mistaken for others. A process id alone says little: after a reboot, or after enough forks, it belongs to
+somebody else. So the start time is kept with it, and a mark (the folder of the server) must be in the command line.
+"""
 
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from simhash_hbase.stores.hbase.launcher.downloads import Downloads
-from simhash_hbase.stores.hbase.launcher.home import FILES, Home, exclusive
-from simhash_hbase.stores.hbase.launcher.layouts import ABORTED, SINGLE, Layout, Role
-from simhash_hbase.stores.hbase.launcher.probe import await_answers, failure
-from simhash_hbase.stores.hbase.launcher.processes import Process, start, stop_all
+from simhash_hbase.stores.hbase.launcher.home import FILES, HOST, Home, await_answers, exclusive, failure
 
+HBASE = "org.apache.hadoop.hbase"
 LOG_LINES = 15
+LOADING_S = 5.0
+STOP_S = 30.0
+KILL_S = 5.0
+
+
+@dataclass(frozen=True)
+class Role:
+    """One process of a server; words in braces stand for ports."""
+
+    name: str
+    kind: str
+    main: str
+    arguments: str
+    heap: tuple[str, str]  # A variable that sizes it, and the default.
+    ready: str = ""  # Words in its log once it is ready; a gateway is asked instead.
+
+    def command(self, ports: Mapping[str, int]) -> list[str]:
+        """Return the end of the command, from the size of the heap on."""
+        variable, default = self.heap
+        words = self.arguments.format_map(ports).split()
+        return [f"-Xmx{os.environ.get(variable, default)}", f"-Dservice={self.name}", self.main, *words]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The processes of a server; a stage is started when the one before it is ready, and stopped before it."""
+
+    stages: tuple[tuple[Role, ...], ...]
+    ports: tuple[str, ...]
+    properties: tuple[Path, ...]  # Files; of two properties with one name HBase takes the later.
+    jvm: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """All processes by name, in the order of starting."""
+        return {role.name: role for stage in self.stages for role in stage}
+
+
+def master(name: str, heap: str, arguments: str, ready: str) -> Role:
+    """Return a master, with its heap."""
+    return Role(name, "master", f"{HBASE}.master.HMaster", arguments, ("HBASE_HEAP", heap), ready)
+
+
+def gateway(name: str, heap: str) -> Role:
+    """Return a gateway, whose name begins with its Thrift version."""
+    main = f"{HBASE}.{'thrift2' if name.startswith('thrift2') else 'thrift'}.ThriftServer"
+    return Role(name, "gateway", main, f"-b {HOST} -p {{{name}}}", ("THRIFT_HEAP", heap))
+
+
+SITE = FILES / "site.properties"
+INITIALIZED = "Master has completed initialization"
+ABORTED = "ABORTING master"
+
+SINGLE = Layout(
+    stages=((master("master", "1g", "start", INITIALIZED), gateway("thrift1", "256m"), gateway("thrift2", "256m")),),
+    ports=("zookeeper", "master", "regionserver", "thrift1", "thrift2"),
+    properties=(SITE,),
+)
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that was started here."""
+
+    pid: int
+    started: str  # When it started, as the system writes it: only compared.
+    mark: str  # Text in its command line.
+
+    def is_running(self) -> bool:
+        """Return whether this very process still runs."""
+        return self.state() != "dead"
+
+    def state(self) -> str:
+        """Return ``alive``, ``paused`` or ``dead``."""
+        found = _look(self.pid)
+        if found is None or found[1] != self.started or self.mark not in found[2]:
+            return "dead"
+        return "paused" if found[0][0] in "Tt" else "alive"
+
+    def send(self, number: int) -> None:
+        """Send a signal, if this very process still runs."""
+        if self.is_running():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
 
 @dataclass(frozen=True)
@@ -72,7 +160,7 @@ class LocalServer:
             shutil.rmtree(folder, ignore_errors=True)
 
     def is_ready(self, name: str) -> bool:
-        """Tell whether the log of a process that was started says that it is ready."""
+        """Return whether the log of a process that was started says that it is ready."""
         return self._log_has(name, self.layout.roles[name].ready)
 
     def prepare(self, java: Path, jars: Path) -> None:
@@ -164,3 +252,56 @@ class LocalServer:
         lines = self._log(service).read_text("utf-8", errors="replace").splitlines()
         first = next((n for n, line in enumerate(lines) if " ERROR " in line), -LOG_LINES)
         return "\n".join([*lines[first:][:LOG_LINES], f"(all of it: {self._log(service)})"])
+
+
+def start(command: Sequence[str], mark: str, log: Path) -> Process:
+    """Start a process in a session of its own; its output is appended to a log."""
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    found = _look(child.pid)
+    # Popen returns when the program is being loaded: for a moment there is no command line yet.
+    end = time.monotonic() + LOADING_S
+    while found is not None and mark not in found[2] and time.monotonic() < end:
+        time.sleep(0.005)
+        found = _look(child.pid)
+    child.returncode = 0  # it is left to run: no warning when the object goes
+    return Process(child.pid, found[1] if found else "", mark)
+
+
+def stop_all(processes: Sequence[Process], grace_s: float = STOP_S) -> None:
+    """Send SIGTERM to those that run, wait for all of them, then send SIGKILL to those that are left."""
+    for number, wait_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, KILL_S)):
+        running = [process for process in processes if process.is_running()]
+        for process in running:
+            process.send(number)
+            # One that is paused would not hear of it.
+            process.send(signal.SIGCONT)
+        end = time.monotonic() + wait_s
+        while any(process.is_running() for process in running) and time.monotonic() < end:
+            time.sleep(0.05)
+
+
+def _look(pid: int) -> tuple[str, str, str] | None:
+    """Return state, start time and command line of a process that has not ended."""
+    if not Path("/proc/self/stat").exists():
+        return _look_with_ps(pid)
+    try:
+        # The name in parentheses may hold blanks and parentheses itself.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return None
+    state, started = fields[0], fields[19]
+    return None if state in "ZX" else (state, started, command.replace(b"\0", b" ").decode(errors="replace"))
+
+
+def _look_with_ps(pid: int) -> tuple[str, str, str] | None:
+    """Ask ps, where there is no /proc (macOS)."""
+    words = ["ps", "-ww", "-o", "state=,lstart=,command=", "-p", str(pid)]
+    environment = {**os.environ, "LC_ALL": "C"}
+    shown = subprocess.run(words, capture_output=True, text=True, check=False, env=environment).stdout.split(None, 6)
+    if len(shown) < 7 or shown[0].startswith("Z"):  # noqa: PLR2004 - state, five words of lstart, command
+        return None
+    return shown[0], " ".join(shown[1:6]), shown[6]

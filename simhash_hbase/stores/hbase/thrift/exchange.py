@@ -1,19 +1,20 @@
-"""Many calls under way at once without threads, retried where that is safe."""
+"""Many calls under way at once without threads, retried where that is safe, in smaller parts after a time-out."""
 
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
 from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused, StoreTimeout
 from simhash_hbase.stores.abilities import Traffic
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.pool import Pool
-from simhash_hbase.stores.hbase.thrift.translate import after_tries, translated
-from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Connection
+from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Connection, translated
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 Conversation: TypeAlias = Generator[Sequence[Call], list[Answer], T]
@@ -25,6 +26,47 @@ LONGEST_PAUSE_S = 2.0
 DOUBT_S = 2.0
 # A gateway that answers only now and then may hold up a batch for this many deadlines.
 DEADLINES_IN_ALL = 10
+# A page of this many rows or prefixes is not cut further: a gateway that cannot answer it answers nothing.
+LEAST = 16
+MOST_DIVISOR = 1 << 10
+# A page that is too large costs a time-out, so larger ones are tried rarely.
+ANSWERS_TO_GROW = 16
+
+
+class Pace:
+    """The share of a whole page that is asked for.
+
+    Threads share it without a lock: a lost change is made after the next answer or time-out.
+    """
+
+    def __init__(self) -> None:
+        self._divisor = 1
+        self._answers = 0
+
+    def share(self, most: int) -> int:
+        """Return the size to ask for, where `most` is a whole page."""
+        return max(min(most, LEAST), most // self._divisor)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Learn from the page that is requested inside the block."""
+        try:
+            yield
+        except StoreTimeout:
+            self._divisor = min(2 * self._divisor, MOST_DIVISOR)
+            self._answers = 0
+            raise
+        self._answers += 1
+        if self._answers >= ANSWERS_TO_GROW:
+            self._divisor = max(1, self._divisor // 2)
+            self._answers = 0
+
+    def page(self, most: int, ask: Callable[[int], Conversation[T]]) -> Conversation[tuple[T, int]]:
+        """Ask for one page; return the answer and the size that was asked for."""
+        size = self.share(most)
+        with self.watched():
+            answer = yield from ask(size)
+        return answer, size
 
 
 class Exchange:
@@ -75,6 +117,34 @@ class Exchange:
                 # Threads share the count; a lost one does no harm.
                 self._retries += 1
         return [work.results[number] for number in range(len(tasks))]
+
+    def hold_in_parts(
+        self,
+        pace: Pace,
+        groups: Sequence[Sequence[K]],
+        ask: Callable[[Sequence[K]], Conversation[T]],
+        *,
+        sockets: int,
+        repeat: bool = True,
+        writes: bool = False,
+    ) -> list[T]:
+        """Ask for all items of all groups, and return the answers in their order; see `hold`.
+
+        Each group is one call, or several smaller ones after a call that got no answer in time.
+        """
+
+        def ask_first(items: Sequence[K], size: int) -> Conversation[T]:
+            return ask(items[:size])
+
+        answers: list[list[T]] = [[] for _ in groups]
+        left = list(enumerate(groups))
+        while left:
+            tasks = [partial(pace.page, len(groups[number]), partial(ask_first, items)) for number, items in left]
+            parts = self.hold(tasks, sockets=sockets, repeat=repeat, writes=writes)
+            for (number, _), (answer, _) in zip(left, parts, strict=True):
+                answers[number].append(answer)
+            left = [(n, items[size:]) for (n, items), (_, size) in zip(left, parts, strict=True) if len(items) > size]
+        return [answer for group in answers for answer in group]
 
     def _refuse_if_disabled(self, gateway: Gateway) -> None:
         """Ask on a separate connection; a gateway that does not answer there either proves nothing about the table."""
@@ -152,7 +222,10 @@ class _Line(Generic[T]):
             return False
         number, conversation, calls = self._talking.popleft()
         try:
-            answers = self._answers(calls)
+            with translated(calls[0].method, self._connection.gateway, self._table):
+                if self._doubt is not None and self._connection.is_silent_for(DOUBT_S):
+                    self._doubt(self._connection.gateway)
+                answers = [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
         except StoreTimeout as error:
             conversation.throw(error)
             raise
@@ -166,12 +239,6 @@ class _Line(Generic[T]):
             self._write(number, conversation, calls)
             self._push()
         return True
-
-    def _answers(self, calls: Sequence[Call]) -> list[Answer]:
-        with translated(calls[0].method, self._connection.gateway, self._table):
-            if self._doubt is not None and self._connection.is_silent_for(DOUBT_S):
-                self._doubt(self._connection.gateway)
-            return [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
 
     def hang_up(self) -> None:
         """Close the connection."""
@@ -235,3 +302,10 @@ class _Patience:
     def _begin(self) -> None:
         self._started = time.monotonic()
         self._tries = 0
+
+
+def after_tries(error: Retryable, tries: int, seconds: float) -> Retryable:
+    """Add the number of tries to an error."""
+    if tries == 1:
+        return error
+    return type(error)(f"{error} (tried {tries} times in {seconds:.1f} s)")

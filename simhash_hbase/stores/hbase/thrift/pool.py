@@ -2,20 +2,21 @@
 
 import os
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
 from simhash_hbase.errors import IndexClosed, SimhashError, StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
-from simhash_hbase.stores.hbase.thrift.resting import Resting
-from simhash_hbase.stores.hbase.thrift.translate import translated
-from simhash_hbase.stores.hbase.thrift.wire import Connection
+from simhash_hbase.stores.hbase.thrift.wire import Connection, translated
 
 # A caller who probes a resting gateway waits for it, although another gateway would serve the call at once.
 PROBE_S = 0.5
+FIRST_REST_S = 5.0
+LONGEST_REST_S = 60.0
 
 
 class Greet(Protocol):
@@ -191,7 +192,10 @@ class Pool:
             self._idle = [connection for connection in self._idle if connection.gateway != gateway]
 
     def _connect(self, gateway: Gateway, options: HBaseOptions) -> Connection:
-        self._make_room()
+        with self._changed:
+            # Idle connections to other gateways make room.
+            while self._idle and len(self._idle) + self._lent > self._options.max_connections:
+                self._idle.pop(0).close()
         with translated("connecting", gateway, options.table):
             connection = Connection(gateway, options)
         try:
@@ -204,8 +208,39 @@ class Pool:
             raise
         return connection
 
-    def _make_room(self) -> None:
-        """Close idle connections to other gateways while there are as many as there may be."""
-        with self._changed:
-            while self._idle and len(self._idle) + self._lent > self._options.max_connections:
-                self._idle.pop(0).close()
+
+class Resting:
+    """Remembers gateways that failed; each failure in a row doubles the rest.
+
+    The caller holds a lock.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[Gateway, float] = {}
+        self._rest_s: dict[Gateway, float] = {}
+
+    def failed(self, gateway: Gateway) -> None:
+        """Begin a rest; another failure during a rest does not prolong it."""
+        if self._until.get(gateway, 0.0) > self._clock():
+            return
+        rest_s = min(2 * self._rest_s.get(gateway, FIRST_REST_S / 2), LONGEST_REST_S)
+        self._rest_s[gateway] = rest_s
+        self._until[gateway] = self._clock() + rest_s
+
+    def answered(self, gateway: Gateway) -> None:
+        """End the rest and forget earlier failures."""
+        self._until.pop(gateway, None)
+        self._rest_s.pop(gateway, None)
+
+    def working(self, gateways: Sequence[Gateway]) -> list[Gateway]:
+        """List those without a failure since their last answer."""
+        return [gateway for gateway in gateways if gateway not in self._until]
+
+    def take_due(self, gateways: Sequence[Gateway]) -> list[Gateway]:
+        """List those whose rest is over, and let them rest again, so that only one caller tries each."""
+        now = self._clock()
+        due = [gateway for gateway in gateways if self._until.get(gateway, now) < now]
+        for gateway in due:
+            self.failed(gateway)
+        return due

@@ -26,8 +26,7 @@ from simhash_hbase.stores.hbase.thrift.driver import (
     region_place,
 )
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
-from simhash_hbase.stores.hbase.thrift.idl import Interface, interface, thrift1
-from simhash_hbase.stores.hbase.thrift.wire import Answer, Call
+from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Interface, interface, thrift1
 
 # Calls sent before the first answer is read; the answers, some ten bytes each, must fit into a socket's buffer.
 WRITES_AT_ONCE = 64

@@ -3,31 +3,58 @@
 thriftpy2's own client checks neither the sequence number nor the method of an answer: after a time-out the next call on
 its connection returned the row of the call before (seen on a real HBase). Here every call has a number of its own, both
 are compared, and a connection on which anything went wrong, or an answer was not read, is never used again.
+
+The Thrift interfaces are loaded from their descriptions on first use. The files ``….thrift`` beside this one belong to
+this package and describe only the calls that it makes. The wire format consists of methods, fields and numbers, which
+are those of HBase's ``hbase.thrift`` (Thrift 2) and ``Hbase.thrift`` (Thrift 1); other names are free. happybase
+describes Thrift 1.
+
+`translated` is the one place where errors of sockets, of thriftpy2 and of HBase itself become errors of this package.
 """
 
+import re
+import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias
 
+import thriftpy2
 from thriftpy2.protocol import TCompactProtocol, TCyBinaryProtocol
-from thriftpy2.thrift import TApplicationException, TMessageType
+from thriftpy2.thrift import TApplicationException, TException, TMessageType
 from thriftpy2.transport import TCyBufferedTransport, TCyFramedTransport
 
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase import errors
+from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
-from simhash_hbase.stores.hbase.thrift.channel import Channel, connect
-from simhash_hbase.stores.hbase.thrift.http import HttpChannel, HttpRefusal
-from simhash_hbase.stores.hbase.thrift.idl import Interface
+from simhash_hbase.stores.hbase.thrift.channel import BUFFER_BYTES, OK, Channel, HttpChannel, HttpRefusal, connect
 
+# thriftpy2 makes these modules and their classes at run time, so they have no types.
+Interface: TypeAlias = Any
 # An answer of a gateway: one of thriftpy2's generated classes, a list of them, a number, or None.
 Answer: TypeAlias = Any
 
-# Replies of a batch are megabytes; thriftpy2's default of 4 KB would cost a thousand reads.
-BUFFER_BYTES = 1 << 16
 # A gateway closes the connection on a larger frame, without an answer; batches of this package are far smaller.
 FRAME_BYTES = 2 << 20
 FRAME_HEADER_BYTES = 4
+
+
+@cache
+def interface(name: str) -> Interface:
+    """Return ``thrift2``, ``either`` (calls that differ between the two) or ``walk1`` (a call happybase lacks)."""
+    path = Path(__file__).with_name(f"{name}.thrift")
+    return thriftpy2.load(str(path), module_name=f"simhash_hbase_{name}_thrift")
+
+
+@cache
+def thrift1() -> Interface:
+    """Return the interface of Thrift 1, which happybase registers under this name."""
+    import happybase  # noqa: F401, PLC0415  # only clusters without Thrift 2 pay for its import
+
+    return sys.modules["Hbase_thrift"]
 
 
 class UnreadableAnswer(Exception):
@@ -56,7 +83,11 @@ class Connection:
         self._closed = False
         self._timeout_s = options.timeout_s
         self._framed = options.transport == "framed"
-        self._channel = _open_channel(gateway, options)
+
+        def connected() -> Channel:
+            return Channel(connect(gateway, options, options.connect_timeout_s))
+
+        self._channel = HttpChannel(connected, gateway, options) if options.http else connected()
         try:
             self._protocol, self._transport = self._stack(options)
         except BaseException:
@@ -78,7 +109,12 @@ class Connection:
             self._protocol.write_message_end()
             self._transport.flush()
             self.broken = False
-            self._check_frame(call, self._channel.waiting - before - FRAME_HEADER_BYTES)
+            size = self._channel.waiting - before - FRAME_HEADER_BYTES
+            if self._framed and size > FRAME_BYTES:
+                raise InvalidArgument(
+                    f"{call.method} at {self.gateway}: a call of {size} bytes is too large for framed transport, which "
+                    f"takes {FRAME_BYTES}; a gateway with buffered transport takes larger ones"
+                )
 
     def push(self, *, timeout_s: float | None = None) -> None:
         """Send all written calls at once: each sending wakes the gateway."""
@@ -135,13 +171,6 @@ class Connection:
         transport = authenticated(self._channel, self.gateway, options.kerberos)
         return _protocol(options)(transport, decode_response=False), transport
 
-    def _check_frame(self, call: Call, size: int) -> None:
-        if self._framed and size > FRAME_BYTES:
-            raise InvalidArgument(
-                f"{call.method} at {self.gateway}: a call of {size} bytes is too large for framed transport, which "
-                f"takes {FRAME_BYTES}; a gateway with buffered transport takes larger ones"
-            )
-
     def _read(self, call: Call, sequence: int) -> Answer:
         name, kind, number = self._protocol.read_message_begin()
         method = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
@@ -158,13 +187,6 @@ class Connection:
         return result
 
 
-def _open_channel(gateway: Gateway, options: HBaseOptions) -> Channel | HttpChannel:
-    def connected() -> Channel:
-        return Channel(connect(gateway, options, options.connect_timeout_s))
-
-    return HttpChannel(connected, gateway, options) if options.http else connected()
-
-
 def make_protocol(channel: Channel | Interface, options: HBaseOptions) -> tuple[Interface, Interface]:
     """Stack thriftpy2's transport and protocol on a channel."""
     buffered = options.transport == "buffered"
@@ -177,7 +199,7 @@ def _protocol(options: HBaseOptions) -> Interface:
 
 
 def _outcome(call: Call, result: Answer) -> Answer:
-    """Take the value out of an answer, or raise the error in it."""
+    """Return the value in an answer, or raise the error in it."""
     if isinstance(result, TApplicationException):
         raise result
     value = getattr(result, "success", None)
@@ -189,3 +211,153 @@ def _outcome(call: Call, result: Answer) -> Answer:
     if 0 in result.thrift_spec:
         raise TApplicationException(TApplicationException.MISSING_RESULT, f"{call.method} returned nothing")
     return None
+
+
+# HBase sends Java exceptions as text: a part of the text, the error it becomes, and the sentence for the user.
+_KNOWN: tuple[tuple[str, type[SimhashError], str], ...] = (
+    ("TableNotFoundException", errors.IndexMissing, "there is no table {table}: simhash-hbase create makes one"),
+    ("NamespaceNotFoundException", errors.StoreRefused, "table {table} has no namespace yet: create that first"),
+    ("TableNotEnabledException", errors.StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
+    ("is disabled", errors.StoreRefused, "table {table} is disabled: enable it in the HBase shell"),
+    ("TableExistsException", errors.IndexExists, "there is a table {table} already"),
+    ("NoSuchColumnFamilyException", errors.NotAnIndex, "table {table} was made for other data: it lacks a family"),
+    ("KeyValue size too large", errors.InvalidArgument, "a cell is larger than the server allows: {text}"),
+    ("Read-only mode", errors.StoreRefused, "the gateway was started with --readonly: write through another one"),
+    ("TimeoutException", errors.StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
+    ("TimeoutIOException", errors.StoreTimeout, "HBase behind the gateway did not answer in time: {text}"),
+)
+SERVER_ERROR = 500
+_MOST_TEXT = 300
+_DENIED = "AccessDeniedException"
+# A gateway of Thrift 2 fails in it while a region of a new table has no server.
+_PLACES = "getAllRegionLocations"
+
+
+class AccessDenied(errors.StoreRefused):
+    """HBase does not let the user of the gateway do that."""
+
+
+class HttpRefused(errors.StoreRefused):
+    """A gateway in HTTP mode, or a proxy before it, refuses the request itself."""
+
+
+# Statuses of HTTP, and the sentence for the user; the others say only their number.
+_STATUSES: dict[int, tuple[type[SimhashError], str]] = {
+    401: (HttpRefused, "the user and the access key are not accepted: check the headers that are sent"),
+    403: (HttpRefused, "this user may not use the gateway"),
+    404: (HttpRefused, "there is no Thrift gateway at this address"),
+    405: (HttpRefused, "there is no Thrift gateway at this address, it takes no POST"),
+    407: (HttpRefused, "a proxy on the way asks for a login"),
+    408: (errors.StoreTimeout, "the request took too long"),
+    413: (HttpRefused, "the call is too large for the gateway or a proxy before it"),
+    429: (errors.StoreUnavailable, "too many requests"),
+    502: (errors.StoreUnavailable, "the proxy does not reach the gateway"),
+    503: (errors.StoreUnavailable, "the gateway is not available"),
+    504: (errors.StoreTimeout, "the proxy got no answer from the gateway in time"),
+}
+
+
+class translated:  # reads as a statement; a class, since a generator costs microseconds on each call
+    """Turn errors inside the block into errors of this package."""
+
+    def __init__(self, what: str, gateway: Gateway, table: str) -> None:
+        self._what = what
+        self._gateway = gateway
+        self._table = table
+        self._started = time.monotonic()
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Translate."""
+        # None of the package's own errors is one of sockets or Thrift.
+        if error is not None and (known := self._translate(error)):
+            raise known from error
+
+    def _translate(self, error: BaseException) -> SimhashError | None:
+        what = f"{self._what} at {self._gateway}"
+        if isinstance(error, TimeoutError):
+            return errors.StoreTimeout(f"{what}: no answer within {time.monotonic() - self._started:.1f} s")
+        if isinstance(error, (OSError, UnreadableAnswer)):
+            return errors.StoreUnavailable(f"{what}: {_short(error)}")
+        if isinstance(error, HttpRefusal):
+            return _of_status(error, what)
+        if isinstance(error, TApplicationException):
+            return _refusal(error, what)
+        return _from_server(error, what, self._table) if isinstance(error, TException) else None
+
+
+def _of_status(error: HttpRefusal, what: str) -> SimhashError:
+    status = error.status
+    if status == OK:
+        return HttpRefused(f"{what}: it answers by HTTP, but not as a Thrift gateway ({error.content_type})")
+    if status in range(300, 400):
+        return HttpRefused(f"{what}: it sends to another address, which is not followed (HTTP status {status})")
+    kind, sentence = _STATUSES.get(status, (errors.StoreUnavailable if status >= SERVER_ERROR else HttpRefused, ""))
+    return kind(f"{what}: {sentence} (HTTP status {status})" if sentence else f"{what}: HTTP status {status}")
+
+
+def _refusal(error: TApplicationException, what: str) -> SimhashError:
+    if error.type == TApplicationException.UNKNOWN_METHOD:
+        return errors.Unsupported(f"{what}: the gateway does not know this call")
+    if error.type == TApplicationException.INTERNAL_ERROR and what.startswith(_PLACES):
+        return errors.StoreUnavailable(f"{what}: a region has no server yet")
+    return errors.StoreRefused(f"{what}: {_short(error)}")
+
+
+def _from_server(error: TException, what: str, table: str) -> SimhashError:
+    text = _message(error)
+    if _names_missing_table(text, table):
+        return errors.IndexMissing(f"{what}: there is no table {table}: simhash-hbase create makes one")
+    if _DENIED in text:
+        return AccessDenied(f"{what}: {_denial(text, table)}")
+    for sign, kind, sentence in _KNOWN:
+        if sign in text:
+            return kind(f"{what}: {sentence.format(table=table, text=_first_line(text))}")
+    again = getattr(error, "canRetry", None)
+    if again is None:
+        # Thrift 1 as happybase describes it has no such flag; the class of the Java exception tells it.
+        again = "DoNotRetry" not in text and "IllegalArgument" not in text
+    kind = errors.StoreUnavailable if again else errors.StoreRefused
+    return kind(f"{what}: {_first_line(text)}")
+
+
+def _denial(text: str, table: str) -> str:
+    """Name the user and the missing permission, as far as HBase does."""
+    user = re.search(r"\buser(?:=| ')([^,')]+)", text)
+    action = re.search(r"\baction=(\w+)", text)
+    if user is None or action is None:
+        return f"the user of the gateway may not do that on table {table}: {_first_line(text)}"
+    return (
+        f"user {user[1]} of the gateway has no permission {action[1]} on table {table}: an administrator of HBase "
+        "grants it (R to read, RW to write, C to make a table)"
+    )
+
+
+def _names_missing_table(text: str, table: str) -> bool:
+    """Recognise a TableNotFoundException, whose text is only the table's name or a count of failures."""
+    name = re.escape(table)
+    return re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text) is not None
+
+
+def _message(error: BaseException) -> str:
+    # thriftpy2's exceptions with a message of bytes fail when they are printed.
+    message = getattr(error, "message", None)
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+
+
+def _short(error: BaseException) -> str:
+    if isinstance(error, TException):
+        return _first_line(_message(error))
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error) or type(error).__name__
+
+
+def _first_line(text: str) -> str:
+    """Return the first line of a Java exception, without the names of packages."""
+    line = next(iter(text.splitlines()), "").strip()
+    return re.sub(r"\b(?:[a-z][a-z0-9]*\.)+(?=[A-Z])", "", line)[:_MOST_TEXT]

@@ -1,0 +1,299 @@
+"""Block rows and cells in LMDB, read and written within one transaction.
+
+A block row is a prefix as the key and a fingerprint as one of its sorted values, both of fixed size, so read in bulk. A
+cell has the key row and qualifier, and the value timestamp (8 bytes), length of the row (1 byte) and value.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from struct import Struct, iter_unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.rows.keys import (
+    ALL_PREFIXES,
+    BlockRows,
+    pack_prefix,
+    pack_prefixes,
+    pack_rows,
+    pack_simhash,
+    unpack_prefixes,
+    unpack_rows,
+    unpack_simhashes,
+)
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
+from simhash_hbase.stores.base import Cell, PrefixScan, Swap, first_rows
+from simhash_hbase.stores.columns import ColumnRows, Columns
+from simhash_hbase.stores.embedded.environment import Database, Transaction
+
+U64 = np.uint64
+_LAST_SIMHASH = (1 << 64) - 1
+_PAIR = f"{PREFIX_BYTES}s{SIMHASH_BYTES}s"
+
+# Prefixes read by one call of the driver: enough that the call costs nothing, few enough to bound its answer.
+_SCAN_CHUNK = 1 << 16
+_PUT_CHUNK = 1 << 20
+
+# In a scan the driver reads all rows of a prefix, and the limit is applied afterwards: fine for thousands of rows, not
+# for millions. So a prefix with more rows than this is noted in the database `h`, and its rows are read one by one, up
+# to the limit. To keep writing fast, rows are counted only under prefixes of which a sampled row is written: one in
+# 1,024, chosen by the fingerprint's bits. Once in ten million times a prefix with twice as many rows is missed; that
+# costs memory, never a wrong answer. Nothing is removed from `h`: a prefix that shrank is still read correctly.
+_HOT_ROWS = 1 << 14
+_SAMPLE_BITS = 10
+_SCATTER = U64(0x9E3779B97F4A7C15)
+
+# Of a cell's value: timestamp and length of the row.
+_HEAD = Struct(">QB")
+_HEAD_BYTES = _HEAD.size
+_LONGEST_ROW = 255
+
+
+def scan(
+    transaction: Transaction, blocks: Database, hot: Database, prefixes: NDArray[np.uint64], limit: int
+) -> PrefixScan:
+    """Find the rows under sorted distinct prefixes, at most a number of each."""
+    special = None
+    with transaction.cursor(hot) as cursor:
+        if cursor.first():
+            special = np.isin(prefixes, unpack_prefixes(b"".join(cursor.iternext(values=False))))
+    with transaction.cursor(blocks) as cursor:
+        if special is not None and special.any():
+            slow = [_scan_hot(cursor, prefix, limit) for prefix in prefixes[special].tolist()]
+            rows, truncated = _joined([_scan_plain(cursor, prefixes[~special], limit), *slow])
+            # Stable: the rows of one prefix come from one scan, in order already.
+            order = np.argsort(rows.prefixes, kind="stable")
+            return PrefixScan(BlockRows(rows.prefixes[order], rows.simhashes[order]), np.sort(truncated))
+        return _scan_plain(cursor, prefixes, limit)
+
+
+def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: BlockRows) -> None:
+    """Write sorted rows."""
+    with transaction.cursor(blocks) as cursor:
+        for i in range(0, len(rows.prefixes), _PUT_CHUNK):
+            chunk = BlockRows(rows.prefixes[i : i + _PUT_CHUNK], rows.simhashes[i : i + _PUT_CHUNK])
+            # Behind all rows that there are, sorted rows fill pages completely. The driver's own append does not: it
+            # leaves out the second row of a prefix, which put between others later splits a full page.
+            cursor.putmulti(iter_unpack(_PAIR, pack_rows(chunk)), dupdata=False)
+            for prefix in _newly_hot(cursor, chunk):
+                transaction.put(prefix, b"", db=hot)
+
+
+def delete_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> None:
+    """Delete rows; missing ones are skipped."""
+    for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows)):
+        transaction.delete(prefix, simhash, db=blocks)
+
+
+def has_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> NDArray[np.bool_]:
+    """Look up single rows."""
+    with transaction.cursor(blocks) as cursor:
+        find = cursor.set_key_dup
+        return np.array([find(prefix, simhash) for prefix, simhash in iter_unpack(_PAIR, pack_rows(rows))], np.bool_)
+
+
+def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> BlockRows:
+    """Read at most a page of rows, beginning at a prefix and fingerprint."""
+    with transaction.cursor(blocks) as cursor:
+        if not _seek(cursor, *after):
+            return BlockRows.empty()
+        return _unpacked(b"".join(chain.from_iterable(islice(cursor.iternext(), page))))
+
+
+def row_behind(rows: BlockRows) -> tuple[int, int]:
+    """Return the prefix and fingerprint at which the next page begins."""
+    prefix, simhash = int(rows.prefixes[-1]), int(rows.simhashes[-1])
+    return (prefix + 1, 0) if simhash == _LAST_SIMHASH else (prefix, simhash + 1)
+
+
+def _scan_plain(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
+    if len(prefixes) <= _SCAN_CHUNK:
+        return _read_all(cursor, prefixes, limit)
+    starts = range(0, len(prefixes), _SCAN_CHUNK)
+    return _joined([_read_all(cursor, prefixes[i : i + _SCAN_CHUNK], limit) for i in starts])
+
+
+def _read_all(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
+    keys = pack_prefixes(prefixes)
+    packed = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=SIMHASH_BYTES, keyfixed=True)
+    return first_rows(_unpacked(packed), limit)
+
+
+def _unpacked(packed: bytes | bytearray) -> BlockRows:
+    if len(packed) % BLOCK_ROW_BYTES:
+        raise CorruptIndex(f"a page is damaged: {len(packed):,} bytes of block rows, wanted {BLOCK_ROW_BYTES} each")
+    return unpack_rows(packed)
+
+
+def _scan_hot(cursor: Transaction, prefix: int, limit: int) -> PrefixScan:
+    if not cursor.set_key(pack_prefix(prefix)):
+        return PrefixScan(BlockRows.empty(), np.empty(0, dtype=U64))
+    truncated = np.array([prefix] if cursor.count() > limit else [], dtype=U64)
+    simhashes = unpack_simhashes(b"".join(islice(cursor.iternext_dup(), limit)))
+    return PrefixScan(BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated)
+
+
+def _joined(scans: list[PrefixScan]) -> PrefixScan:
+    return PrefixScan(
+        BlockRows(
+            np.concatenate([scan.rows.prefixes for scan in scans]),
+            np.concatenate([scan.rows.simhashes for scan in scans]),
+        ),
+        np.concatenate([scan.truncated for scan in scans]),
+    )
+
+
+def _newly_hot(cursor: Transaction, rows: BlockRows) -> Iterator[bytes]:
+    sampled = rows.simhashes * _SCATTER >> U64(64 - _SAMPLE_BITS) == 0
+    for prefix in pack_prefixes(rows.prefixes[sampled]):
+        if cursor.set_key(prefix) and cursor.count() > _HOT_ROWS:
+            yield prefix
+
+
+def _seek(cursor: Transaction, prefix: int, simhash: int) -> bool:
+    """Go to the first row at or after a place."""
+    if prefix >= ALL_PREFIXES:
+        return False
+    key = pack_prefix(prefix)
+    if cursor.set_range_dup(key, pack_simhash(simhash)):
+        return True
+    found = cursor.set_range(key)
+    return bool(found and (cursor.key() != key or cursor.next_nodup()))
+
+
+class StoredRows(ColumnRows):
+    """Rows as LMDB holds their cells."""
+
+    def __init__(self, counts: list[int], keys: list[bytes], stored: list[bytes]) -> None:
+        super().__init__(counts)
+        self._keys = keys
+        self._stored = stored
+
+    def columns(self) -> Columns:
+        """Return the columns."""
+        return Columns(self.counts, self._keys, [each[_HEAD_BYTES:] for each in self._stored])
+
+    def _cells(self, _: int, chosen: slice) -> list[Cell]:
+        return list(map(_split, self._keys[chosen], self._stored[chosen]))
+
+
+def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+    """Read single cells by row and qualifier; one call of the driver for all."""
+    joined = [row + qualifier for row, qualifier in keys]
+    with transaction.cursor(database) as cursor:
+        found = dict(cursor.getmulti(joined))
+    if not found:
+        return [None] * len(joined)
+    return [_cell_at(row, qualifier, found.get(key)) for (row, qualifier), key in zip(keys, joined, strict=True)]
+
+
+def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> StoredRows:
+    """Read rows, up to a number of cells each."""
+    return _rows(transaction, database, zip(rows, rows, strict=True), limit)
+
+
+def read_row(transaction: Transaction, database: Database, row: bytes, after: bytes, limit: int) -> list[Cell]:
+    """Read the cells of one row after a qualifier, up to a limit."""
+    return _rows(transaction, database, [(row, row + after + b"\x00")], limit)[0]
+
+
+def _rows(
+    transaction: Transaction, database: Database, wanted: Iterable[tuple[bytes, bytes]], limit: int
+) -> StoredRows:
+    """Read rows, each from a key on. Most rows have one cell, so only the key of the next one is looked at."""
+    counts: list[int] = []
+    keys: list[bytes] = []
+    found: list[bytes] = []
+    with transaction.cursor(database) as cursor:
+        # Local names are faster: a search of ten thousand documents comes here half a million times.
+        seek, key_here, value_here, to_next = cursor.set_range, cursor.key, cursor.value, cursor.next
+        unpack = _HEAD.unpack_from
+        for row, first in wanted:
+            count, size = 0, len(row)
+            is_there = seek(first)
+            while is_there and (key := key_here()).startswith(row):
+                stored = value_here()
+                if unpack(stored)[1] == size:
+                    keys.append(key)
+                    found.append(stored)
+                    count += 1
+                is_there = count < limit and to_next()
+            counts.append(count)
+    return StoredRows(counts, keys, found)
+
+
+def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:
+    """Write cells by the rules of `Store.put`; of two writes with one timestamp the later stays."""
+    now = clock()
+    for cell in cells:
+        row, qualifier, value, timestamp = cell
+        new = _packed(row, value, now if timestamp is None else timestamp)
+        # Most cells are new. To look before costs as much as to write.
+        if not transaction.put(row + qualifier, new, overwrite=False, db=database):
+            _put_over(transaction, database, cell, _stamp(transaction.get(row + qualifier, db=database)), now)
+
+
+def _put_over(transaction: Transaction, database: Database, cell: Cell, stored: int, now: int) -> None:
+    """Write a cell where one with the timestamp `stored` is, or none: -1."""
+    row, qualifier, value, timestamp = cell
+    if timestamp is None:
+        timestamp = max(now, stored + 1)
+    if timestamp >= stored:
+        transaction.put(row + qualifier, _packed(row, value, timestamp), db=database)
+
+
+def swap_cells(
+    transaction: Transaction, database: Database, swaps: Sequence[Swap], clock: Callable[[], int]
+) -> list[bool]:
+    """Change cells that hold the expected value, in the order given."""
+    answers = []
+    for row, qualifier, expected, value in swaps:
+        stored = transaction.get(row + qualifier, db=database)
+        old = _cell_at(row, qualifier, stored)
+        answers.append((None if old is None else old.value) == expected)
+        if answers[-1]:
+            _put_over(transaction, database, Cell(row, qualifier, value), _stamp(stored), clock())
+    return answers
+
+
+def delete_cells(transaction: Transaction, database: Database, cells: Sequence[Cell]) -> None:
+    """Delete cells up to their timestamps."""
+    for row, qualifier, _, timestamp in cells:
+        old = _cell_at(row, qualifier, transaction.get(row + qualifier, db=database))
+        if old is not None and old.timestamp is not None and timestamp is not None and old.timestamp <= timestamp:
+            transaction.delete(row + qualifier, db=database)
+
+
+def next_cells(transaction: Transaction, database: Database, after: bytes, page: int) -> list[tuple[bytes, Cell]]:
+    """Read at most a page of cells, beginning at a key, each with its key."""
+    with transaction.cursor(database) as cursor:
+        if not cursor.set_range(after):
+            return []
+        return [(key, _split(key, stored)) for key, stored in islice(cursor.iternext(), page)]
+
+
+def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:
+    if len(row) > _LONGEST_ROW:
+        raise InvalidArgument(f"a row key of {len(row)} bytes: wanted at most {_LONGEST_ROW}")
+    if timestamp < 0:
+        raise InvalidArgument(f"a timestamp of {timestamp}: wanted milliseconds since 1970")
+    return _HEAD.pack(timestamp, len(row)) + value
+
+
+def _split(key: bytes, stored: bytes) -> Cell:
+    timestamp, cut = _HEAD.unpack_from(stored)
+    return Cell(key[:cut], key[cut:], stored[_HEAD_BYTES:], timestamp)
+
+
+def _cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:
+    if stored is None:
+        return None
+    timestamp, cut = _HEAD.unpack_from(stored)
+    return Cell(row, qualifier, stored[_HEAD_BYTES:], timestamp) if cut == len(row) else None
+
+
+def _stamp(stored: bytes | None) -> int:
+    """Return the timestamp; -1, below every real one, where there is no cell."""
+    return -1 if stored is None else int.from_bytes(stored[: _HEAD_BYTES - 1], "big")

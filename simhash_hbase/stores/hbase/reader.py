@@ -1,0 +1,287 @@
+"""Reads of one table: the rows under many prefixes, whole rows and ranges of cells, in calls of a bounded size."""
+
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import SimhashError
+from simhash_hbase.rows.keys import (
+    ALL_PREFIXES,
+    BlockRows,
+    last_row,
+    pack_prefix,
+    pack_prefixes,
+    prefix_stop,
+    row_prefix,
+    unpack_rows,
+)
+from simhash_hbase.rows.layout import PREFIX_BYTES
+from simhash_hbase.stores.base import Cell, PrefixScan, first_rows
+from simhash_hbase.stores.columns import CellRows
+from simhash_hbase.stores.hbase.grouping import group_row_keys
+from simhash_hbase.stores.hbase.thrift.driver import Driver
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange, Pace
+
+U64 = np.uint64
+K = TypeVar("K")
+V = TypeVar("V")
+
+# One query has 4 to 35 tables. Up to this number each prefix has a scan of its own, all in flight at once, and the
+# server uses its bloom filter. For a batch one filter has thousands of prefixes.
+FEW_PREFIXES = 64
+# Most rows of one reply: about a megabyte.
+REPLY_ROWS = 20_000
+FAN_OUT_SOCKETS = 5
+SOCKETS = 4
+# A request is about 150 bytes.
+WINDOW = 32
+# Cells are some hundred bytes: a reply stays at a few megabytes.
+REPLY_CELLS = 20_000
+# Few rows of members are longer, so a call may ask for thousands of rows; those that are longer are read again.
+FEW_CELLS = 100
+MANY_CELLS = 2_000
+ROW_PART = 16
+SCAN_ROWS = 2_000
+# A table's regions rarely split or move, and an error makes them be read again at once.
+REMEMBER_S = 300.0
+
+
+class Regions:
+    """Remembers the first keys of the table's regions, so that no call of many rows goes from region to region."""
+
+    def __init__(self, ask: Callable[[], list[bytes]]) -> None:
+        self._ask = ask
+        self._known: list[bytes] | None = None
+        self._asked = 0.0
+
+    def starts(self) -> list[bytes]:
+        """Return the first keys, sorted."""
+        # Threads share it: another one may forget at any time.
+        known = self._known
+        if known is None or time.monotonic() - self._asked > REMEMBER_S:
+            known = self._ask()
+            self._known, self._asked = known, time.monotonic()
+        return known
+
+    def forget(self) -> None:
+        """Read them again next time: a region may have been split or moved."""
+        self._known = None
+
+
+def by_region(rows: Sequence[bytes], starts: Sequence[bytes], many: int) -> Iterator[Sequence[bytes]]:
+    """Split sorted rows so that each region with at least so many of them has its own; the others stay together.
+
+    Examples
+    --------
+    >>> list(by_region([b"a", b"b", b"m", b"x", b"y"], [b"", b"h", b"t"], 2))
+    [[b'a', b'b'], [b'm'], [b'x', b'y']]
+    >>> list(by_region([b"a", b"m", b"x", b"y"], [b"", b"h", b"t"], 2))
+    [[b'a', b'm'], [b'x', b'y']]
+    """
+    first = 0
+    for start, stop in pairwise([*(bisect_left(rows, start) for start in starts), len(rows)]):
+        if stop - start >= many:
+            yield from (part for part in (rows[first:start], rows[start:stop]) if part)
+            first = stop
+    if first < len(rows):
+        yield rows[first:]
+
+
+def in_one_region(rows: Sequence[bytes], starts: Sequence[bytes]) -> bool:
+    """Return whether sorted rows lie in one region."""
+    return bisect_right(starts, rows[0]) == bisect_right(starts, rows[-1])
+
+
+class Reader:
+    """Reads one table, each kind of read at a pace of its own; threads may share it."""
+
+    def __init__(self, exchange: Exchange, driver: Driver, regions: Regions) -> None:
+        self._exchange = exchange
+        self._driver = driver
+        self._regions = regions
+        self._scan_pace, self._row_pace, self._cell_pace, self._get_pace = Pace(), Pace(), Pace(), Pace()
+
+    def scan(self, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
+        """Find the rows under many prefixes, at least one; see `Store.scan`."""
+        many = len(prefixes) > FEW_PREFIXES and self._driver.prefixes_per_scan > 1
+        sockets, window = (SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
+        try:
+            groups = self._groups(prefixes) if many else (prefixes[i : i + 1] for i in range(len(prefixes)))
+            jobs = left = [_Job(group, limit, self._scan_pace) for group in groups if len(group)]
+            while left:
+                tasks = [partial(job.next_page, self._driver) for job in left]
+                pages = self._exchange.hold(tasks, sockets=sockets, window=window)
+                left = [job for job, page in zip(left, pages, strict=True) if not job.take(page)]
+        except SimhashError:
+            self._regions.forget()
+            raise
+        return first_rows(unpack_rows(b"".join(part for job in jobs for part in job.packed)), limit)
+
+    def _groups(self, prefixes: NDArray[np.uint64]) -> Iterator[NDArray[np.uint64]]:
+        """Split prefixes where regions begin, and each part into equal parts of a bounded size."""
+        edges = np.searchsorted(prefixes, np.array(list(map(row_prefix, self._regions.starts())), dtype=U64))
+        for group in np.split(prefixes, edges):
+            yield from np.array_split(group, -(-len(group) // self._driver.prefixes_per_scan) or 1)
+
+    def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
+        """Ask for single items in groups, and return what is known of each in their order."""
+        answers = self._exchange.hold_in_parts(self._get_pace, groups, ask, sockets=SOCKETS)
+        return [item for answer in answers for item in answer]
+
+    def row_pages(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
+        """Read a range of block rows in pages; see `Store.scan_range`."""
+        if start >= min(stop, ALL_PREFIXES):
+            return
+        first = pack_prefix(start)
+        last = b"" if stop >= ALL_PREFIXES else pack_prefix(stop)
+        while True:
+            ask = partial(self._driver.scan_keys, first, last, walk=True)
+            keys, size = self._exchange.one(partial(self._row_pace.page, page, ask))
+            if keys:
+                yield unpack_rows(b"".join(keys))
+            if len(keys) < size:
+                return
+            first = keys[-1] + b"\0"
+
+    def rows(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
+        """Read the cells of sorted rows, none twice, up to a limit of cells each."""
+        most = min(limit, MANY_CELLS)
+        # What fits into one call with the longer limit is not read twice.
+        first = most if len(rows) <= self._rows_at_once(most) else min(limit, FEW_CELLS)
+        answer = self._first_cells(family, rows, first)
+        longer: dict[int, list[Cell]] = {}
+        if first < most:
+            wide = [at for at, count in enumerate(answer.counts) if count == first]
+            # They are read anew: what was written in between would be there twice, or not at all, if the rest were
+            # added.
+            longer = dict(zip(wide, self._first_cells(family, [rows[at] for at in wide], most), strict=True))
+        if most < limit:
+            full = [at for at, count in enumerate(answer.counts) if len(longer.get(at, ())) == most or count == most]
+            for at in full:
+                cells = longer.get(at) or answer[at]
+                longer[at] = [*cells, *self.tail(family, rows[at], cells[-1].qualifier, limit - most)]
+        return answer.replaced(longer) if longer else answer
+
+    def _rows_at_once(self, limit: int) -> int:
+        return max(1, min(self._driver.rows_per_get, 10 * REPLY_CELLS // limit))
+
+    def _first_cells(self, family: str, rows: Sequence[bytes], limit: int) -> CellRows:
+        """Read rows up to a limit that one reply can hold; a scan reads many of one region, gets the others."""
+        many = self._driver.scanned_rows
+        starts = self._regions.starts() if len(rows) >= many else []
+
+        def ask(few: Sequence[bytes]) -> Conversation[CellRows]:
+            scan = len(few) >= many and in_one_region(few, starts)
+            return self._driver.get_rows(family, few, limit, scan=scan)
+
+        parts = by_region(rows, starts, many)
+        groups = [group for part in parts for group in group_row_keys(part, self._rows_at_once(limit))]
+        return CellRows.joined(self._exchange.hold_in_parts(self._get_pace, groups, ask, sockets=SOCKETS))
+
+    def tail(self, family: str, row: bytes, after: bytes, limit: int) -> list[Cell]:
+        """Read the cells of one row after a qualifier, up to a limit."""
+        cells: list[Cell] = []
+        for part in self._tail_parts(family, row, after, min(limit, REPLY_CELLS), Pace()):
+            cells += part
+            if len(cells) >= limit:
+                break
+        return cells[:limit]
+
+    def cell_pages(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
+        """Read a range of cells in pages; see `Store.scan_cells`."""
+        waiting: list[Cell] = []
+        for cells in self._cell_parts(family, start, stop, min(page, SCAN_ROWS)):
+            waiting += cells
+            whole = len(waiting) - len(waiting) % page
+            for i in range(0, whole, page):
+                yield waiting[i : i + page]
+            del waiting[:whole]
+        if waiting:
+            yield waiting
+
+    def _cell_parts(self, family: str, start: bytes, stop: bytes | None, rows: int) -> Iterator[list[Cell]]:
+        # For HBase, an empty stop means no stop, and one equal to the start a single row.
+        while stop is None or start < stop:
+            ask = partial(self._driver.scan_cells, family, start, stop or b"", row_part=ROW_PART)
+            parts, size = self._exchange.one(partial(self._cell_pace.page, rows, ask))
+            yield [cell for part in parts for cell in part]
+            if len(parts) < size:
+                return
+            last = parts[-1][-1]
+            if len(parts[-1]) == ROW_PART:
+                yield from self._tail_parts(family, last.row, last.qualifier, REPLY_CELLS, self._cell_pace, walk=True)
+            start = last.row + b"\0"
+
+    def _tail_parts(
+        self, family: str, row: bytes, after: bytes, most: int, pace: Pace, *, walk: bool = False
+    ) -> Iterator[list[Cell]]:
+        """Read the cells of a row after a qualifier, in parts of a bounded size."""
+        while True:
+            ask = partial(self._driver.row_tail, family, row, after, walk=walk)
+            part, size = self._exchange.one(partial(pace.page, most, ask))
+            if part:
+                yield part
+            if len(part) < size:
+                return
+            after = part[-1].qualifier
+
+
+class _Page(NamedTuple):
+    keys: list[bytes]
+    # The rows and prefixes that were asked for.
+    rows: int
+    prefixes: int
+
+
+class _Job:
+    """Sorted prefixes, read page by page."""
+
+    def __init__(self, prefixes: NDArray[np.uint64], limit: int, pace: Pace) -> None:
+        self.packed: list[bytes] = []
+        self._prefixes = prefixes
+        self._whole = len(prefixes)
+        self._limit = limit
+        self._pace = pace
+        [self._start] = pack_prefixes(prefixes[:1])
+        # Rows of the first prefix that have been read.
+        self._seen = 0
+
+    def next_page(self, driver: Driver) -> Conversation[_Page]:
+        """Read the next page."""
+        wanted = self._prefixes[: self._pace.share(self._whole)]
+        [last] = pack_prefixes(wanted[-1:])
+        alone = len(wanted) == 1
+        # One row more than the limit shows that a single prefix has more.
+        rows = self._pace.share(min(self._limit + 1 - self._seen, REPLY_ROWS) if alone else REPLY_ROWS)
+        with self._pace.watched():
+            keys = yield from driver.scan_keys(self._start, prefix_stop(last), rows, None if alone else wanted)
+        return _Page(keys, rows, len(wanted))
+
+    def take(self, page: _Page) -> bool:
+        """Keep a page; return whether it was the last one."""
+        self.packed.append(b"".join(page.keys))
+        if len(page.keys) < page.rows:
+            self._go_on_at(page.prefixes)
+            return not len(self._prefixes)
+        last = page.keys[-1][:PREFIX_BYTES]
+        at = int(np.searchsorted(self._prefixes, U64(row_prefix(last))))
+        seen = len(page.keys) - bisect_left(page.keys, last) + (self._seen if at == 0 else 0)
+        if seen > self._limit or page.keys[-1] == last_row(last):
+            # The rest of this prefix is not wanted: a hot prefix must not be read to its end. After its last possible
+            # key there is nothing, and HBase refuses a filter with an empty range.
+            self._go_on_at(at + 1)
+        else:
+            self._prefixes, self._seen = self._prefixes[at:], seen
+            self._start = page.keys[-1] + b"\0"
+        return not len(self._prefixes)
+
+    def _go_on_at(self, number: int) -> None:
+        self._prefixes, self._seen = self._prefixes[number:], 0
+        if len(self._prefixes):
+            [self._start] = pack_prefixes(self._prefixes[:1])

@@ -1,15 +1,15 @@
-"""``simhash-hbase serve``."""
+"""An index for other programs: ``simhash-hbase serve`` over HTTP, and ``mcp`` for agents."""
 
 import os
 import signal
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
 
 import click
 
-from simhash_hbase.cli.codes import FAILED
+from simhash_hbase.cli.exits import FAILED
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import collected, debug_option, url_argument
+from simhash_hbase.cli.options import Choice, collected, collection_option, debug_option, url_argument
 from simhash_hbase.errors import InvalidArgument
 
 MEGABYTE = 1 << 20
@@ -20,32 +20,10 @@ AMOUNT = click.FloatRange(0, min_open=True)
 _limit = partial(option, section="Limits", show_default=True)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """How the service is reached, and what it bears."""
-
-    host: str
-    port: int
-    keys: str | None
-    no_auth: bool
-    processes: int
-    workers: int | None
-    max_requests: int
-    max_body: float
-    max_batch: int
-    timeout: float
-    work_timeout: float
-    idle_timeout: float
-    stream_timeout: float
-    grace: float
-    drain: float
-
-
 @click.command("serve", cls=Command, examples=["simhash-hbase serve file:news.index --keys keys.txt --port 8080"])
 @url_argument
 @collected(
     "asked",
-    Choice,
     option("--host", default="127.0.0.1", show_default=True, help="Address to listen at."),
     option("--port", type=click.IntRange(0, 65535), metavar="N", default=8080, show_default=True,
            help="Port to listen at; 0 picks a free one, which the log shows."),
@@ -69,7 +47,7 @@ class Choice:
            help="Keep answering after SIGTERM, while /readyz says 503."),
 )  # fmt: skip
 @debug_option
-def command(url: str, asked: Choice) -> None:
+def serve(url: str, asked: Choice) -> None:
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
     Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests; a second signal ends the time of --drain.
@@ -111,3 +89,28 @@ def command(url: str, asked: Choice) -> None:
         if not run_service(settings, listener):
             # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
             os._exit(FAILED)
+
+
+@click.command("mcp", cls=Command, examples=["simhash-hbase mcp file:news.index --read-only"])
+@url_argument
+@option("--read-only", is_flag=True, help="Offer no tool that changes the index.")
+@collection_option
+@debug_option
+def mcp(url: str, read_only: bool, collection: str | None) -> None:
+    """Offer an index to an agent as tools, by the Model Context Protocol on standard input and output.
+
+    The tools are have_i_seen, copies, remember and forget. The command ends when its standard input ends.
+    """
+    from importlib.util import find_spec
+
+    from simhash_hbase.opening import open_index
+
+    with open_index(url, collection=collection, readonly=read_only) as index:
+        # To import its library takes most of a second; standard output belongs to the protocol.
+        if find_spec("mcp") is not None:
+            # An agent may have closed standard error, or keep it on a full disk.
+            with suppress(OSError):
+                click.echo("mcp: starting …", err=True)
+        from simhash_hbase.cli.agents import make_server
+
+        make_server(index, readonly=read_only).run("stdio")

@@ -37,7 +37,7 @@ _store = partial(option, section="HBase options")
 
 
 class Choice(SimpleNamespace):
-    """What was chosen of a group of options, by the names that click gives them; a None is the default."""
+    """The values of a group of options, by the names that click gives them; a None is the default."""
 
 
 def _parameters(function: Callable[..., object]) -> list[click.Parameter]:
@@ -227,7 +227,7 @@ _table = (
 table_options = collected("table", *_table)
 
 index_options = collected(
-    "asked",
+    "index_choice",
     *_fingerprints,
     _index("--scheme", metavar="BxC", show_default=choices.SCHEME,
            help="Number of blocks x blocks in each table's key."),
@@ -266,22 +266,22 @@ index_options = collected(
 """Everything that is frozen in an index, and what its table begins with."""
 
 
-def table_fields(asked: Choice) -> dict[str, Any]:
-    """Take what was asked for of the store, not of the profile."""
-    return {name: value for name in _TABLE_FIELDS if (value := vars(asked)[name]) is not None}
+def table_fields(choice: Choice) -> dict[str, Any]:
+    """Return what a choice says of the table, not of the profile."""
+    return {name: value for name in _TABLE_FIELDS if (value := vars(choice)[name]) is not None}
 
 
-def profile_fields(asked: Choice) -> dict[str, Any]:
-    """Turn what was asked for into fields of a profile."""
+def profile_fields(choice: Choice) -> dict[str, Any]:
+    """Return the fields of a profile that a choice gives."""
     from simhash_hbase.rows.blocks import Scheme
 
-    given = {name: value for name, value in vars(asked).items() if value is not None and name not in _TABLE_FIELDS}
-    if given.pop("no_sketch", False):
-        given["sketch"] = False
-    distance = given.get("distance")
-    if distance is not None and distance > Scheme.parse(choices.SCHEME).distance and "scheme" not in given:
+    fields = {name: value for name, value in vars(choice).items() if value is not None and name not in _TABLE_FIELDS}
+    if fields.pop("no_sketch", False):
+        fields["sketch"] = False
+    distance = fields.get("distance")
+    if distance is not None and distance > Scheme.parse(choices.SCHEME).distance and "scheme" not in fields:
         better = f"add --scheme {distance + 2}x2 or another one"
         raise InvalidProfile(
             f"scheme {choices.SCHEME} is complete up to distance {choices.DISTANCE}, not {distance}: {better}"
         )
-    return given
+    return fields

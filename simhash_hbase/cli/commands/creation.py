@@ -139,7 +139,7 @@ def _size(octets: float) -> str:
 @index_options
 @output_options
 def create(
-    url: str, files: tuple[str, ...], if_not_exists: bool, sample: Sample, asked: Choice, output: Output
+    url: str, files: tuple[str, ...], if_not_exists: bool, sample: Sample, index_choice: Choice, output: Output
 ) -> None:
     """Make an index and print its profile, which is frozen from now on."""
     import msgspec
@@ -159,9 +159,9 @@ def create(
                 url,
                 learn_from=texts,
                 if_not_exists=if_not_exists,
-                regions=asked.regions,
-                compression=asked.compression,
-                **profile_fields(asked),
+                regions=index_choice.regions,
+                compression=index_choice.compression,
+                **profile_fields(index_choice),
             )
         with made as index:
             output.record(msgspec.to_builtins(index.profile))
@@ -188,9 +188,9 @@ def schema(url: str, form: str, table: Choice, ttl_days: float | None) -> None:
     from simhash_hbase.opening import table_of
 
     schema_of: Callable[..., TableSchema] = TableSchema
-    asked = schema_of(**table_fields(table), ttl_ms=None if ttl_days is None else round(ttl_days * MS_A_DAY))
+    table_schema = schema_of(**table_fields(table), ttl_ms=None if ttl_days is None else round(ttl_days * MS_A_DAY))
     name = table_of(url)
     if form in ("both", "shell"):
-        click.echo(f"# hbase shell\n{shell_script(asked, name)}", nl=False)
+        click.echo(f"# hbase shell\n{shell_script(table_schema, name)}", nl=False)
     if form in ("both", "thrift2"):
-        click.echo(f"# Thrift 2\n{thrift2_script(asked, name)}", nl=False)
+        click.echo(f"# Thrift 2\n{thrift2_script(table_schema, name)}", nl=False)

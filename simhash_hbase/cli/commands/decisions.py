@@ -193,7 +193,7 @@ def _dedup_choice(*, create: bool, report: str | None, **options: Any) -> Choice
 )
 @named_argument
 @collected(
-    "chosen",
+    "choice",
     option("--create", is_flag=True, help="Make the index if there is none, learning the idf from FILEs."),
     keep_option,
     option("--exact", is_flag=True, help="Judge near copies by their texts: at the threshold no pair is wrong."),
@@ -217,7 +217,9 @@ def _dedup_choice(*, create: bool, report: str | None, **options: Any) -> Choice
 @collection_option
 @input_options
 @output_options
-def dedup(named: Named, chosen: Choice, asked: Choice, reading: Reading, collection: str | None, output: Output) -> int:
+def dedup(
+    named: Named, choice: Choice, index_choice: Choice, reading: Reading, collection: str | None, output: Output
+) -> int:
     """Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
 
     Without URL the index is a temporary one, made as --create does.
@@ -228,11 +230,11 @@ def dedup(named: Named, chosen: Choice, asked: Choice, reading: Reading, collect
     from simhash_hbase.corpus import Deduplication
     from simhash_hbase.files.local import replacing
 
-    url, options = named.url, _dedup_options(named.url, chosen, asked)
+    url, options = named.url, _dedup_options(named.url, choice, index_choice)
     _await_input(named.files, output)
     with output, Deduplication(named.files, options, reading=reading, lines=output, watch=output.watch) as corpus:
-        opened = replacing(chosen.report) if chosen.report else nullcontext()
-        with _open(url, corpus, asked, chosen, output) as index, opened as report:
+        opened = replacing(choice.report) if choice.report else nullcontext()
+        with _open(url, corpus, index_choice, choice, output) as index, opened as report:
             done = corpus.run(index.in_collection(collection))
             if report is not None:
                 # To import it takes longer than to decide a few documents.
@@ -257,18 +259,18 @@ def dedup(named: Named, chosen: Choice, asked: Choice, reading: Reading, collect
         counts["kept for too little in a near copy"] = done.uncontained
     output.summary("dedup", done.documents, decided_before=done.decided_before, **counts)
     _say_gone(url, output)
-    if chosen.report:
-        output.note(f"the report is in {chosen.report}")
+    if choice.report:
+        output.note(f"the report is in {choice.report}")
     return after(done.refused)
 
 
-def _dedup_options(url: str | None, chosen: Choice, asked: Choice) -> DedupOptions:
+def _dedup_options(url: str | None, choice: Choice, index_choice: Choice) -> DedupOptions:
     """Complete the library's options by what it has to know of the index and of the report."""
     from simhash_hbase.files.local import partial_of
     from simhash_hbase.opening import folder_of
 
-    options: DedupOptions = chosen.options
-    if url is None and chosen.create:
+    options: DedupOptions = choice.options
+    if url is None and choice.create:
         raise InvalidArgument("--create needs an address, such as file:docs.index")
     if url is None and options.resume:
         raise InvalidArgument(
@@ -276,23 +278,23 @@ def _dedup_options(url: str | None, chosen: Choice, asked: Choice) -> DedupOptio
         )
     return replace(
         options,
-        learn=chosen.create or url is None,
-        remember=chosen.report is not None,
-        made_with={"create": chosen.create, **profile_fields(asked), **table_fields(asked)},
+        learn=choice.create or url is None,
+        remember=choice.report is not None,
+        made_with={"create": choice.create, **profile_fields(index_choice), **table_fields(index_choice)},
         beside={
             "the index": folder_of(url) if url else None,
-            "--report": chosen.report,
-            "the report's partial file": partial_of(chosen.report) if chosen.report else None,
+            "--report": choice.report,
+            "the report's partial file": partial_of(choice.report) if choice.report else None,
         },
     )
 
 
 def _open(
-    url: str | None, corpus: Deduplication, asked: Choice, chosen: Choice, output: Output
+    url: str | None, corpus: Deduplication, index_choice: Choice, choice: Choice, output: Output
 ) -> AbstractContextManager[Index]:
     from simhash_hbase.opening import create_index, open_index
 
-    fields, table = profile_fields(asked), table_fields(asked)
+    fields, table = profile_fields(index_choice), table_fields(index_choice)
 
     def learn() -> Fields:
         return _learned(fields, corpus.reading.settings, corpus.texts, output)
@@ -301,13 +303,13 @@ def _open(
         if table:
             raise InvalidArgument("--regions and --compression are for tables in HBase: name the address of one")
         return _temporary(corpus.sources, learn, output)
-    if not chosen.create and (fields or table):
+    if not choice.create and (fields or table):
         raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
-    dry_run = chosen.options.dry_run
+    dry_run = choice.options.dry_run
     try:
         index = open_index(url, readonly=dry_run)
     except IndexMissing:
-        if not chosen.create:
+        if not choice.create:
             raise
         with output.warnings_as_lines():
             made = create_index("memory:", **learn()) if dry_run else create_index(url, **table, **learn())
@@ -315,8 +317,8 @@ def _open(
         return made
     if fields:
         # Asked for as False, stored as None.
-        wanted = {name: None if value is False and name == "sketch" else value for name, value in fields.items()}
-        index.profile.check_same(index.profile.replace(**wanted))
+        stored = {name: None if value is False and name == "sketch" else value for name, value in fields.items()}
+        index.profile.check_same(index.profile.replace(**stored))
     return index
 
 

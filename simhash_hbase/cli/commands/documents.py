@@ -144,7 +144,7 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterat
 @url_argument
 @optional_files_argument
 @collected(
-    "wanted",
+    "choice",
     option("--text", "texts", multiple=True, help="A text to look for. Repeatable."),
     option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable."),
     option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
@@ -161,7 +161,7 @@ def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterat
 @input_options
 @output_options
 def query(
-    url: str, files: tuple[str, ...], wanted: Choice, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Find the near-duplicates of documents, nearest first."""
     from simhash_hbase.corpus import Documents
@@ -170,19 +170,19 @@ def query(
     from simhash_hbase.inputs import Reject
     from simhash_hbase.opening import open_index
 
-    if not (files or wanted.texts or wanted.ids or wanted.simhashes):
+    if not (files or choice.texts or choice.ids or choice.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
     with output, open_index(url, collection=collection, readonly=True) as index:
-        rule = index.rule(match=wanted.match, distance=wanted.distance, similarity=wanted.similarity)
-        since = None if wanted.since is None else parse_since(wanted.since, now_ms())
-        for name, answer in _answers(index, wanted, rule, since):
+        rule = index.rule(match=choice.match, distance=choice.distance, similarity=choice.similarity)
+        since = None if choice.since is None else parse_since(choice.since, now_ms())
+        for name, answer in _answers(index, choice, rule, since):
             _print_answer(output, name, answer)
         if not files:
             return DONE
         found = 0
         with Documents("query", files, reading, output.watch) as documents:
             for chunk in documents.chunks(index):
-                for document, outcome in answered(index, chunk, rule=rule, limit=wanted.limit, since=since):
+                for document, outcome in answered(index, chunk, rule=rule, limit=choice.limit, since=since):
                     if isinstance(outcome, SimhashError):
                         documents.refuse(Reject(document.place, str(outcome), document.raw or b"", document.id))
                     else:
@@ -193,19 +193,19 @@ def query(
     return after(documents.refused)
 
 
-def _answers(index: Index, wanted: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
+def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
     from simhash_hbase.index.jsonforms import hex_simhash
     from simhash_hbase.inputs import parse_simhash
 
-    limit = wanted.limit
-    for text in wanted.texts:
+    limit = choice.limit
+    for text in choice.texts:
         yield text, index.query(text, rule=rule, limit=limit, since=since)
-    for name in wanted.ids:
+    for name in choice.ids:
         found = index.query_id(name, rule=rule, limit=limit, since=since)
         if found is None:
             raise DocumentMissing(f"the index has no document {name!r} to look for")
         yield name, found
-    for value in wanted.simhashes:
+    for value in choice.simhashes:
         simhash = parse_simhash(value)
         yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit, since=since)
 

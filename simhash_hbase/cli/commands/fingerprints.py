@@ -55,7 +55,7 @@ LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})"
 )
 @optional_files_argument
 @collected(
-    "chosen",
+    "choice",
     option("--text", "texts", multiple=True, help="A text to fingerprint. Repeatable."),
     option("--profile-of", metavar="URL", help="Use the profile of this index."),
     learn_option,
@@ -64,23 +64,23 @@ LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})"
 @fingerprint_options
 @input_options
 @output_options
-def fingerprint(files: tuple[str, ...], chosen: Choice, prints: Choice, reading: Reading, output: Output) -> int:
+def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading: Reading, output: Output) -> int:
     """Print ids and fingerprints; no index is needed."""
     from simhash_hbase.opening import open_index
 
-    if not (files or chosen.texts):
+    if not (files or choice.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
-    if chosen.profile_of is None:
-        analysis = _analysis_for(prints, Sample(chosen.learn_from, reading.settings), output)
+    if choice.profile_of is None:
+        analysis = _analysis_for(prints, Sample(choice.learn_from, reading.settings), output)
     else:
-        if profile_fields(prints) or chosen.learn_from:
+        if profile_fields(prints) or choice.learn_from:
             raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
-        with open_index(chosen.profile_of, readonly=True) as index:
+        with open_index(choice.profile_of, readonly=True) as index:
             analysis = index.analysis
     with output:
-        for text in chosen.texts:
-            output.line(_of_text(analysis, text, explain=chosen.explain))
-        return _of_files(analysis, files, reading, output, explain=chosen.explain) if files else DONE
+        for text in choice.texts:
+            output.line(_of_text(analysis, text, explain=choice.explain))
+        return _of_files(analysis, files, reading, output, explain=choice.explain) if files else DONE
 
 
 def _of_text(analysis: Analysis, text: str, *, explain: bool) -> dict[str, object]:
@@ -198,7 +198,7 @@ class _Sides:
 )
 @click.argument("words", nargs=-1, required=True, metavar="[URL] A B")
 @collected(
-    "chosen",
+    "choice",
     option("--text", is_flag=True, help="A and B are texts, even if they look like names of files or ids."),
     option("--scheme", metavar="BxC", show_default=choices.SCHEME, help="Without URL: the blocks to show."),
     option(
@@ -214,7 +214,7 @@ class _Sides:
 @own_options
 @output_options
 def explain(
-    words: tuple[str, ...], chosen: Choice, sample: Sample, prints: Choice, own: Choice, output: Output
+    words: tuple[str, ...], choice: Choice, sample: Sample, prints: Choice, own: Choice, output: Output
 ) -> None:
     """Show why two documents are near or not: bits, blocks, tables, features.
 
@@ -226,24 +226,24 @@ def explain(
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import is_address, open_index
 
-    check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"--html": chosen.html})
+    check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"--html": choice.html})
     # The format and the text field are those of the sample to learn from.
     settings = replace(sample.settings, format=None, text_field="text")
-    how: dict[str, Any] = {"as_text": chosen.text, "settings": settings, "own": own, "output": output}
+    how: dict[str, Any] = {"as_text": choice.text, "settings": settings, "own": own, "output": output}
     if is_address(words[0]):
-        if profile_fields(prints) or sample.learn_from or chosen.scheme:
+        if profile_fields(prints) or sample.learn_from or choice.scheme:
             raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
         pair = _pair(words[1:])
-        with open_index(words[0], collection=chosen.collection, readonly=True) as index:
-            _show(_Sides(index.analysis, index, **how), pair, index.profile, html=chosen.html)
+        with open_index(words[0], collection=choice.collection, readonly=True) as index:
+            _show(_Sides(index.analysis, index, **how), pair, index.profile, html=choice.html)
         return
-    if chosen.collection is not None:
+    if choice.collection is not None:
         raise InvalidArgument("a collection is part of an index: name the index by URL, or leave out --collection")
     pair = _pair(words)
     own_settings = replace(sample.settings, features_field=own.features_field)
     analysis = _analysis_for(prints, replace(sample, settings=own_settings), output)
-    profile = analysis.profile.replace(scheme=chosen.scheme or choices.SCHEME)
-    _show(_Sides(analysis, None, **how), pair, profile, html=chosen.html)
+    profile = analysis.profile.replace(scheme=choice.scheme or choices.SCHEME)
+    _show(_Sides(analysis, None, **how), pair, profile, html=choice.html)
 
 
 def _pair(words: Sequence[str]) -> tuple[str, str]:

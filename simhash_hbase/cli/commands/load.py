@@ -47,7 +47,7 @@ KEY_BYTES = 8
 @url_argument
 @files_argument
 @collected(
-    "chosen",
+    "choice",
     option("--into-existing", is_flag=True, help="Allow an index that has documents; known ids are added batch by"
            " batch, as add does it."),
     option("--work", type=click.Path(file_okay=False), metavar="DIR", show_default="one an index in the user's cache",
@@ -64,7 +64,7 @@ KEY_BYTES = 8
 @input_options
 @output_options
 def load(
-    url: str, files: tuple[str, ...], chosen: Choice, reading: Reading, collection: str | None, output: Output
+    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Write a corpus at once: the fastest way into an empty index.
 
@@ -82,15 +82,15 @@ def load(
 
     sources = Sources(files)
     check_destinations(sources, {"--rejects": reading.rejects})
-    into_existing = chosen.into_existing
+    into_existing = choice.into_existing
     with (
         output,
         open_index(url, collection=collection) as index,
         Refusals.open(reading.rejects, output.note) as refused,
     ):
-        spool = Spool(_work_folder(index, chosen.work), index.address, index.profile, index.collection)
-        _begin(index, spool, into_existing=into_existing, take_over=chosen.take_over)
-        writer = _writer(url, index, spool, chosen, output)
+        spool = Spool(_work_folder(index, choice.work), index.address, index.profile, index.collection)
+        _begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
+        writer = _writer(url, index, spool, choice, output)
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         records = _records(sources, settings, output)
         for part in spool.fill(records, index.analysis, workers=reading.workers or processors()):
@@ -158,12 +158,12 @@ def _cache() -> Path:
         ) from error
 
 
-def _writer(url: str, index: Index, spool: Spool, chosen: Choice, output: Output) -> Writer:
+def _writer(url: str, index: Index, spool: Spool, choice: Choice, output: Output) -> Writer:
     """Choose the way into the store, before anything is read."""
     from simhash_hbase.bulk import HFileWriter, StoreWriter
 
     if not url.startswith(("hbase:", "hbase+")):
-        given = [name for name in ("hbase_conf", "staging", "jars", "container") if getattr(chosen, name)]
+        given = [name for name in ("hbase_conf", "staging", "jars", "container") if getattr(choice, name)]
         if given:
             raise InvalidArgument(f"{url} is not in HBase: leave out --{given[0].replace('_', '-')}")
         return StoreWriter(index.store)
@@ -178,13 +178,13 @@ def _writer(url: str, index: Index, spool: Spool, chosen: Choice, output: Output
     from simhash_hbase.stores.hbase.options import parse_url
 
     where = parse_url(url, os.environ)
-    token, staging = spool.manifest.token, chosen.staging
-    jars = Path(chosen.jars) if chosen.jars else None
-    if chosen.container:
-        program = container_program(chosen.container, find_tools(jars=jars, cache=_cache()).classes)
+    token, staging = spool.manifest.token, choice.staging
+    jars = Path(choice.jars) if choice.jars else None
+    if choice.container:
+        program = container_program(choice.container, find_tools(jars=jars, cache=_cache()).classes)
         return HFileWriter(program, where.table, f"{staging or CONTAINER_STAGING}/simhash-hbase-load-{token}")
     # A server that ``scripts/hbase up`` started is found, if the address is its.
-    conf = Path(chosen.hbase_conf) if chosen.hbase_conf else local_configuration(home_folder(), where.gateways)
+    conf = Path(choice.hbase_conf) if choice.hbase_conf else local_configuration(home_folder(), where.gateways)
     if conf is None:
         output.note(
             f"{url}: a gateway alone cannot load files, so rows are written by sorted puts; --hbase-conf DIR or "

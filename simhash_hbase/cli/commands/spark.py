@@ -76,7 +76,7 @@ def spark() -> None:
 @spark.command("dedup", cls=Command, examples=["simhash-hbase spark dedup crawl.jsonl > decisions.jsonl"])
 @files_argument
 @collected(
-    "chosen",
+    "choice",
     keep_option,
     option("--index", metavar="URL", help="Decide against this index, too; every worker reads it."),
     collection_choice,
@@ -89,14 +89,14 @@ def spark() -> None:
 @input_options
 @output_options
 def dedup(
-    files: tuple[str, ...], chosen: Choice, cluster: Choice, asked: Choice, reading: Reading, output: Output
+    files: tuple[str, ...], choice: Choice, cluster: Choice, index_choice: Choice, reading: Reading, output: Output
 ) -> int:
     """Decide a corpus at once: each document is an original or a duplicate of one.
 
     The decisions are those of `dedup --dry-run`; without --index the idf is learned from FILEs. No index is changed.
     """
-    preference = Preference.parse(chosen.keep)
-    if chosen.collection is not None and chosen.index is None:
+    preference = Preference.parse(choice.keep)
+    if choice.collection is not None and choice.index is None:
         raise InvalidArgument("a collection is part of an index: name the index by --index, or leave out --collection")
     output.begin("spark dedup: start")
     from simhash_hbase.corpus.documents import Refusals
@@ -115,25 +115,25 @@ def dedup(
     ):
         settings = replace(reading.settings, keep_raw=reading.rejects is not None, preference=preference)
         corpus = Input.of(running, files, settings)
-        against = None if chosen.index is None else IndexPlace(chosen.index, chosen.collection)
-        done = deduplicate(running, corpus, _analysis(corpus, chosen.index, asked, output), against=against)
+        against = None if choice.index is None else IndexPlace(choice.index, choice.collection)
+        done = deduplicate(running, corpus, _analysis(corpus, choice.index, index_choice, output), against=against)
         report_refused(done.refused, corpus.order, refusals)
-        if chosen.results is None:
+        if choice.results is None:
             for row in done.lines.toLocalIterator():
                 output.encoded(row.value)
         else:
-            done.lines.write.text(chosen.results)
+            done.lines.write.text(choice.results)
         counts = {"kept": done.originals, "duplicates": done.documents - done.originals, "refused": refusals.count}
         output.summary("dedup", done.documents, **counts)
     return after(refusals.count)
 
 
-def _analysis(corpus: Input, url: str | None, asked: Choice, output: Output) -> Analysis:
+def _analysis(corpus: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
     """Take the index's, or learn the idf as `dedup --create` does."""
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.opening import open_index, resolve_profile
 
-    fields = profile_fields(asked)
+    fields = profile_fields(index_choice)
     if url is not None:
         if fields:
             raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or --index")
@@ -156,7 +156,7 @@ def _analysis(corpus: Input, url: str | None, asked: Choice, output: Output) -> 
 @url_argument
 @files_argument
 @collected(
-    "chosen",
+    "choice",
     option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
            " which an interrupted load continues."),
     collection_choice,
@@ -170,7 +170,7 @@ def _analysis(corpus: Input, url: str | None, asked: Choice, output: Output) -> 
 @spark_options
 @input_options
 @output_options
-def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Choice, reading: Reading, output: Output) -> int:
+def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: Reading, output: Output) -> int:
     """Write a corpus into an empty index in HBase, as files that the workers make.
 
     Repeat the same command after an interruption: finished analysis is not repeated.
@@ -186,25 +186,25 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Choice, read
     from simhash_hbase.stores.hbase.options import parse_url
 
     where = parse_url(url)
-    conf = Path(chosen.hbase_conf) if chosen.hbase_conf else local_configuration(home_folder(), where.gateways)
+    conf = Path(choice.hbase_conf) if choice.hbase_conf else local_configuration(home_folder(), where.gateways)
     if conf is None:
         raise InvalidArgument(f"{url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf")
-    tools = find_tools(jars=Path(chosen.jars) if chosen.jars else None, cache=cache_folder())
+    tools = find_tools(jars=Path(choice.jars) if choice.jars else None, cache=cache_folder())
     options = _settings(cluster, reading.workers)
     output.give_way()
     with (
         output,
-        open_index(url, collection=chosen.collection) as index,
+        open_index(url, collection=choice.collection) as index,
         Refusals.open(reading.rejects, output.note) as refusals,
         session(options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),
     ):
-        work = WorkPlace(running, chosen.work)
-        staging = staging_folder(conf, chosen.staging, "spark")
+        work = WorkPlace(running, choice.work)
+        staging = staging_folder(conf, choice.staging, "spark")
         loader = Loader.of(tools, conf, where.table, staging, running.sparkContext.sparkUser())
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
-        way = Way(work, loader, take_over=chosen.take_over)
+        way = Way(work, loader, take_over=choice.take_over)
         done = load_documents(running, index, files, settings, way=way, refusals=refusals)
         counts = {"cells": done.cells, "refused": refusals.count}
         output.record({"documents": done.documents, **counts, "resumed": done.resumed, "way": "HFiles"})

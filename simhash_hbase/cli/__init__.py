@@ -1,4 +1,4 @@
-"""The command line: one file a command, each parses, makes one library call after another, and prints."""
+"""The command line: each command parses, makes one library call after another, and prints."""
 
 from simhash_hbase.cli.app import main
 

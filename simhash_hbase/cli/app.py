@@ -11,47 +11,63 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
-from simhash_hbase.cli.codes import DONE, FAILED, PIPE_CLOSED, SIGNAL_CODES, SOME_REFUSED, WRONG_USAGE
+from simhash_hbase.cli.exits import (
+    DONE,
+    FAILED,
+    PIPE_CLOSED,
+    SIGNAL_CODES,
+    SOME_REFUSED,
+    WRONG_USAGE,
+    State,
+    sentence_of,
+    usage_sentence,
+    with_sources,
+)
 from simhash_hbase.cli.help import CONFIG, Group, Option, option
-from simhash_hbase.cli.screen.controls import harmless, secretless
-from simhash_hbase.cli.screen.interrupts import Stopped, stoppable
-from simhash_hbase.cli.screen.sentences import sentence_of, usage_sentence
-from simhash_hbase.cli.screen.standard import discard_output, set_up_streams
-from simhash_hbase.cli.settings import load_settings, with_sources
+from simhash_hbase.cli.screen.terminal import Stopped, discard_output, harmless, secretless, set_up_streams, stoppable
 from simhash_hbase.cli.shell import VARIABLE
-from simhash_hbase.cli.state import State
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
 PROGRAM = "simhash-hbase"
 SHOWN_CHARACTERS = 200
 
-COMMANDS = {
-    "add": "Write documents, duplicates or not.",
-    "backup": "Copy a file: index while it is in use.",
-    "claim": "Decide documents safely while other writers claim too.",
-    "completion": "Print a shell completion script.",
-    "copies": "Print what was decided a duplicate of a document.",
-    "create": "Make an index; the profile is frozen here.",
-    "dedup": "Decide a corpus against the index and itself.",
-    "explain": "Show why two documents are near or not.",
-    "export": "Print all documents; texts are not stored.",
-    "fingerprint": "Print ids and fingerprints, without an index.",
-    "get": "Print stored documents.",
-    "hbase": "Run an HBase on this machine: up, down, status.",
-    "key": "Make a key for the service.",
-    "load": "Write a corpus at once: the fastest way into an empty index.",
-    "mcp": "Offer an index to an agent as tools.",
-    "plan": "Compare schemes for a number of documents.",
-    "query": "Find the near-duplicates of documents.",
-    "remove": "Remove documents by id.",
-    "schema": "Print the table of an index in HBase.",
-    "serve": "Serve an index over HTTP.",
-    "spark": "Decide or load a corpus on Spark, on one machine or many.",
-    "stats": "Count documents, rows and bytes.",
-    "vacuum": "Delete data that no answer needs any more.",
-    "verify": "Check that the rows agree with each other.",
+# The module of each command, below this folder, and what the list of commands says of it.
+MODULES = {
+    "commands.creation": {
+        "create": "Make an index; the profile is frozen here.",
+        "plan": "Compare schemes for a number of documents.",
+        "schema": "Print the table of an index in HBase.",
+    },
+    "commands.decisions": {
+        "claim": "Decide documents safely while other writers claim too.",
+        "dedup": "Decide a corpus against the index and itself.",
+    },
+    "commands.documents": {
+        "add": "Write documents, duplicates or not.",
+        "copies": "Print what was decided a duplicate of a document.",
+        "export": "Print all documents; texts are not stored.",
+        "get": "Print stored documents.",
+        "query": "Find the near-duplicates of documents.",
+        "remove": "Remove documents by id.",
+    },
+    "commands.fingerprints": {
+        "explain": "Show why two documents are near or not.",
+        "fingerprint": "Print ids and fingerprints, without an index.",
+    },
+    "commands.hbase": {"hbase": "Run an HBase on this machine: up, down, status."},
+    "commands.key": {"key": "Make a key for the service."},
+    "commands.load": {"load": "Write a corpus at once: the fastest way into an empty index."},
+    "commands.servers": {"mcp": "Offer an index to an agent as tools.", "serve": "Serve an index over HTTP."},
+    "commands.spark": {"spark": "Decide or load a corpus on Spark, on one machine or many."},
+    "commands.upkeep": {
+        "backup": "Copy a file: index while it is in use.",
+        "stats": "Count documents, rows and bytes.",
+        "vacuum": "Delete data that no answer needs any more.",
+        "verify": "Check that the rows agree with each other.",
+    },
+    "shell": {"completion": "Print a shell completion script."},
 }
-
+COMMANDS = dict(sorted(item for commands in MODULES.values() for item in commands.items()))
 
 HELP = """\
 Find near-duplicate documents with an index in one folder or in HBase.
@@ -72,14 +88,14 @@ class _Group(Group):
     """Imports the module of a command when it is called, so that ``--help`` does not wait for all of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"simhash_hbase.cli.commands.{cmd_name}")
-        command: click.Command = module.command
-        return command
+        for module, commands in MODULES.items():
+            if cmd_name in commands:
+                command: click.Command = getattr(import_module(f"simhash_hbase.cli.{module}"), cmd_name)
+                return command
+        return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
@@ -87,7 +103,7 @@ class _Group(Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
@@ -114,6 +130,8 @@ def _show_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> Non
 def cli(ctx: click.Context, config: str | None) -> None:
     """Read the settings for the command that was called."""
     if config and ctx.invoked_subcommand:
+        from simhash_hbase.cli.settings import load_settings
+
         # Only a file can name options of other commands, so only then are they all imported.
         ctx.default_map = load_settings(config, {name: _options(ctx, name) for name in COMMANDS})
         ctx.meta[CONFIG] = config
@@ -145,11 +163,17 @@ def _run(words: list[str]) -> int:
     try:
         with stoppable():
             _check_words(words)
-            code = _call(words, state)
+            result: object = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
+            # Here, so that a full disk is an error of ours, not of Python's end.
+            sys.stdout.flush()
+            code = result if isinstance(result, int) else DONE
     except click.exceptions.Exit as done:
         code = done.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
-        code = _stopped(error if isinstance(error, KeyboardInterrupt) else error.__cause__, state)
+        cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+        number = cause.number if isinstance(cause, Stopped) else signal.SIGINT
+        how = f"ended by {signal.Signals(number).name}" if isinstance(cause, Stopped) else "interrupted"
+        code = _say(f"{how}; {state.interrupted}", SIGNAL_CODES + number)
     except click.ClickException as error:
         code = _say(usage_sentence(error), WRONG_USAGE)
     except BrokenPipeError:
@@ -159,20 +183,6 @@ def _run(words: list[str]) -> int:
     except (SimhashError, OSError, MemoryError) as error:
         code = _report(error, state, FAILED)
     return code
-
-
-def _call(words: list[str], state: State) -> int:
-    result: object = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
-    # Here, so that a full disk is an error of ours, not of Python's end.
-    sys.stdout.flush()
-    return result if isinstance(result, int) else DONE
-
-
-def _stopped(cause: BaseException | None, state: State) -> int:
-    if isinstance(cause, Stopped):
-        name = signal.Signals(cause.number).name
-        return _say(f"ended by {name}; {state.interrupted}", SIGNAL_CODES + cause.number)
-    return _say(f"interrupted; {state.interrupted}", SIGNAL_CODES + signal.SIGINT)
 
 
 def _check_words(words: list[str]) -> None:

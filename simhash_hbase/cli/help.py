@@ -1,23 +1,60 @@
-"""What commands and options have in common: the layout of help, and where values may come from."""
+"""What commands and options have in common: the layout of help, where values may come from, and names suggested."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 
 import click
 from click.core import ParameterSource
 from click.exceptions import Exit
 
-from simhash_hbase.cli.codes import PIPE_CLOSED, WRONG_USAGE
-from simhash_hbase.cli.screen.starting import erase_starting
-from simhash_hbase.cli.state import Setting, State
-from simhash_hbase.cli.suggestions import perhaps
+from simhash_hbase.cli.exits import PIPE_CLOSED, WRONG_USAGE, Setting, State
+from simhash_hbase.cli.screen.terminal import erase_starting
 
 SECTION = "Options"
 PREFIX = "SIMHASH_HBASE_"
 CONFIG = "simhash_hbase.settings"  # Where a context has the name of the settings file.
 REPEAT = "what was acknowledged stays: repeat the command to go on"
 _OUTSIDE = (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
+
+# What is suggested for an unknown word: first a name that means the same elsewhere.
+_ALIKE = 0.75  # Then one spelt alike, by difflib's measure: --threshold is no --results, --anlyzer is --analyzer.
+
+_OPTIONS = {
+    "--similarity": "threshold jaccard score min-similarity minimum-similarity cutoff",
+    "--distance": "hamming hamming-distance max-distance k bits",
+    "--analyzer": "analyser tokenizer tokeniser",
+    "--text-field": "text-column text-key column field content-field",
+    "--id-field": "id-column id-key key",
+    "--output": "out output-file out-file save kept clean",
+    "--results": "decisions",
+    "--report": "html",
+    "--workers": "jobs threads processes num-workers n-jobs parallel cores",
+    "--limit": "top top-k max-results first",
+    "--resume": "continue restart",
+    "--input-format": "type input-type",
+    "--learn-from": "learn train sample corpus",
+    "--from": "ids file",
+    "--rejects": "errors refused bad",
+    "--quiet": "silent no-progress",
+}
+_COMMANDS = {
+    "add": "insert index ingest put upsert write",
+    "create": "init new make",
+    "dedup": "deduplicate deduplication dedupe unique uniq clean",
+    "explain": "compare diff similarity distance",
+    "export": "dump list ls",
+    "fingerprint": "hash simhash sketch",
+    "get": "show fetch lookup",
+    "load": "import bulk bulk-load bulkload",
+    "query": "search find near match ask",
+    "remove": "delete rm del forget",
+    "serve": "server start api http",
+    "stats": "info status count size",
+    "vacuum": "gc compact cleanup prune",
+    "verify": "check fsck validate repair",
+}
 
 
 def wanted_number(kind: click.ParamType[object]) -> str | None:
@@ -170,3 +207,20 @@ class Group(Command, click.Group):
         """Write the options, then the commands."""
         super().format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
+
+
+def perhaps(word: str, known: Collection[str]) -> str:
+    """Return how a sentence about an unknown option or command goes on.
+
+    Examples
+    --------
+    >>> perhaps("--threshold", ["--results", "--similarity"]), perhaps("dedupp", ["dedup", "add"])
+    (': perhaps --similarity', ': perhaps dedup')
+    >>> perhaps("--threshold", ["--results"])
+    ''
+    """
+    meanings = _OPTIONS if word.startswith("-") else _COMMANDS
+    said = word.lower().lstrip("-").replace("_", "-")
+    same = [name for name, words in meanings.items() if name in known and said in words.split()]
+    found = same or get_close_matches(word, known, cutoff=_ALIKE)
+    return f": perhaps {' or '.join(found)}" if found else ""

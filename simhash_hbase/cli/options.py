@@ -1,16 +1,19 @@
 """Arguments and options that several commands share; a command gets each group of them as one object."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, TypeVar, get_args
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
+from simhash_hbase.cli.exits import State
 from simhash_hbase.cli.help import option
-from simhash_hbase.cli.screen.starting import show_starting
+from simhash_hbase.cli.screen.terminal import show_starting
 from simhash_hbase.cli.shell import complete_address, complete_file
-from simhash_hbase.cli.state import State
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
@@ -18,10 +21,23 @@ from simhash_hbase.profile import choices
 from simhash_hbase.rows import bands
 from simhash_hbase.rows.table import COMPRESSIONS
 
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
 
 _TABLE_FIELDS = ("regions", "compression")
+
+_output = partial(option, section="Output options")
+_input = partial(option, section="Input options")
+_profile = partial(option, section="Fingerprint options")
+_index = partial(option, section="Index options")
+_store = partial(option, section="HBase options")
+
+
+class Choice(SimpleNamespace):
+    """The values of a group of options, by the names that click gives them; a None is the default."""
 
 
 def _parameters(function: Callable[..., object]) -> list[click.Parameter]:
@@ -30,7 +46,7 @@ def _parameters(function: Callable[..., object]) -> list[click.Parameter]:
     return noted
 
 
-def collected(into: str, make: Callable[..., object], *options: Decorator) -> Decorator:
+def collected(into: str, *options: Decorator, make: Callable[..., object] = Choice) -> Decorator:
     """Add options to a command, which gets what is made of them as one argument."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
@@ -42,7 +58,8 @@ def collected(into: str, make: Callable[..., object], *options: Decorator) -> De
         before = len(_parameters(call))
         for add in reversed(options):
             add(call)
-        names = [parameter.name for parameter in _parameters(call)[before:] if parameter.expose_value]
+        added = reversed(_parameters(call)[before:])
+        names = [parameter.name for parameter in added if parameter.expose_value]
         return call
 
     return decorate
@@ -54,15 +71,9 @@ def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None
         ctx.obj.debug = value
 
 
-_output = partial(option, section="Output options")
-_input = partial(option, section="Input options")
-
 keep_option = option("--keep", metavar="ORDER", default="first", show_default=True, help="Which of near copies becomes"
                      " the original: first, longest, best:FIELD (the highest number), best:-FIELD (the lowest), or"
                      " rank:FIELD=A,B,C (the preferred source).")  # fmt: skip
-_profile = partial(option, section="Fingerprint options")
-_index = partial(option, section="Index options")
-_store = partial(option, section="HBase options")
 
 url_argument = click.argument("url", shell_complete=complete_address)
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
@@ -80,7 +91,7 @@ def _collection(*, collection: str | None) -> str | None:
 
 collection_choice = option("--collection", metavar="NAME", show_default="none",
                            help="Collection within the index: a tenant, a language, a source.")  # fmt: skip
-collection_option = collected("collection", _collection, collection_choice)
+collection_option = collected("collection", collection_choice, make=_collection)
 
 debug_option = _output("--debug", is_flag=True, expose_value=False, callback=_remember_debug,
                        help="Print a traceback with each error.")  # fmt: skip
@@ -88,7 +99,7 @@ _quiet = partial(_output, "--quiet", is_flag=True, help="Print no progress, summ
 silent_option = _quiet(expose_value=False)  # ``--quiet`` of a command that prints none of that.
 
 
-def _printer(*, format: str, quiet: bool) -> object:
+def _printer(*, format: str, quiet: bool) -> Output:
     if not quiet:
         show_starting()
     from simhash_hbase.cli.screen.output import Output
@@ -100,7 +111,7 @@ def output_in(form: str, *, also: Sequence[str] = ()) -> Decorator:
     """Add ``--format``, perhaps with more choices, ``--quiet`` and ``--debug``: the command gets an `Output`."""
     choice = _output("--format", type=click.Choice(["json", "table", *also]), default=form, show_default=True,
                      help="JSON lines, or a table for people.")  # fmt: skip
-    return collected("output", _printer, choice, _quiet(), debug_option)
+    return collected("output", choice, _quiet(), debug_option, make=_printer)
 
 
 output_options = output_in("json")
@@ -119,14 +130,6 @@ _own = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class OwnFields:
-    """Fields of the caller's own fingerprints or features."""
-
-    simhash_field: str | None
-    features_field: str | None
-
-
 def _settings(options: dict[str, object]) -> InputOptions:
     make: Callable[..., InputOptions] = InputOptions
     return make(format=options.pop("input_format"), **options)
@@ -138,7 +141,6 @@ def _reading(*, rejects: str | None, workers: int | None, **settings: object) ->
 
 input_options = collected(
     "reading",
-    _reading,
     _input_format,
     _encoding,
     _input("--id-field", metavar="FIELD", default="id", show_default=True, help="Field with the id."),
@@ -150,10 +152,11 @@ input_options = collected(
     _input("--rejects", type=click.Path(dir_okay=False), help="Write refused records to this file."),
     _input("--workers", type=click.IntRange(1), metavar="N", show_default="all processors",
            help="Number of processes that fingerprint."),
+    make=_reading,
 )  # fmt: skip
 """How documents are read, refused and spread over processes."""
 
-own_options = collected("own", OwnFields, *_own)
+own_options = collected("own", *_own)
 
 
 @dataclass(frozen=True)
@@ -176,21 +179,10 @@ def _sample(*, learn_from: Sequence[str], **settings: object) -> Sample:
 
 learn_option = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
                         help="Documents of yours to learn the idf from; 600 already help. Repeatable.")  # fmt: skip
-sample_options = collected("sample", _sample, learn_option, _input_format, _encoding, _text_field, _max_document_bytes)
+sample_options = collected(
+    "sample", learn_option, _input_format, _encoding, _text_field, _max_document_bytes, make=_sample
+)
 """``--learn-from`` and how its files are read, for a command that reads no other documents."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FingerprintChoice:
-    """What decides fingerprints; None is the default."""
-
-    analyzer: str | None = None
-    top: int | None = None
-    shingle: int | None = None
-    binary: bool | None = None
-    hash: str | None = None
-    seed: int | None = None
-
 
 _fingerprints = (
     _profile("--analyzer", type=click.Choice(get_args(choices.AnalyzerName)),
@@ -206,37 +198,7 @@ _fingerprints = (
              help="Seed of the hash."),
 )  # fmt: skip
 
-fingerprint_options = collected("prints", FingerprintChoice, *_fingerprints)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableChoice:
-    """What a table in HBase begins with; None is the default."""
-
-    regions: int | None = None
-    compression: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexChoice(TableChoice, FingerprintChoice):
-    """What an index is made with; None is the default."""
-
-    scheme: str | None = None
-    distance: int | None = None
-    match: str | None = None
-    similarity: float | None = None
-    no_sketch: bool = False
-    bands: int | None = None
-    band_bins: int | None = None
-    band_distance: tuple[int, ...] | None = None
-    free_distance: int | None = None
-    short: int | None = None
-    short_characters: int | None = None
-    max_rows_per_prefix: int | None = None
-    max_members: int | None = None
-    ttl_days: float | None = None
-    lease_s: float | None = None
-    grace_s: float | None = None
+fingerprint_options = collected("prints", *_fingerprints)
 
 
 class BandDistance(click.ParamType[tuple[int, ...]]):
@@ -252,9 +214,6 @@ class BandDistance(click.ParamType[tuple[int, ...]]):
             self.fail(f"{value!r} is not one number, or several with commas between them", param, ctx)
 
 
-_BAND_DISTANCE = ",".join(map(str, bands.BAND_DISTANCE))
-
-
 def _short_default(name: str) -> str:
     return f"{bands.SHORT_DEFAULTS[name]}; {bands.SHORT_WITHOUT[name]} without bands"
 
@@ -265,11 +224,10 @@ _table = (
     _store("--regions", type=click.IntRange(1), metavar="N", show_default="4", help="Number of regions to begin with."),
     _store("--compression", type=click.Choice(COMPRESSIONS), show_default="NONE", help="Codec of the files."),
 )
-table_options = collected("table", TableChoice, *_table)
+table_options = collected("table", *_table)
 
 index_options = collected(
-    "asked",
-    IndexChoice,
+    "index_choice",
     *_fingerprints,
     _index("--scheme", metavar="BxC", show_default=choices.SCHEME,
            help="Number of blocks x blocks in each table's key."),
@@ -284,7 +242,8 @@ index_options = collected(
            help="Number of sketch rows of a document; 0 for none."),
     _index("--band-bins", type=click.IntRange(1), metavar="N", show_default=str(bands.BAND_DEFAULTS["band_bins"]),
            help="Number of the sketch's minima in each band."),
-    _index("--band-distance", type=BandDistance(), metavar="BITS,…", show_default=_BAND_DISTANCE,
+    _index("--band-distance", type=BandDistance(), metavar="BITS,…",
+           show_default=",".join(map(str, bands.BAND_DISTANCE)),
            help="Most bits that differ where one band joins two documents, two bands, and so on; 64 for any."),
     _index("--free-distance", type=click.IntRange(0, 64), metavar="BITS",
            show_default=str(bands.BAND_DEFAULTS["free_distance"]),
@@ -307,33 +266,22 @@ index_options = collected(
 """Everything that is frozen in an index, and what its table begins with."""
 
 
-_rule = partial(option, section="Match options", show_default="the index's")
-match_options = (
-    _rule("--match", type=click.Choice(get_args(choices.MatchName)), help="Rule for near-duplicates."),
-    _rule("--distance", type=click.IntRange(0, 64), metavar="BITS",
-          help="Most bits that differ; above the index's, answers are not complete."),
-    _rule("--similarity", type=click.FloatRange(0, 1), metavar="J", help="Least similarity for rule verified."),
-    _rule("--limit", type=click.IntRange(1), metavar="N", show_default="all", help="Most matches in an answer."),
-)  # fmt: skip
-"""Another rule for one query."""
+def table_fields(choice: Choice) -> dict[str, Any]:
+    """Return what a choice says of the table, not of the profile."""
+    return {name: value for name in _TABLE_FIELDS if (value := vars(choice)[name]) is not None}
 
 
-def table_fields(asked: TableChoice) -> dict[str, object]:
-    """Take what was asked for of the store, not of the profile."""
-    return {name: value for name in _TABLE_FIELDS if (value := getattr(asked, name)) is not None}
-
-
-def profile_fields(asked: FingerprintChoice) -> dict[str, Any]:
-    """Turn what was asked for into fields of a profile."""
+def profile_fields(choice: Choice) -> dict[str, Any]:
+    """Return the fields of a profile that a choice gives."""
     from simhash_hbase.rows.blocks import Scheme
 
-    given = {name: value for name, value in asdict(asked).items() if value is not None and name not in _TABLE_FIELDS}
-    if given.pop("no_sketch", False):
-        given["sketch"] = False
-    distance = given.get("distance")
-    if distance is not None and distance > Scheme.parse(choices.SCHEME).distance and "scheme" not in given:
+    fields = {name: value for name, value in vars(choice).items() if value is not None and name not in _TABLE_FIELDS}
+    if fields.pop("no_sketch", False):
+        fields["sketch"] = False
+    distance = fields.get("distance")
+    if distance is not None and distance > Scheme.parse(choices.SCHEME).distance and "scheme" not in fields:
         better = f"add --scheme {distance + 2}x2 or another one"
         raise InvalidProfile(
             f"scheme {choices.SCHEME} is complete up to distance {choices.DISTANCE}, not {distance}: {better}"
         )
-    return given
+    return fields

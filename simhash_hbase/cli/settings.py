@@ -1,4 +1,4 @@
-"""Defaults of options from a TOML file, and where a value came from that was not on the command line."""
+"""Defaults of options from a TOML file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,13 +6,9 @@ from pathlib import Path
 import click
 
 from simhash_hbase.cli.help import Option, wanted_number
-from simhash_hbase.cli.state import Setting
 from simhash_hbase.errors import InvalidArgument
 
 Options = Mapping[str, Option]  # By the names that users write, with underscores.
-
-# A shorter value stands in many sentences by chance.
-TELLING_CHARACTERS = 3
 
 
 def load_settings(path: str, known: Mapping[str, Options]) -> dict[str, dict[str, object]]:
@@ -53,7 +49,8 @@ def _checked(path: str, key: str, option: Option, value: object) -> object:
     types, wanted = _wanted(option)
     for each in values:
         if not isinstance(each, types) or (isinstance(each, bool) and bool not in types):
-            raise InvalidArgument(f"{path}: {key} is {_as_toml(each)}: wanted {wanted}")
+            shown = str(each).lower() if isinstance(each, bool) else repr(each)
+            raise InvalidArgument(f"{path}: {key} is {shown}: wanted {wanted}")
     return values if option.multiple else value
 
 
@@ -63,10 +60,6 @@ def _wanted(option: Option) -> tuple[tuple[type, ...], str]:
     if (wanted := wanted_number(option.type)) is not None:
         return (int, str) if isinstance(option.type, click.types.IntParamType) else (int, float, str), wanted
     return (str,), "a text in quotes, or a list of them" if option.multiple else "a text in quotes"
-
-
-def _as_toml(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _read_toml(path: str) -> dict[str, object]:
@@ -81,21 +74,3 @@ def _read_toml(path: str) -> dict[str, object]:
         raise InvalidArgument(f"{path} is not UTF-8 from its byte {error.start + 1:,} on, as TOML has to be") from error
     except tomllib.TOMLDecodeError as error:
         raise InvalidArgument(f"{path} is not TOML: {error}") from error
-
-
-def with_sources(sentence: str, settings: Mapping[str, Setting]) -> str:
-    """Add to an error where the settings that it speaks of were made.
-
-    Examples
-    --------
-    >>> with_sources("scheme 9z has no blocks", {"scheme": Setting("variable SIMHASH_HBASE_SCHEME", "9z")})
-    'scheme 9z has no blocks (set by variable SIMHASH_HBASE_SCHEME)'
-    """
-    found = [setting.source for key, setting in settings.items() if _speaks_of(sentence, key, setting.value)]
-    return f"{sentence} (set by {' and '.join(found)})" if found else sentence
-
-
-def _speaks_of(sentence: str, key: str, value: object) -> bool:
-    shown = str(value)
-    names = [key, key.replace("_", "-"), *([shown] if len(shown) >= TELLING_CHARACTERS else [])]
-    return any(name in sentence for name in names)

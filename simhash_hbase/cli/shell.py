@@ -1,7 +1,9 @@
-"""Answers to a shell that completes a word."""
+"""Completion of words by a shell: the command that prints its script, and the answers to it."""
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
+
+from simhash_hbase.cli.help import Command
 
 VARIABLE = "_SIMHASH_HBASE_COMPLETE"
 
@@ -32,3 +34,25 @@ class Bash(BashComplete):
 
 
 add_completion_class(Bash)
+
+
+@click.command(
+    "completion",
+    cls=Command,
+    examples=[
+        "source <(simhash-hbase completion bash)",
+        "simhash-hbase completion zsh > _simhash-hbase",
+        "simhash-hbase completion fish > simhash-hbase.fish",
+    ],
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print a shell completion script for commands, options and their values.
+
+    Put the first line below into ~/.bashrc, the file of the second into a folder of $fpath, that of the third into
+    ~/.config/fish/completions.
+    """
+    root = ctx.find_root()
+    if (maker := get_completion_class(shell)) is not None:
+        click.echo(maker(root.command, {}, str(root.info_name), VARIABLE).source())

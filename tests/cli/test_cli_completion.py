@@ -14,7 +14,7 @@ from support.results import run
 from support.terminal import open_terminal, read_some, without_styles
 
 from simhash_hbase.cli.app import COMMANDS
-from simhash_hbase.cli.commands.completion import command
+from simhash_hbase.cli.shell import completion
 
 PROGRAMS = Path(sys.executable).parent
 PROMPT = "ready>"
@@ -30,7 +30,7 @@ class Bash:
         settings = folder / "bashrc"
         # Answers of many words are not asked about and not shown a page at a time.
         limits = "bind 'set completion-query-items 0'; bind 'set page-completions off'; bind 'set bell-style none'"
-        settings.write_text(f"{command.examples[0]}\n{limits}\nPS1='{PROMPT}'\n")
+        settings.write_text(f"{completion.examples[0]}\n{limits}\nPS1='{PROMPT}'\n")
         self.process = subprocess.Popen(
             ["bash", "--noprofile", "--rcfile", settings, "-i"],
             cwd=folder, env={**os.environ, "PATH": path, "TERM": "dumb"},

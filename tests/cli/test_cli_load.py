@@ -12,7 +12,8 @@ from support.results import finish, run, start
 
 from simhash_hbase import create_index
 from simhash_hbase.bulk import Spool
-from simhash_hbase.cli.commands.load import Choice, _writer
+from simhash_hbase.cli.commands.load import _writer
+from simhash_hbase.cli.options import Choice
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_a_gateway_alone_gets_sorted_puts_and_says_so(monkeypatch, tmp_path, sch
     monkeypatch.setenv("SIMHASH_HBASE_ACCESS_USER", "me")
     monkeypatch.setenv("SIMHASH_HBASE_ACCESS_KEY", "secret")
     url = f"{scheme}://one/t" + ("" if scheme == "hbase" else "?access=alibaba")
-    chosen = Choice(False, None, False, None, None, None, None)
+    chosen = Choice(hbase_conf=None, staging=None, jars=None, container=None)
     notes = []
     with create_index("memory:") as index:
         spool = Spool(tmp_path / "work", index.address, index.profile, index.collection)

@@ -8,7 +8,7 @@ import pytest
 from support.corpus import text, write_jsonl
 from support.terminal import Terminal, on_terminal, terminal_as_stderr, without_styles
 
-from simhash_hbase.cli.screen.controls import secretless
+from simhash_hbase.cli.screen.terminal import secretless
 from simhash_hbase.errors import StoreUnavailable
 
 STARTING = "starting …\r\x1b[K"

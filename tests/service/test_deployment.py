@@ -17,7 +17,7 @@ from support.prometheus import DOCKER
 from support.serving import Server
 
 from simhash_hbase import create_index
-from simhash_hbase.cli.commands.serve import command
+from simhash_hbase.cli.commands.servers import serve
 from simhash_hbase.service.keys import make_key
 
 UNIT = DOCKER / "service" / "simhash-hbase.service"
@@ -111,7 +111,7 @@ def test_the_job_makes_the_index_once(tmp_path):
 
 def seconds_to_stop(words):
     """Add up how long the service may go on answering, and may then take to finish."""
-    defaults = {option.opts[0]: option.default for option in command.params if option.opts[0] in ("--drain", "--grace")}
+    defaults = {option.opts[0]: option.default for option in serve.params if option.opts[0] in ("--drain", "--grace")}
     return sum(float(words[words.index(name) + 1]) if name in words else left for name, left in defaults.items())
 
 

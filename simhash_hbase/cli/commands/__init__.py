@@ -1,1 +1,1 @@
-"""Commands: one file each."""
+"""Commands; `simhash_hbase.cli.app` imports the module of one when it is called."""

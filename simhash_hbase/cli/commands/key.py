@@ -19,7 +19,7 @@ from simhash_hbase.cli.shell import complete_file
 )
 @option("--collection", "collections", metavar="NAME", multiple=True, show_default="all",
         help="Bind the key to the documents of this collection. Repeatable.")  # fmt: skip
-def command(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, ...]) -> None:
+def key(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, ...]) -> None:
     """Make a key for the service and print it, this once: FILE takes only its SHA-256.
 
     A key ends when its line is taken out of FILE; a running service reads that by itself.

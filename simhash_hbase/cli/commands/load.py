@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from hashlib import blake2b
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase.cli.codes import after
+from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import REPEAT, Command, option
 from simhash_hbase.cli.options import (
+    Choice,
     collected,
     collection_option,
     files_argument,
@@ -22,32 +22,17 @@ from simhash_hbase.cli.options import (
     url_argument,
 )
 from simhash_hbase.corpus import Reading
-from simhash_hbase.corpus.destinations import check_destinations
+from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, SimhashError
 from simhash_hbase.inputs import InputOptions
 
 if TYPE_CHECKING:
     from simhash_hbase.bulk import Spool, Writer
-    from simhash_hbase.bulk.places import Tools
     from simhash_hbase.cli.screen.output import Output
     from simhash_hbase.index.index import Index
     from simhash_hbase.inputs import Scanned, Sources
-    from simhash_hbase.stores.hbase.options import HBaseOptions
 
 KEY_BYTES = 8
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How documents get into an index in bulk."""
-
-    into_existing: bool
-    work: str | None
-    take_over: bool
-    hbase_conf: str | None
-    staging: str | None
-    jars: str | None
-    container: str | None
 
 
 @click.command(
@@ -62,8 +47,7 @@ class Choice:
 @url_argument
 @files_argument
 @collected(
-    "chosen",
-    Choice,
+    "choice",
     option("--into-existing", is_flag=True, help="Allow an index that has documents; known ids are added batch by"
            " batch, as add does it."),
     option("--work", type=click.Path(file_okay=False), metavar="DIR", show_default="one an index in the user's cache",
@@ -79,8 +63,8 @@ class Choice:
 @collection_option
 @input_options
 @output_options
-def command(
-    url: str, files: tuple[str, ...], chosen: Choice, reading: Reading, collection: str | None, output: Output
+def load(
+    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
 ) -> int:
     """Write a corpus at once: the fastest way into an empty index.
 
@@ -88,7 +72,9 @@ def command(
     if HBase itself can be reached, not only its Thrift gateway: --hbase-conf or --container; else by sorted puts.
     The documents are in the index when the command ends, not before.
     """
-    from simhash_hbase.bulk import Spool, load
+    from simhash_hbase.bulk import Spool
+    from simhash_hbase.bulk import load as load_spool
+    from simhash_hbase.corpus.destinations import check_destinations
     from simhash_hbase.corpus.documents import Refusals
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import open_index
@@ -96,22 +82,22 @@ def command(
 
     sources = Sources(files)
     check_destinations(sources, {"--rejects": reading.rejects})
-    into_existing = chosen.into_existing
+    into_existing = choice.into_existing
     with (
         output,
         open_index(url, collection=collection) as index,
         Refusals.open(reading.rejects, output.note) as refused,
     ):
-        spool = Spool(_work_folder(index, chosen.work), index.address, index.profile, index.collection)
-        _begin(index, spool, into_existing=into_existing, take_over=chosen.take_over)
-        writer = _writer(url, index, spool, chosen, output)
+        spool = Spool(_work_folder(index, choice.work), index.address, index.profile, index.collection)
+        _begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
+        writer = _writer(url, index, spool, choice, output)
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         records = _records(sources, settings, output)
         for part in spool.fill(records, index.analysis, workers=reading.workers or processors()):
             for reject in part.rejects:
                 refused.add(reject)
         with output.walk("load: write", soon=False) as watch:
-            done = load(index, spool, writer, into_existing=into_existing, watch=watch)
+            done = load_spool(index, spool, writer, into_existing=into_existing, watch=watch)
         spool.remove()
         refused.finish()
         counts = {"known": done.known, "with_another_text": done.moved, "refused": refused.count}
@@ -172,24 +158,33 @@ def _cache() -> Path:
         ) from error
 
 
-def _writer(url: str, index: Index, spool: Spool, chosen: Choice, output: Output) -> Writer:
+def _writer(url: str, index: Index, spool: Spool, choice: Choice, output: Output) -> Writer:
     """Choose the way into the store, before anything is read."""
     from simhash_hbase.bulk import HFileWriter, StoreWriter
-    from simhash_hbase.bulk.places import CONTAINER_STAGING, container_program, staging_folder
-    from simhash_hbase.stores.hbase.options import parse_url
 
     if not url.startswith(("hbase:", "hbase+")):
-        given = [name for name in ("hbase_conf", "staging", "jars", "container") if getattr(chosen, name)]
+        given = [name for name in ("hbase_conf", "staging", "jars", "container") if getattr(choice, name)]
         if given:
             raise InvalidArgument(f"{url} is not in HBase: leave out --{given[0].replace('_', '-')}")
         return StoreWriter(index.store)
+    from simhash_hbase.bulk.places import (
+        CONTAINER_STAGING,
+        container_program,
+        find_tools,
+        local_configuration,
+        staging_folder,
+    )
+    from simhash_hbase.stores.hbase.launcher import home_folder
+    from simhash_hbase.stores.hbase.options import parse_url
+
     where = parse_url(url, os.environ)
-    token, staging = spool.manifest.token, chosen.staging
-    if chosen.container:
-        tools = _tools(chosen)
-        program = container_program(chosen.container, tools.classes)
+    token, staging = spool.manifest.token, choice.staging
+    jars = Path(choice.jars) if choice.jars else None
+    if choice.container:
+        program = container_program(choice.container, find_tools(jars=jars, cache=_cache()).classes)
         return HFileWriter(program, where.table, f"{staging or CONTAINER_STAGING}/simhash-hbase-load-{token}")
-    conf = Path(chosen.hbase_conf) if chosen.hbase_conf else _local(where)
+    # A server that ``scripts/hbase up`` started is found, if the address is its.
+    conf = Path(choice.hbase_conf) if choice.hbase_conf else local_configuration(home_folder(), where.gateways)
     if conf is None:
         output.note(
             f"{url}: a gateway alone cannot load files, so rows are written by sorted puts; --hbase-conf DIR or "
@@ -197,19 +192,4 @@ def _writer(url: str, index: Index, spool: Spool, chosen: Choice, output: Output
         )
         return StoreWriter(index.store)
     folder = staging_folder(conf, staging, token)
-    return HFileWriter(_tools(chosen).program(conf), where.table, folder)
-
-
-def _tools(chosen: Choice) -> Tools:
-    from simhash_hbase.bulk.places import find_tools
-
-    jars = Path(chosen.jars) if chosen.jars else None
-    return find_tools(jars=jars, cache=_cache())
-
-
-def _local(where: HBaseOptions) -> Path | None:
-    """Find the server that ``scripts/hbase up`` started, if the address is its."""
-    from simhash_hbase.bulk.places import local_configuration
-    from simhash_hbase.stores.hbase.launcher import home_folder
-
-    return local_configuration(home_folder(), where.gateways)
+    return HFileWriter(find_tools(jars=jars, cache=_cache()).program(conf), where.table, folder)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from simhash_hbase.cli.codes import after
+from simhash_hbase.cli.exits import after
 from simhash_hbase.cli.help import Command, Group, option
 from simhash_hbase.cli.options import (
-    IndexChoice,
+    Choice,
     collected,
     collection_choice,
     files_argument,
@@ -36,27 +36,8 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 10.0  # A small corpus takes a minute or two, most of which is Spark's own.
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Where Spark runs."""
-
-    master: str | None
-    partitions: int | None
-    conf: tuple[str, ...]
-
-    def options(self, workers: int | None) -> SparkOptions:
-        """Make the library's."""
-        from simhash_hbase.spark import SparkOptions
-
-        if wrong := [word for word in self.conf if "=" not in word]:
-            raise InvalidArgument(f"--conf {wrong[0]} is no setting of Spark: wanted NAME=VALUE")
-        settings = dict(word.split("=", 1) for word in self.conf)
-        return SparkOptions(self.master, workers, self.partitions, settings)
-
-
 spark_options = collected(
     "cluster",
-    Cluster,
     option("--master", metavar="URL", show_default="what spark-submit says, else this machine",
            help="Spark's master, such as spark://HOST:7077 or yarn."),
     option("--partitions", type=click.IntRange(1), metavar="N", show_default="3 a core",
@@ -65,14 +46,14 @@ spark_options = collected(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Deciding:
-    """What a corpus is compared with, what of it is kept, and where the decisions go."""
+def _settings(cluster: Choice, workers: int | None) -> SparkOptions:
+    """Make the library's options of where Spark runs."""
+    from simhash_hbase.spark import SparkOptions
 
-    keep: str
-    index: str | None
-    collection: str | None
-    results: str | None
+    if wrong := [word for word in cluster.conf if "=" not in word]:
+        raise InvalidArgument(f"--conf {wrong[0]} is no setting of Spark: wanted NAME=VALUE")
+    settings = dict(word.split("=", 1) for word in cluster.conf)
+    return SparkOptions(cluster.master, workers, cluster.partitions, settings)
 
 
 def _refuse_texts(_context: click.Context, parameter: click.Parameter, value: object) -> None:
@@ -85,18 +66,17 @@ def _refuse_texts(_context: click.Context, parameter: click.Parameter, value: ob
 
 
 @click.group("spark", cls=Group, examples=["simhash-hbase spark dedup crawl-*.jsonl.gz > decisions.jsonl"])
-def command() -> None:
+def spark() -> None:
     """Decide or load a corpus on Spark: JSON lines, text or Parquet on any Hadoop file system.
 
     Results equal those of `dedup` and `load`. Needs the extra spark.
     """
 
 
-@command.command("dedup", cls=Command, examples=["simhash-hbase spark dedup crawl.jsonl > decisions.jsonl"])
+@spark.command("dedup", cls=Command, examples=["simhash-hbase spark dedup crawl.jsonl > decisions.jsonl"])
 @files_argument
 @collected(
-    "chosen",
-    Deciding,
+    "choice",
     keep_option,
     option("--index", metavar="URL", help="Decide against this index, too; every worker reads it."),
     collection_choice,
@@ -109,14 +89,14 @@ def command() -> None:
 @input_options
 @output_options
 def dedup(
-    files: tuple[str, ...], chosen: Deciding, cluster: Cluster, asked: IndexChoice, reading: Reading, output: Output
+    files: tuple[str, ...], choice: Choice, cluster: Choice, index_choice: Choice, reading: Reading, output: Output
 ) -> int:
     """Decide a corpus at once: each document is an original or a duplicate of one.
 
     The decisions are those of `dedup --dry-run`; without --index the idf is learned from FILEs. No index is changed.
     """
-    preference = Preference.parse(chosen.keep)
-    if chosen.collection is not None and chosen.index is None:
+    preference = Preference.parse(choice.keep)
+    if choice.collection is not None and choice.index is None:
         raise InvalidArgument("a collection is part of an index: name the index by --index, or leave out --collection")
     output.begin("spark dedup: start")
     from simhash_hbase.corpus.documents import Refusals
@@ -124,36 +104,36 @@ def dedup(
     from simhash_hbase.spark.dedup import IndexPlace
     from simhash_hbase.spark.documents import Input, report_refused
 
-    options = cluster.options(reading.workers)
+    options = _settings(cluster, reading.workers)
     output.give_way()
     with (
         output,
         Refusals.open(reading.rejects, output.note) as refusals,
-        session(options) as spark,
+        session(options) as running,
         output.meter("spark dedup", noun="tasks", every_s=LINE_EVERY_S) as meter,
-        measured(spark, meter),
+        measured(running, meter),
     ):
         settings = replace(reading.settings, keep_raw=reading.rejects is not None, preference=preference)
-        corpus = Input.of(spark, files, settings)
-        against = None if chosen.index is None else IndexPlace(chosen.index, chosen.collection)
-        done = deduplicate(spark, corpus, _analysis(corpus, chosen.index, asked, output), against=against)
+        corpus = Input.of(running, files, settings)
+        against = None if choice.index is None else IndexPlace(choice.index, choice.collection)
+        done = deduplicate(running, corpus, _analysis(corpus, choice.index, index_choice, output), against=against)
         report_refused(done.refused, corpus.order, refusals)
-        if chosen.results is None:
+        if choice.results is None:
             for row in done.lines.toLocalIterator():
                 output.encoded(row.value)
         else:
-            done.lines.write.text(chosen.results)
+            done.lines.write.text(choice.results)
         counts = {"kept": done.originals, "duplicates": done.documents - done.originals, "refused": refusals.count}
         output.summary("dedup", done.documents, **counts)
     return after(refusals.count)
 
 
-def _analysis(corpus: Input, url: str | None, asked: IndexChoice, output: Output) -> Analysis:
+def _analysis(corpus: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
     """Take the index's, or learn the idf as `dedup --create` does."""
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.opening import open_index, resolve_profile
 
-    fields = profile_fields(asked)
+    fields = profile_fields(index_choice)
     if url is not None:
         if fields:
             raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or --index")
@@ -170,26 +150,13 @@ def _analysis(corpus: Input, url: str | None, asked: IndexChoice, output: Output
     return Analysis(profile, idf).probed()
 
 
-@dataclass(frozen=True)
-class Choice:
-    """How documents get into HBase."""
-
-    work: str
-    collection: str | None
-    take_over: bool
-    hbase_conf: str | None
-    staging: str | None
-    jars: str | None
-
-
-@command.command(
+@spark.command(
     "load", cls=Command, examples=["simhash-hbase spark load hbase://127.0.0.1:9091/news crawl.jsonl --work work"]
 )
 @url_argument
 @files_argument
 @collected(
-    "chosen",
-    Choice,
+    "choice",
     option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
            " which an interrupted load continues."),
     collection_choice,
@@ -203,7 +170,7 @@ class Choice:
 @spark_options
 @input_options
 @output_options
-def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, reading: Reading, output: Output) -> int:
+def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, reading: Reading, output: Output) -> int:
     """Write a corpus into an empty index in HBase, as files that the workers make.
 
     Repeat the same command after an interruption: finished analysis is not repeated.
@@ -219,26 +186,26 @@ def load(url: str, files: tuple[str, ...], chosen: Choice, cluster: Cluster, rea
     from simhash_hbase.stores.hbase.options import parse_url
 
     where = parse_url(url)
-    conf = Path(chosen.hbase_conf) if chosen.hbase_conf else local_configuration(home_folder(), where.gateways)
+    conf = Path(choice.hbase_conf) if choice.hbase_conf else local_configuration(home_folder(), where.gateways)
     if conf is None:
         raise InvalidArgument(f"{url}: a gateway alone cannot load files: name HBase's configuration by --hbase-conf")
-    tools = find_tools(jars=Path(chosen.jars) if chosen.jars else None, cache=cache_folder())
-    options = cluster.options(reading.workers)
+    tools = find_tools(jars=Path(choice.jars) if choice.jars else None, cache=cache_folder())
+    options = _settings(cluster, reading.workers)
     output.give_way()
     with (
         output,
-        open_index(url, collection=chosen.collection) as index,
+        open_index(url, collection=choice.collection) as index,
         Refusals.open(reading.rejects, output.note) as refusals,
-        session(options) as spark,
+        session(options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,
-        measured(spark, meter),
+        measured(running, meter),
     ):
-        work = WorkPlace(spark, chosen.work)
-        staging = staging_folder(conf, chosen.staging, "spark")
-        loader = Loader.of(tools, conf, where.table, staging, spark.sparkContext.sparkUser())
+        work = WorkPlace(running, choice.work)
+        staging = staging_folder(conf, choice.staging, "spark")
+        loader = Loader.of(tools, conf, where.table, staging, running.sparkContext.sparkUser())
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
-        way = Way(work, loader, take_over=chosen.take_over)
-        done = load_documents(spark, index, files, settings, way=way, refusals=refusals)
+        way = Way(work, loader, take_over=choice.take_over)
+        done = load_documents(running, index, files, settings, way=way, refusals=refusals)
         counts = {"cells": done.cells, "refused": refusals.count}
         output.record({"documents": done.documents, **counts, "resumed": done.resumed, "way": "HFiles"})
         output.summary("load", done.documents, **counts)

@@ -6,6 +6,7 @@ rich is imported for a terminal and for tables only: the first line of a pipe do
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,10 +16,8 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 import msgspec
 
-from simhash_hbase.cli.screen.controls import harmless, secretless
-from simhash_hbase.cli.screen.interrupts import whole
 from simhash_hbase.cli.screen.progress import LINE_EVERY_S, Bar, Lines, Pace, live_bar
-from simhash_hbase.cli.screen.starting import erase_starting
+from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
 from simhash_hbase.corpus.notes import counted, per_second
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.index.jsonforms import plain
@@ -26,6 +25,8 @@ from simhash_hbase.pipeline.meter import Meter, Unit, silent
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from simhash_hbase.stores.base import Store
 
 FLUSH_BYTES = 1 << 16
 ROWS_A_TABLE = 1_000  # Columns are as wide as their rows need, so rows wait for their table: not for ever.
@@ -133,6 +134,25 @@ class Output:
         """Print a message for people; standard error."""
         if not self.quiet:
             self.error(text)
+
+    def warn_of_shortfalls(self, store: Store) -> None:
+        """Report what a gateway could not set of a new index, and how an operator can."""
+        from simhash_hbase.stores.abilities import Shortfalls
+
+        if isinstance(store, Shortfalls) and store.shortfalls:
+            head = "warning: the gateway could not set everything; ask an operator to run schema/ for:"
+            self.note("\n  ".join([head, *store.shortfalls]))
+
+    @contextmanager
+    def warnings_as_lines(self) -> Iterator[None]:
+        """Print the library's warnings as lines, not as Python does."""
+        from simhash_hbase.features.hashes import WeakHashWarning
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", WeakHashWarning)
+            yield
+        for warning in caught:
+            self.note(f"warning: {warning.message}")
 
     @property
     def watch(self) -> Watch:

@@ -8,8 +8,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from simhash_hbase.cli.screen.controls import harmless
-from simhash_hbase.cli.screen.starting import erase_starting
+from simhash_hbase.cli.screen.terminal import erase_starting, harmless
 from simhash_hbase.corpus.notes import per_second
 
 CELL_CHARACTERS = 100

@@ -1,19 +1,35 @@
-"""``simhash-hbase plan``."""
+"""What comes before the first document: ``simhash-hbase plan``, ``create`` and ``schema``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import output_in
+from simhash_hbase.cli.options import (
+    Choice,
+    Sample,
+    debug_option,
+    index_options,
+    output_in,
+    output_options,
+    profile_fields,
+    sample_options,
+    silent_option,
+    table_fields,
+    table_options,
+    ttl_option,
+    url_argument,
+)
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.bands import DEFAULT_BANDS
+from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.costs import HBASE_BYTES, plan_scheme
+from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
@@ -32,7 +48,7 @@ SCHEMES = ("4x1", "5x2", "6x3", "7x4")
 @option("--compression", type=click.Choice(list(HBASE_BYTES)), default="NONE", show_default=True,
               help="HBase: codec of the files.")  # fmt: skip
 @output_in("table")
-def command(documents: str, schemes: tuple[str, ...], bands: int, compression: str, output: Output) -> None:
+def plan(documents: str, schemes: tuple[str, ...], bands: int, compression: str, output: Output) -> None:
     """Compare schemes: rows, unrelated rows that a query reads, bytes on disk, regions, load time.
 
     A scheme is complete up to distance k: a query finds all documents within so many bits. It scans a prefix in each
@@ -57,20 +73,18 @@ def command(documents: str, schemes: tuple[str, ...], bands: int, compression: s
 
 
 def _number(text: str) -> int:
-    number = _read_number(text)
+    try:
+        if power := re.fullmatch(r"(\d{1,4})\^(\d{1,3})", text):
+            number: int = int(power[1]) ** int(power[2])
+        elif "e" in text.lower():
+            number = int(float(text))
+        else:
+            number = int(text.replace(",", "").replace("_", ""))
+    except (ValueError, OverflowError) as error:
+        raise InvalidArgument(f"documents {text!r}: wanted a number such as 1000000, 1e9 or 2^34") from error
     if number > MOST_DOCUMENTS:
         raise InvalidArgument(f"documents {text}: at most 2^64")
     return number
-
-
-def _read_number(text: str) -> int:
-    if found := re.fullmatch(r"(\d{1,4})\^(\d{1,3})", text):
-        power: int = int(found[1]) ** int(found[2])
-        return power
-    try:
-        return int(text.replace(",", "").replace("_", "")) if "e" not in text.lower() else int(float(text))
-    except (ValueError, OverflowError) as error:
-        raise InvalidArgument(f"documents {text!r}: wanted a number such as 1000000, 1e9 or 2^34") from error
 
 
 def _readable(planned: PlannedScheme) -> dict[str, object]:
@@ -108,3 +122,75 @@ def _size(octets: float) -> str:
             return f"{octets:,.0f} {unit}"
         octets /= 1000
     return f"{octets:,.1f} TB"
+
+
+@click.command(
+    "create",
+    cls=Command,
+    examples=[
+        "simhash-hbase create file:laws.index --learn-from last-month.jsonl.gz",
+        "simhash-hbase create hbase://127.0.0.1:9091/news --learn-from last-month.jsonl.gz --regions 16",
+    ],
+)
+@url_argument
+@click.argument("files", nargs=-1, metavar="")
+@option("--if-not-exists", is_flag=True, help="Do nothing if an index with the same profile exists.")
+@sample_options
+@index_options
+@output_options
+def create(
+    url: str, files: tuple[str, ...], if_not_exists: bool, sample: Sample, index_choice: Choice, output: Output
+) -> None:
+    """Make an index and print its profile, which is frozen from now on."""
+    import msgspec
+
+    from simhash_hbase.opening import create_index
+
+    if files and not sample.learn_from:
+        raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
+    # A pattern that the shell expanded leaves all but the first to the arguments.
+    learn_from = (*sample.learn_from, *files)
+    texts = replace(sample, learn_from=learn_from).texts(output.watch) if learn_from else None
+    with output:
+        if texts is not None:
+            output.note("learning the idf …")
+        with output.warnings_as_lines():
+            made = create_index(
+                url,
+                learn_from=texts,
+                if_not_exists=if_not_exists,
+                regions=index_choice.regions,
+                compression=index_choice.compression,
+                **profile_fields(index_choice),
+            )
+        with made as index:
+            output.record(msgspec.to_builtins(index.profile))
+            output.warn_of_shortfalls(index.store)
+
+
+@click.command(
+    "schema",
+    cls=Command,
+    examples=["simhash-hbase schema hbase://127.0.0.1:9091/news --regions 16 --as shell > news.rb"],
+)
+@url_argument
+@option("--as", "form", type=click.Choice(["both", "shell", "thrift2"]), default="both", show_default=True,
+              help="Form of the commands.")  # fmt: skip
+@table_options
+@ttl_option
+@silent_option
+@debug_option
+def schema(url: str, form: str, table: Choice, ttl_days: float | None) -> None:
+    """Print the table of an index as commands of the HBase shell and as the calls of Thrift 2; nothing is made.
+
+    An operator can make the table this way; create then takes it over.
+    """
+    from simhash_hbase.opening import table_of
+
+    schema_of: Callable[..., TableSchema] = TableSchema
+    table_schema = schema_of(**table_fields(table), ttl_ms=None if ttl_days is None else round(ttl_days * MS_A_DAY))
+    name = table_of(url)
+    if form in ("both", "shell"):
+        click.echo(f"# hbase shell\n{shell_script(table_schema, name)}", nl=False)
+    if form in ("both", "thrift2"):
+        click.echo(f"# Thrift 2\n{thrift2_script(table_schema, name)}", nl=False)

@@ -1,15 +1,15 @@
-"""``simhash-hbase serve``."""
+"""An index for other programs: ``simhash-hbase serve`` over HTTP, and ``mcp`` for agents."""
 
 import os
 import signal
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
 
 import click
 
-from simhash_hbase.cli.codes import FAILED
+from simhash_hbase.cli.exits import FAILED
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import collected, debug_option, url_argument
+from simhash_hbase.cli.options import Choice, collected, collection_option, debug_option, url_argument
 from simhash_hbase.errors import InvalidArgument
 
 MEGABYTE = 1 << 20
@@ -20,32 +20,10 @@ AMOUNT = click.FloatRange(0, min_open=True)
 _limit = partial(option, section="Limits", show_default=True)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """How the service is reached, and what it bears."""
-
-    host: str
-    port: int
-    keys: str | None
-    no_auth: bool
-    processes: int
-    workers: int | None
-    max_requests: int
-    max_body: float
-    max_batch: int
-    timeout: float
-    work_timeout: float
-    idle_timeout: float
-    stream_timeout: float
-    grace: float
-    drain: float
-
-
 @click.command("serve", cls=Command, examples=["simhash-hbase serve file:news.index --keys keys.txt --port 8080"])
 @url_argument
 @collected(
-    "asked",
-    Choice,
+    "choice",
     option("--host", default="127.0.0.1", show_default=True, help="Address to listen at."),
     option("--port", type=click.IntRange(0, 65535), metavar="N", default=8080, show_default=True,
            help="Port to listen at; 0 picks a free one, which the log shows."),
@@ -69,16 +47,16 @@ class Choice:
            help="Keep answering after SIGTERM, while /readyz says 503."),
 )  # fmt: skip
 @debug_option
-def command(url: str, asked: Choice) -> None:
+def serve(url: str, choice: Choice) -> None:
     """Serve an index over HTTP: claim, add, query, get and remove, single and as streams of JSON lines.
 
     Stops on SIGTERM, SIGHUP or Ctrl-C after finishing accepted requests; a second signal ends the time of --drain.
     Exit code 1 means that calls to an unresponsive store were abandoned. The description of all routes is at
     /openapi.json.
     """
-    if (asked.keys is None) != asked.no_auth:
+    if (choice.keys is None) != choice.no_auth:
         raise InvalidArgument("name who may use the service: --keys FILE, or --no-auth for everybody on this machine")
-    if asked.processes > 1 and url.startswith("memory:"):
+    if choice.processes > 1 and url.startswith("memory:"):
         raise InvalidArgument("an index in memory is of one process: serve it without --processes")
     from simhash_hbase.opening import open_index
     from simhash_hbase.pipeline.analyse import processors
@@ -87,27 +65,52 @@ def command(url: str, asked: Choice) -> None:
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # The server knows SIGTERM only; a terminal that is closed ends the service in the same way.
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
-    if asked.keys is not None:
-        Keyring(asked.keys)
+    if choice.keys is not None:
+        Keyring(choice.keys)
     set_up_logs()
     settings = Settings(
-        open_index=partial(open_index, url, patience_s=asked.timeout * STORE_PATIENCE),
-        keys=asked.keys,
+        open_index=partial(open_index, url, patience_s=choice.timeout * STORE_PATIENCE),
+        keys=choice.keys,
         limits=Limits(
-            requests=asked.max_requests,
-            body_bytes=round(asked.max_body * MEGABYTE),
-            batch=asked.max_batch,
-            request_s=asked.timeout,
-            work_s=asked.work_timeout,
-            idle_s=asked.idle_timeout,
-            stream_s=asked.stream_timeout,
+            requests=choice.max_requests,
+            body_bytes=round(choice.max_body * MEGABYTE),
+            batch=choice.max_batch,
+            request_s=choice.timeout,
+            work_s=choice.work_timeout,
+            idle_s=choice.idle_timeout,
+            stream_s=choice.stream_timeout,
         ),
-        processes=asked.processes,
-        workers=asked.workers or max(1, processors() // asked.processes),
-        grace_s=asked.grace,
-        drain_s=asked.drain,
+        processes=choice.processes,
+        workers=choice.workers or max(1, processors() // choice.processes),
+        grace_s=choice.grace,
+        drain_s=choice.drain,
     )
-    with listen(asked.host, asked.port, has_keys=asked.keys is not None) as listener:
+    with listen(choice.host, choice.port, has_keys=choice.keys is not None) as listener:
         if not run_service(settings, listener):
             # Threads still wait for a store; a store keeps what it acknowledged however a process ends.
             os._exit(FAILED)
+
+
+@click.command("mcp", cls=Command, examples=["simhash-hbase mcp file:news.index --read-only"])
+@url_argument
+@option("--read-only", is_flag=True, help="Offer no tool that changes the index.")
+@collection_option
+@debug_option
+def mcp(url: str, read_only: bool, collection: str | None) -> None:
+    """Offer an index to an agent as tools, by the Model Context Protocol on standard input and output.
+
+    The tools are have_i_seen, copies, remember and forget. The command ends when its standard input ends.
+    """
+    from importlib.util import find_spec
+
+    from simhash_hbase.opening import open_index
+
+    with open_index(url, collection=collection, readonly=read_only) as index:
+        # To import its library takes most of a second; standard output belongs to the protocol.
+        if find_spec("mcp") is not None:
+            # An agent may have closed standard error, or keep it on a full disk.
+            with suppress(OSError):
+                click.echo("mcp: starting …", err=True)
+        from simhash_hbase.cli.agents import make_server
+
+        make_server(index, readonly=read_only).run("stdio")

@@ -1,0 +1,368 @@
+"""Documents decided: ``simhash-hbase claim`` and ``dedup``, against an index or a temporary one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from simhash_hbase.cli.exits import after
+from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.options import (
+    Choice,
+    collected,
+    collection_option,
+    index_options,
+    input_options,
+    keep_option,
+    output_options,
+    profile_fields,
+    table_fields,
+)
+from simhash_hbase.cli.screen.terminal import secretless
+from simhash_hbase.cli.shell import complete_address, complete_file
+from simhash_hbase.corpus import DedupOptions, Reading
+from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
+from simhash_hbase.inputs import InputOptions
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.corpus import Deduplication
+    from simhash_hbase.index.index import Index
+    from simhash_hbase.inputs import Sources
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a command that needs no address was called with; the index of None is a temporary one."""
+
+    url: str | None
+    files: Sequence[str]
+
+
+def _named(*, words: Sequence[str]) -> Named:
+    from simhash_hbase.opening import holds_index
+
+    urls = _urls(words)
+    files = [word for word in words if word not in urls]
+    if len(urls) > 1:
+        raise InvalidArgument(f"{secretless(' and '.join(urls))} are two addresses: name one index")
+    if not files:
+        raise click.UsageError("Missing argument 'FILE…'.", click.get_current_context())
+    for path in files:
+        if not urls and holds_index(path):
+            raise InvalidArgument(f"{path} is an index, not documents: wanted file:{path}")
+    return Named(urls[0] if urls else None, files)
+
+
+def _urls(words: Sequence[str]) -> list[str]:
+    from simhash_hbase.opening import looks_like_address
+
+    return [word for word in words if looks_like_address(word)]
+
+
+def left_by_interrupt(  # noqa: PLR0913 - options of a command, by name
+    *,
+    words: Sequence[str],
+    results: str | None = None,
+    resume: bool = False,
+    keep: str = "first",
+    dry_run: bool = False,
+    exact: bool = False,
+    contained: float | None = None,
+    **_: object,
+) -> str:
+    """Return what an interrupt of a command with these options leaves, and how to go on."""
+    stays = bool(_urls(words))
+    how = "repeat the command to go on" if stays else "repeat the command to begin anew"
+    if results and not resume:
+        can_go_on = stays and keep == "first" and not dry_run and not exact and contained is None
+        how = "repeat the command with --resume to go on" if can_go_on else f"remove {results} to begin anew"
+    return f"{'what was acknowledged stays' if stays else 'the temporary index is gone'}: {how}"
+
+
+def _complete_word(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    return complete_address(ctx, parameter, begun) or complete_file(ctx, parameter, begun)
+
+
+named_argument = collected(
+    "named",
+    click.argument("words", nargs=-1, required=True, metavar="[URL] FILE…", shell_complete=_complete_word),
+    make=_named,
+)
+
+
+@click.command(
+    "claim",
+    cls=Command,
+    interrupted=left_by_interrupt,
+    examples=["simhash-hbase claim hbase://127.0.0.1:9091/news crawl.jsonl > decisions.jsonl"],
+)
+@named_argument
+@option("--deadline", "deadline_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+        help="Give up on a document that stays contested for SECONDS.")  # fmt: skip
+@collection_option
+@input_options
+@output_options
+def claim(named: Named, deadline_s: float | None, reading: Reading, collection: str | None, output: Output) -> int:
+    """Decide of each document whether it is an original or a duplicate, safely while other writers claim too.
+
+    Of near copies claimed at the same time by different processes exactly one becomes the original. The same id with
+    the same text gets the same answer, now and later: repeat a command that was interrupted. Without URL the index is
+    a temporary one, with an idf that is learned from FILEs.
+    """
+    from simhash_hbase.corpus import Documents
+    from simhash_hbase.corpus.documents import claimed
+    from simhash_hbase.index.jsonforms import decision_record
+    from simhash_hbase.inputs import Reject
+
+    originals = contended = 0
+    with (
+        output,
+        _opened(named, reading, output) as (index, files, read),
+        Documents("claim", files, read, output.watch) as documents,
+    ):
+        view = index.in_collection(collection)
+        for chunk in documents.chunks(view):
+            for document, decision in claimed(view, chunk, deadline_s=deadline_s):
+                if isinstance(decision, SimhashError):
+                    contended += isinstance(decision, ClaimContended)
+                    documents.refuse(Reject(document.place, str(decision), document.raw or b"", document.id))
+                else:
+                    originals += decision.is_original
+                    output.line(decision_record(decision))
+            output.flush()
+    output.summary(
+        "claim",
+        documents.read,
+        originals=originals,
+        duplicates=documents.read - originals,
+        refused=documents.refused,
+        **{"contested, claim again": contended},
+    )
+    _say_gone(named.url, output)
+    return after(documents.refused)
+
+
+@contextmanager
+def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[Index, Sources, Reading]]:
+    """Open the index, or make a temporary one of the input, which is then read twice."""
+    from simhash_hbase.corpus.documents import spooled
+    from simhash_hbase.corpus.sample import texts_of
+    from simhash_hbase.inputs import Sources
+    from simhash_hbase.opening import open_index
+
+    sources = Sources(named.files)
+    if named.url is not None:
+        with open_index(named.url) as index:
+            yield index, sources, reading
+        return
+    _await_input(named.files, output)
+    with spooled(sources, wanted=True) as stdin:
+        settings = replace(reading.settings, stdin=stdin)
+
+        def learn() -> Fields:
+            return _learned({}, settings, lambda: texts_of(sources, settings, output.watch), output)
+
+        with _temporary(sources, learn, output) as index:
+            yield index, sources, replace(reading, settings=settings)
+
+
+def _dedup_choice(*, create: bool, report: str | None, **options: Any) -> Choice:  # noqa: ANN401
+    """Keep what only the command does apart from the library's options."""
+    return Choice(create=create, report=report, options=DedupOptions(**options))
+
+
+@click.command(
+    "dedup",
+    cls=Command,
+    interrupted=left_by_interrupt,
+    examples=[
+        "simhash-hbase dedup corpus.jsonl --output clean.jsonl > decisions.jsonl",
+        "simhash-hbase dedup file:crawl.index --create crawl-*.jsonl.gz > decisions.jsonl",
+        "simhash-hbase dedup file:crawl.index --create crawl.jsonl --output kept.jsonl --results done.jsonl --resume",
+    ],
+)
+@named_argument
+@collected(
+    "choice",
+    option("--create", is_flag=True, help="Make the index if there is none, learning the idf from FILEs."),
+    keep_option,
+    option("--exact", is_flag=True, help="Judge near copies by their texts: at the threshold no pair is wrong."),
+    option("--contained", type=float, metavar="SHARE", help="Drop a near copy only if what is kept holds this share of"
+           " its shingles; with both figures in the decisions of others. Implies --exact."),
+    option("--dry-run", is_flag=True, help="Change no index; files that other options name are written."),
+    option("--output", type=click.Path(), metavar="PLACE", help="Write the kept documents to PLACE, as they"
+           " came, or as its suffix says (.jsonl, .csv, .parquet); whole files to a folder."),
+    option("--duplicates", type=click.Choice(["drop", "revisit"]), default="drop", show_default=True, help="Of a crawl:"
+           " leave duplicates out of --output, or write records that refer to what is kept."),
+    option("--clusters", type=click.Path(dir_okay=False), metavar="FILE",
+           help="Write the clusters, each original with its duplicates, to FILE."),
+    option("--report", type=click.Path(dir_okay=False), metavar="FILE.html", help="Write a page for people to"
+           " FILE.html: figures, clusters, and pairs side by side; reads the input once more."),
+    option("--results", type=click.Path(dir_okay=False), metavar="FILE",
+           help="Write the decisions to FILE, with a checkpoint; not for standard input."),
+    option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
+    make=_dedup_choice,
+)  # fmt: skip
+@index_options
+@collection_option
+@input_options
+@output_options
+def dedup(
+    named: Named, choice: Choice, index_choice: Choice, reading: Reading, collection: str | None, output: Output
+) -> int:
+    """Decide a corpus at once, against the index and itself: each document is an original or a duplicate of one.
+
+    Without URL the index is a temporary one, made as --create does.
+
+    What the index holds already always wins; a second run over the same input prints the same. Needs some hundred
+    bytes of memory a document, for the ids.
+    """
+    from simhash_hbase.corpus import Deduplication
+    from simhash_hbase.files.local import replacing
+
+    url, options = named.url, _dedup_options(named.url, choice, index_choice)
+    _await_input(named.files, output)
+    with output, Deduplication(named.files, options, reading=reading, lines=output, watch=output.watch) as corpus:
+        opened = replacing(choice.report) if choice.report else nullcontext()
+        with _open(url, corpus, index_choice, choice, output) as index, opened as report:
+            done = corpus.run(index.in_collection(collection))
+            if report is not None:
+                # To import it takes longer than to decide a few documents.
+                from simhash_hbase.report import DecidedCorpus, ReportRun, write_report
+
+                decided = DecidedCorpus(
+                    lines=corpus.lines,
+                    sources=corpus.sources,
+                    settings=corpus.reading.settings,
+                    analysis=index.analysis,
+                    refused=done.refused,
+                )
+                run = ReportRun(
+                    index=secretless(url or "a temporary index"),
+                    time=datetime.now(UTC),
+                    keep=options.keep,
+                    dry=options.dry_run,
+                )
+                write_report(report, decided, run, meter=output.meter)
+    counts = {"kept": done.originals, "duplicates": done.duplicates, "refused": done.refused}
+    if done.uncontained:
+        counts["kept for too little in a near copy"] = done.uncontained
+    output.summary("dedup", done.documents, decided_before=done.decided_before, **counts)
+    _say_gone(url, output)
+    if choice.report:
+        output.note(f"the report is in {choice.report}")
+    return after(done.refused)
+
+
+def _dedup_options(url: str | None, choice: Choice, index_choice: Choice) -> DedupOptions:
+    """Complete the library's options by what it has to know of the index and of the report."""
+    from simhash_hbase.files.local import partial_of
+    from simhash_hbase.opening import folder_of
+
+    options: DedupOptions = choice.options
+    if url is None and choice.create:
+        raise InvalidArgument("--create needs an address, such as file:docs.index")
+    if url is None and options.resume:
+        raise InvalidArgument(
+            "--resume needs the index of the earlier run, which is gone if it was temporary: name its address"
+        )
+    return replace(
+        options,
+        learn=choice.create or url is None,
+        remember=choice.report is not None,
+        made_with={"create": choice.create, **profile_fields(index_choice), **table_fields(index_choice)},
+        beside={
+            "the index": folder_of(url) if url else None,
+            "--report": choice.report,
+            "the report's partial file": partial_of(choice.report) if choice.report else None,
+        },
+    )
+
+
+def _open(
+    url: str | None, corpus: Deduplication, index_choice: Choice, choice: Choice, output: Output
+) -> AbstractContextManager[Index]:
+    from simhash_hbase.opening import create_index, open_index
+
+    fields, table = profile_fields(index_choice), table_fields(index_choice)
+
+    def learn() -> Fields:
+        return _learned(fields, corpus.reading.settings, corpus.texts, output)
+
+    if url is None:
+        if table:
+            raise InvalidArgument("--regions and --compression are for tables in HBase: name the address of one")
+        return _temporary(corpus.sources, learn, output)
+    if not choice.create and (fields or table):
+        raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or add --create")
+    dry_run = choice.options.dry_run
+    try:
+        index = open_index(url, readonly=dry_run)
+    except IndexMissing:
+        if not choice.create:
+            raise
+        with output.warnings_as_lines():
+            made = create_index("memory:", **learn()) if dry_run else create_index(url, **table, **learn())
+        output.warn_of_shortfalls(made.store)
+        return made
+    if fields:
+        # Asked for as False, stored as None.
+        stored = {name: None if value is False and name == "sketch" else value for name, value in fields.items()}
+        index.profile.check_same(index.profile.replace(**stored))
+    return index
+
+
+def _learned(fields: Fields, settings: InputOptions, texts: Callable[[], Iterator[str]], output: Output) -> Fields:
+    """Complete the fields of a profile; by default its idf is learned from the input."""
+    if settings.features_field is not None:
+        return {"analyzer": "weighted", **fields}
+    if fields.get("analyzer", "learned") != "learned" or settings.simhash_field is not None:
+        return fields
+    output.note("learning the idf from the input …")
+    return {**fields, "learn_from": texts()}
+
+
+@contextmanager
+def _temporary(sources: Sequence[str], learn: Callable[[], Fields], output: Output) -> Iterator[Index]:
+    """Make an index for the input that is gone after the block.
+
+    Nothing is learned where no record has a text: each record has its refusal then, and an empty input its result.
+    """
+    from simhash_hbase.corpus.sample import NothingToLearn
+    from simhash_hbase.inputs import total_bytes
+    from simhash_hbase.opening import temporary_index
+
+    with ExitStack() as stack:
+        with output.warnings_as_lines():
+            size, fields = total_bytes(sources), learn()
+            if isinstance(texts := fields.get("learn_from"), Iterator):
+                try:
+                    fields["learn_from"] = chain([next(texts)], texts)
+                except NothingToLearn:
+                    fields = {name: fields[name] for name in fields if name not in ("analyzer", "learn_from")}
+            index = stack.enter_context(temporary_index(size, **fields))
+        yield index
+
+
+def _await_input(files: Sequence[str], output: Output) -> None:
+    """Leave the terminal to who types the documents: standard input is copied before anything else is shown."""
+    from simhash_hbase.inputs.sources import STDIN
+
+    if STDIN in files:
+        output.give_way()
+
+
+def _say_gone(url: str | None, output: Output) -> None:
+    """End a summary: a temporary index keeps nothing."""
+    if url is None:
+        output.note("the index was temporary and is gone; an address, such as file:docs.index, names one that stays")

@@ -1,0 +1,308 @@
+"""Documents of an index, one by one: ``simhash-hbase add``, ``remove``, ``query``, ``get``, ``copies``, ``export``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from simhash_hbase.cli.exits import DONE, FAILED, after
+from simhash_hbase.cli.help import REPEAT, Command, option
+from simhash_hbase.cli.options import (
+    Choice,
+    collected,
+    collection_option,
+    files_argument,
+    input_options,
+    optional_files_argument,
+    output_options,
+    url_argument,
+)
+from simhash_hbase.cli.shell import complete_file
+from simhash_hbase.corpus import Reading
+from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
+from simhash_hbase.profile import choices
+from simhash_hbase.rows.clock import now_ms
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.index.answers import Answer
+    from simhash_hbase.index.copies import Copies
+    from simhash_hbase.index.index import Index
+    from simhash_hbase.inputs import Progress
+    from simhash_hbase.profile.near import MatchRule
+
+_ids_argument = click.argument("ids", nargs=-1, required=True, metavar="ID…")
+_rule = partial(option, section="Match options", show_default="the index's")
+
+
+@click.command(
+    "add",
+    cls=Command,
+    interrupted=REPEAT,
+    examples=["simhash-hbase add file:news.index today.jsonl.gz --encoding auto"],
+)
+@url_argument
+@files_argument
+@option("--verbose", is_flag=True, help="Print id and fingerprint of each document.")
+@collection_option
+@input_options
+@output_options
+def add(
+    url: str, files: tuple[str, ...], verbose: bool, reading: Reading, collection: str | None, output: Output
+) -> int:
+    """Write documents, duplicates or not; a known id gets the new text.
+
+    FILEs are JSON lines, CSV, plain text, folders or patterns, also .gz and .zst; - is standard input. Whatever was
+    printed, or counted in the summary, is durable.
+    """
+    from simhash_hbase.corpus import Documents
+    from simhash_hbase.corpus.documents import added
+    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.inputs import Reject
+    from simhash_hbase.opening import open_index
+
+    counts: Counter[str] = Counter()
+    with (
+        output,
+        open_index(url, collection=collection) as index,
+        Documents("add", files, reading, output.watch) as documents,
+    ):
+        for chunk in documents.chunks(index):
+            for document, simhash in added(index, chunk, counts):
+                if isinstance(simhash, SimhashError):
+                    documents.refuse(Reject(document.place, str(simhash), document.raw or b"", document.id))
+                elif verbose:
+                    output.line({"id": document.id, "simhash": hex_simhash(simhash)})
+            output.flush()
+    output.summary("add", documents.read, **counts, refused=documents.refused)
+    return after(documents.refused)
+
+
+@click.command(
+    "remove", cls=Command, interrupted=REPEAT, examples=["simhash-hbase remove file:news.index --from gone.txt"]
+)
+@url_argument
+@click.argument("ids", nargs=-1, metavar="[ID…]")
+@option("--from", "source", metavar="FILE", shell_complete=complete_file,
+        help="A file with one id a line, UTF-8; - is standard input.")  # fmt: skip
+@collection_option
+@output_options
+def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str | None, output: Output) -> None:
+    """Remove documents by id."""
+    from simhash_hbase.index.opened import BATCH_DOCUMENTS
+    from simhash_hbase.inputs import Progress, total_bytes
+    from simhash_hbase.opening import open_index
+
+    if not ids and source is None:
+        raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
+    asked = removed = 0
+    with output, open_index(url, collection=collection) as index:
+        consumed = Progress()
+        names = _ids(ids, source, consumed)
+        total = total_bytes([source]) if source else None
+        with output.meter("remove", total, noun="ids") as meter:
+            while some := list(islice(names, BATCH_DOCUMENTS)):
+                for name, done in index.remove_many(some):
+                    asked += 1
+                    removed += done
+                    output.line({"id": name, "removed": done})
+                output.flush()
+                meter.show(asked, consumed.bytes_read)
+    output.summary("remove", asked, removed=removed)
+
+
+def _ids(ids: tuple[str, ...], source: str | None, consumed: Progress) -> Iterator[str]:
+    yield from ids
+    if source is None:
+        return
+    with click.open_file(source, "rb") as file:
+        for number, line in enumerate(file, 1):
+            consumed.bytes_read += len(line)
+            try:
+                # Editors of Windows begin a file with a byte order mark.
+                name = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise InvalidInput(f"{source}:{number}: the id is not UTF-8") from error
+            if name:
+                yield name
+
+
+@click.command(
+    "query",
+    cls=Command,
+    examples=[
+        "simhash-hbase query file:news.index --text '今天，我们都是广场上放鸽子的人。' --limit 5",
+        "simhash-hbase query file:news.index today.jsonl.gz --format table",
+    ],
+)
+@url_argument
+@optional_files_argument
+@collected(
+    "choice",
+    option("--text", "texts", multiple=True, help="A text to look for. Repeatable."),
+    option("--id", "ids", multiple=True, metavar="ID", help="A stored document to look for. Repeatable."),
+    option("--simhash", "simhashes", metavar="SIMHASH", multiple=True,
+           help="A fingerprint to look for: 16 hex digits, 0x… or decimal. Repeatable."),
+    _rule("--match", type=click.Choice(get_args(choices.MatchName)), help="Rule for near-duplicates."),
+    _rule("--distance", type=click.IntRange(0, 64), metavar="BITS",
+          help="Most bits that differ; above the index's, answers are not complete."),
+    _rule("--similarity", type=click.FloatRange(0, 1), metavar="J", help="Least similarity for rule verified."),
+    _rule("--limit", type=click.IntRange(1), metavar="N", show_default="all", help="Most matches in an answer."),
+    _rule("--since", metavar="DATE|AGE", show_default="ever",
+          help="Only what was added or last seen since: 2026-11-22, 2026-11-22T09:30Z, or 7d, 12h, 30m ago."),
+)  # fmt: skip
+@collection_option
+@input_options
+@output_options
+def query(
+    url: str, files: tuple[str, ...], choice: Choice, reading: Reading, collection: str | None, output: Output
+) -> int:
+    """Find the near-duplicates of documents, nearest first."""
+    from simhash_hbase.corpus import Documents
+    from simhash_hbase.corpus.documents import answered
+    from simhash_hbase.index.since import parse_since
+    from simhash_hbase.inputs import Reject
+    from simhash_hbase.opening import open_index
+
+    if not (files or choice.texts or choice.ids or choice.simhashes):
+        raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
+    with output, open_index(url, collection=collection, readonly=True) as index:
+        rule = index.rule(match=choice.match, distance=choice.distance, similarity=choice.similarity)
+        since = None if choice.since is None else parse_since(choice.since, now_ms())
+        for name, answer in _answers(index, choice, rule, since):
+            _print_answer(output, name, answer)
+        if not files:
+            return DONE
+        found = 0
+        with Documents("query", files, reading, output.watch) as documents:
+            for chunk in documents.chunks(index):
+                for document, outcome in answered(index, chunk, rule=rule, limit=choice.limit, since=since):
+                    if isinstance(outcome, SimhashError):
+                        documents.refuse(Reject(document.place, str(outcome), document.raw or b"", document.id))
+                    else:
+                        found += bool(outcome.matches)
+                        _print_answer(output, document.id, outcome)
+                output.flush()
+        output.summary("query", documents.read, with_matches=found, refused=documents.refused)
+    return after(documents.refused)
+
+
+def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
+    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.inputs import parse_simhash
+
+    limit = choice.limit
+    for text in choice.texts:
+        yield text, index.query(text, rule=rule, limit=limit, since=since)
+    for name in choice.ids:
+        found = index.query_id(name, rule=rule, limit=limit, since=since)
+        if found is None:
+            raise DocumentMissing(f"the index has no document {name!r} to look for")
+        yield name, found
+    for value in choice.simhashes:
+        simhash = parse_simhash(value)
+        yield hex_simhash(simhash), index.query_simhash(simhash, rule=rule, limit=limit, since=since)
+
+
+def _print_answer(output: Output, name: str, answer: Answer) -> None:
+    from simhash_hbase.index.jsonforms import answer_record
+
+    for record in _answer_rows(name, answer) if output.format == "table" else [answer_record(name, answer)]:
+        output.line(record)
+
+
+def _answer_rows(name: str, answer: Answer) -> list[dict[str, object]]:
+    """Make the rows of an answer: one a match, or one that says that there is none."""
+    notes = {"nothing near": not answer.matches, "there are more": answer.truncated, "short text": answer.short}
+    note = ", ".join(text for text, holds in notes.items() if holds)
+    found = [
+        {"near": match.id, "bits": match.distance, "similarity": match.similarity, "exact": match.exact,
+         "added": match.added}
+        for match in answer.matches
+    ]  # fmt: skip
+    return [{"query": name, **row, "note": note} for row in found or [{}]]
+
+
+@click.command("get", cls=Command, examples=["simhash-hbase get file:news.index https://example.org/a"])
+@url_argument
+@_ids_argument
+@collection_option
+@output_options
+def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
+    """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
+    from simhash_hbase.index.jsonforms import stored_record
+    from simhash_hbase.opening import open_index
+
+    with output, open_index(url, collection=collection, readonly=True) as index:
+        found = index.get_many(ids)
+        for stored in found:
+            if stored is not None:
+                output.line(stored_record(stored))
+    missing = [name for name, stored in zip(ids, found, strict=True) if stored is None]
+    return _report_missing(missing, output)
+
+
+@click.command(
+    "copies", cls=Command, examples=["simhash-hbase copies file:news.index https://example.org/a --format table"]
+)
+@url_argument
+@_ids_argument
+@collection_option
+@output_options
+def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
+    """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
+    from simhash_hbase.index.jsonforms import copies_record
+    from simhash_hbase.opening import open_index
+
+    missing = []
+    with output, open_index(url, collection=collection, readonly=True) as index:
+        for name in ids:
+            if (found := index.copies(name)) is None:
+                missing.append(name)
+                continue
+            for record in _copies_rows(found) if output.format == "table" else [copies_record(found)]:
+                output.line(record)
+    return _report_missing(missing, output)
+
+
+def _copies_rows(found: Copies) -> Iterator[dict[str, object]]:
+    """Make the rows of a table: the original, then its copies."""
+    there = f"{'at least ' if found.truncated else ''}{found.count:,} copies"
+    note = "removed or changed since" if found.of_removed else ""
+    yield {"of": found.of, "copy": there, "added": found.first, "seen": found.last, "note": note}
+    for copy in found.copies:
+        yield {
+            "of": found.of, "copy": copy.id, "added": copy.added, "seen": copy.seen, "bits": copy.distance,
+            "similarity": copy.similarity, "metadata": copy.metadata,
+            "note": "of an earlier text" if copy.of_removed else "",
+        }  # fmt: skip
+
+
+def _report_missing(missing: Sequence[str], output: Output) -> int:
+    """Report ids that the index does not hold; return the exit code."""
+    for name in missing:
+        output.error(f"simhash-hbase: {name}: not in the index")
+    return FAILED if missing else DONE
+
+
+@click.command("export", cls=Command, examples=["simhash-hbase export file:news.index | gzip > news.jsonl.gz"])
+@url_argument
+@collection_option
+@output_options
+def export(url: str, collection: str | None, output: Output) -> None:
+    """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
+    from simhash_hbase.index.jsonforms import stored_record
+    from simhash_hbase.opening import open_index
+
+    count = 0
+    with output, open_index(url, collection=collection, readonly=True) as index, output.walk("export") as watch:
+        for stored in index.export(watch=watch):
+            output.line(stored_record(stored))
+            count += 1
+    output.summary("export", count)

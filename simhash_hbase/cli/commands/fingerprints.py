@@ -1,0 +1,297 @@
+"""Texts without an index, or beside one: ``simhash-hbase fingerprint`` and ``explain``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from simhash_hbase.cli.exits import DONE, after
+from simhash_hbase.cli.help import Command, option
+from simhash_hbase.cli.options import (
+    Choice,
+    Sample,
+    collected,
+    collection_choice,
+    fingerprint_options,
+    input_options,
+    learn_option,
+    optional_files_argument,
+    output_options,
+    own_options,
+    profile_fields,
+    sample_options,
+)
+from simhash_hbase.corpus import Reading
+from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, no_words
+from simhash_hbase.inputs import InputOptions
+from simhash_hbase.profile import choices
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.compare.explain import Side
+    from simhash_hbase.features.analysis import Analysis
+    from simhash_hbase.index.index import Index
+    from simhash_hbase.inputs import Document
+    from simhash_hbase.profile import Profile
+
+SHOWN_CHARACTERS = 200
+# What a slip in the name of a file looks like: one word with a suffix or a folder.
+LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})")
+
+
+@click.command(
+    "fingerprint",
+    cls=Command,
+    examples=[
+        "simhash-hbase fingerprint --text '我是蓝翔技工拖拉机学院手扶拖拉机专业的。' --explain",
+        "simhash-hbase fingerprint --profile-of file:news.index today.jsonl.gz",
+    ],
+)
+@optional_files_argument
+@collected(
+    "choice",
+    option("--text", "texts", multiple=True, help="A text to fingerprint. Repeatable."),
+    option("--profile-of", metavar="URL", help="Use the profile of this index."),
+    learn_option,
+    option("--explain", is_flag=True, help="Show features, weights and bits."),
+)
+@fingerprint_options
+@input_options
+@output_options
+def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading: Reading, output: Output) -> int:
+    """Print ids and fingerprints; no index is needed."""
+    from simhash_hbase.opening import open_index
+
+    if not (files or choice.texts):
+        raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
+    if choice.profile_of is None:
+        analysis = _analysis_for(prints, Sample(choice.learn_from, reading.settings), output)
+    else:
+        if profile_fields(prints) or choice.learn_from:
+            raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
+        with open_index(choice.profile_of, readonly=True) as index:
+            analysis = index.analysis
+    with output:
+        for text in choice.texts:
+            output.line(_of_text(analysis, text, explain=choice.explain))
+        return _of_files(analysis, files, reading, output, explain=choice.explain) if files else DONE
+
+
+def _of_text(analysis: Analysis, text: str, *, explain: bool) -> dict[str, object]:
+    analysed = analysis.texts(["text"], [text])
+    if analysed.refused:
+        raise EmptyDocument(no_words())
+    return _record(analysis, "text", int(analysed.entries.simhashes[0]), text if explain else None)
+
+
+def _of_files(analysis: Analysis, files: tuple[str, ...], reading: Reading, output: Output, *, explain: bool) -> int:
+    from simhash_hbase.corpus import Documents
+
+    with Documents("fingerprint", files, reading, output.watch) as documents:
+        for chunk in documents.chunks(analysis):
+            simhashes = chunk.entries.simhashes.tolist()
+            for document, simhash in zip(chunk.kept, simhashes, strict=True):
+                output.line(_record(analysis, document.id, simhash, document.text if explain else None))
+            output.flush()
+    output.summary("fingerprint", documents.read, refused=documents.refused)
+    return after(documents.refused)
+
+
+def _analysis_for(prints: Choice, sample: Sample, output: Output) -> Analysis:
+    """Make the analysis that the options ask for."""
+    from simhash_hbase.features.analysis import Analysis
+    from simhash_hbase.opening import resolve_profile
+
+    fields = profile_fields(prints)
+    if sample.settings.features_field is not None:
+        fields.setdefault("analyzer", "weighted")
+    return Analysis(*resolve_profile(sample.texts(output.watch), **fields))
+
+
+def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:
+    from simhash_hbase.index.jsonforms import hex_simhash
+
+    record: dict[str, object] = {"id": name, "simhash": hex_simhash(simhash)}
+    if text is None:
+        return record
+    features = analysis.analyzer.features(text)
+    return {**record, "bits": f"{simhash:064b}", "features": [[word, weight] for word, weight in features]}
+
+
+class _Named(NamedTuple):
+    """One of the two documents."""
+
+    side: Side
+    text: str | None
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Finds the documents that A and B name."""
+
+    analysis: Analysis
+    index: Index | None
+    as_text: bool
+    settings: InputOptions
+    own: Choice  # Fields of the caller's own fingerprints or features.
+    output: Output
+
+    def find(self, word: str) -> _Named:
+        """Take a word for a file, else for an id, else for a text."""
+        from simhash_hbase.compare.explain import Side
+
+        if self.as_text:
+            return self._of_text("text", word)
+        if _is_file(Path(word)):
+            return self._of_file(word)
+        stored = self.index.entries_of(word) if self.index is not None else None
+        if stored is not None:
+            return _Named(Side.of_entries(word, stored), None)
+        kinds = "neither a file nor a stored id" if self.index is not None else "no file"
+        if any(vars(self.own).values()):
+            raise InvalidInput(
+                f"{word[:SHOWN_CHARACTERS]} is {kinds}: your own fingerprints and features have to be in files"
+            )
+        if LIKE_A_FILE.fullmatch(word):
+            raise InvalidInput(f"{word} is {kinds}: add --text to compare A and B as texts")
+        if self.index is not None:
+            self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
+        return self._of_text("text", word)
+
+    def _of_text(self, name: str, text: str) -> _Named:
+        from simhash_hbase.compare.explain import Side
+
+        return _Named(Side.of_text(name, text, self.analysis), text)
+
+    def _of_file(self, path: str) -> _Named:
+        from simhash_hbase.compare.explain import Side
+        from simhash_hbase.inputs.reading import format_of
+        from simhash_hbase.inputs.sources import Source
+
+        kind = format_of(Source(path, path, path, in_folder=True), InputOptions())
+        if not any(vars(self.own).values()):
+            # Of a page its main text, as where it is added; of anything else all that the file holds.
+            options = replace(self.settings, format="html" if kind == "html" else "folder")
+            return self._of_text(path, _only_document(path, options).text or "")
+        is_text = kind in ("text", "folder", "html")
+        options = replace(self.settings, format="jsonl" if is_text else None, **vars(self.own))
+        document = _only_document(path, options)
+        if document.simhash is not None:
+            stored = self.analysis.fingerprints([path], [document.simhash])
+            return _Named(Side.of_entries(path, stored.entries), None)
+        return _Named(Side.of_features(path, document.features or [], self.analysis), None)
+
+
+@click.command(
+    "explain",
+    cls=Command,
+    examples=[
+        "simhash-hbase explain file:news.index a.txt b.txt --format table",
+        "simhash-hbase explain '我 喜欢 看 电视，不 喜欢 看 电影' '我 不 喜欢 看 电视，也 不 喜欢 看 电影'",
+    ],
+)
+@click.argument("words", nargs=-1, required=True, metavar="[URL] A B")
+@collected(
+    "choice",
+    option("--text", is_flag=True, help="A and B are texts, even if they look like names of files or ids."),
+    option("--scheme", metavar="BxC", show_default=choices.SCHEME, help="Without URL: the blocks to show."),
+    option(
+        "--html",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Write a page for people to FILE: both texts side by side, and the features that pull them apart.",
+    ),
+    collection_choice,
+)
+@sample_options
+@fingerprint_options
+@own_options
+@output_options
+def explain(
+    words: tuple[str, ...], choice: Choice, sample: Sample, prints: Choice, own: Choice, output: Output
+) -> None:
+    """Show why two documents are near or not: bits, blocks, tables, features.
+
+    A and B are each the name of a file (of a web page the main text counts), the id of a stored document (with URL),
+    or else a text. With --simhash-field or --features-field a file holds one record with your own. --input-format and
+    --text-field are for the documents of --learn-from.
+    """
+    from simhash_hbase.corpus.destinations import check_destinations
+    from simhash_hbase.inputs import Sources
+    from simhash_hbase.opening import is_address, open_index
+
+    check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"--html": choice.html})
+    # The format and the text field are those of the sample to learn from.
+    settings = replace(sample.settings, format=None, text_field="text")
+    how: dict[str, Any] = {"as_text": choice.text, "settings": settings, "own": own, "output": output}
+    if is_address(words[0]):
+        if profile_fields(prints) or sample.learn_from or choice.scheme:
+            raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
+        pair = _pair(words[1:])
+        with open_index(words[0], collection=choice.collection, readonly=True) as index:
+            _show(_Sides(index.analysis, index, **how), pair, index.profile, html=choice.html)
+        return
+    if choice.collection is not None:
+        raise InvalidArgument("a collection is part of an index: name the index by URL, or leave out --collection")
+    pair = _pair(words)
+    own_settings = replace(sample.settings, features_field=own.features_field)
+    analysis = _analysis_for(prints, replace(sample, settings=own_settings), output)
+    profile = analysis.profile.replace(scheme=choice.scheme or choices.SCHEME)
+    _show(_Sides(analysis, None, **how), pair, profile, html=choice.html)
+
+
+def _pair(words: Sequence[str]) -> tuple[str, str]:
+    if len(words) != 2:  # noqa: PLR2004
+        raise InvalidArgument("two documents are compared: simhash-hbase explain [URL] A B")
+    return words[0], words[1]
+
+
+def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | None) -> None:
+    from simhash_hbase.cli.screen.comparison import comparison
+    from simhash_hbase.cli.screen.tables import print_wide
+    from simhash_hbase.compare.explain import compare, word_cosine
+    from simhash_hbase.files.local import replacing
+    from simhash_hbase.profile.profile import SEGMENTING
+    from simhash_hbase.report.page import comparison_page
+
+    output = sides.output
+    a, b = (sides.find(word) for word in words)
+    record = compare(a.side, b.side, profile)
+    if a.text is not None and b.text is not None and profile.analyzer in SEGMENTING:
+        record["word_cosine"] = word_cosine(a.text, b.text)
+    if html is not None:
+        if a.text is None or b.text is None:
+            raise InvalidArgument("--html shows texts, which an index does not keep: name two files or texts")
+        with replacing(html) as file:
+            file.write(comparison_page((a.text, b.text), record))
+    if output.format == "table":
+        print_wide(lambda width: comparison(a.side, b.side, record, profile, width))
+    else:
+        output.line(record)
+    output.close()
+
+
+def _only_document(path: str, options: InputOptions) -> Document:
+    from simhash_hbase.inputs import Reject, read
+
+    records = list(islice(read([path], options), 2))
+    if len(records) != 1:
+        raise InvalidInput(f"{path} holds {'more than one document' if records else 'no document'}: wanted one")
+    [record] = records
+    if isinstance(record, Reject):
+        raise InvalidInput(f"{record.place}: {record.reason}")
+    return record
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        # Too long for a name, or with a NUL: a text.
+        return False

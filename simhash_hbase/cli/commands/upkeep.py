@@ -1,0 +1,100 @@
+"""An index as a whole: ``simhash-hbase stats``, ``verify``, ``vacuum`` and ``backup``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from simhash_hbase.cli.exits import DONE, FAILED
+from simhash_hbase.cli.help import REPEAT, Command, option
+from simhash_hbase.cli.options import output_in, output_options, url_argument
+from simhash_hbase.cli.screen.terminal import secretless
+
+if TYPE_CHECKING:
+    from simhash_hbase.cli.screen.output import Output
+
+LOOK_S = 0.2
+MEGABYTE = 1 << 20
+
+
+@click.command(
+    "stats",
+    cls=Command,
+    examples=[
+        "simhash-hbase stats file:news.index --exact --format table",
+        "simhash-hbase stats file:news.index --format html > stats.html",
+    ],
+)
+@url_argument
+@option("--exact", is_flag=True, help="Read everything, not a sample of a large index.")
+@output_in("json", also=["html"])
+def stats(url: str, exact: bool, output: Output) -> None:
+    """Count documents, rows and bytes; show how crowded the prefixes are; html is a page for a browser."""
+    from simhash_hbase.opening import open_index
+    from simhash_hbase.report import stats_page
+
+    with output, open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
+        figures = index.stats(exact=exact, watch=watch)
+        if output.format == "html":
+            output.page(stats_page(secretless(url), index.profile, figures))
+        else:
+            output.record(asdict(figures), about=figures.sampled)
+
+
+@click.command("verify", cls=Command, examples=["simhash-hbase verify file:news.index --repair"])
+@url_argument
+@option("--repair", is_flag=True, help="Complete or remove rows that do not agree.")
+@output_options
+def verify(url: str, repair: bool, output: Output) -> int:
+    """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
+    from simhash_hbase.opening import open_index
+
+    with output, open_index(url, readonly=not repair) as index, output.walk("verify") as watch:
+        result = index.verify(repair=repair, watch=watch)
+        output.record(asdict(result))
+    output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
+    if result.not_repaired:
+        output.note(
+            f"verify: {result.not_repaired:,} could not be repaired: deletes or writes with a later time than the "
+            "server's hide them; repeat the repair after that time, or after a major compaction"
+        )
+    return FAILED if result.wrong else DONE
+
+
+@click.command("vacuum", cls=Command, interrupted=REPEAT, examples=["simhash-hbase vacuum file:news.index"])
+@url_argument
+@output_options
+def vacuum(url: str, output: Output) -> None:
+    """Delete data that no answer needs: expired documents, old removals, rows without a document."""
+    from simhash_hbase.opening import open_index
+
+    with output, open_index(url) as index, output.walk("vacuum") as watch:
+        swept = index.vacuum(watch=watch)
+        output.record(asdict(swept))
+
+
+@click.command("backup", cls=Command, examples=["simhash-hbase backup file:news.index monday.index"])
+@url_argument
+@click.argument("destination", metavar="DEST")
+@output_options
+def backup(url: str, destination: str, output: Output) -> None:
+    """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
+    from concurrent.futures import ThreadPoolExecutor, wait
+
+    from simhash_hbase.opening import folder_of, open_index
+    from simhash_hbase.stores.abilities import Backup
+    from simhash_hbase.stores.embedded.folder import copied_bytes
+
+    if destination.startswith("file:"):
+        destination = folder_of(destination) or ""
+    with output, open_index(url) as index, ThreadPoolExecutor(1) as pool:
+        total = index.store.size().bytes if isinstance(index.store, Backup) else None
+        with output.meter("backup", total, noun="MB") as meter:
+            copy = pool.submit(index.backup, destination)
+            while not wait([copy], LOOK_S).done:
+                done = copied_bytes(destination)
+                meter.show(done // MEGABYTE, done)
+            copy.result()
+        output.record({"backup": f"file:{destination}"})

@@ -1,0 +1,82 @@
+"""How a run of the command line ends: its exit code, and the sentence about an error."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from signal import SIGPIPE
+
+import click
+
+DONE = 0
+FAILED = 1
+WRONG_USAGE = 2
+SOME_REFUSED = 3
+SIGNAL_CODES = 128  # A process that a signal ended has this more than its number as its exit code; ours has it, too.
+PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # Other programs are ended by this signal when nobody reads their output.
+
+TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
+
+
+def after(refused: int) -> int:
+    """Return the code of a command that finished, with so many records refused."""
+    return SOME_REFUSED if refused else DONE
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value of an option that was not on the command line."""
+
+    source: str  # The variable, or the key and the file.
+    value: object
+
+
+@dataclass
+class State:
+    """One run of the command line, for the place that reports its errors; click hands it from context to context."""
+
+    debug: bool  # Print tracebacks.
+    settings: Mapping[str, Setting] = field(default_factory=dict)  # By the names of the options.
+    interrupted: str = "what was acknowledged stays"  # How the sentence about an interrupt goes on.
+
+
+def sentence_of(error: BaseException) -> str:
+    """Write an error as one sentence: what went wrong, and where.
+
+    Examples
+    --------
+    >>> sentence_of(FileNotFoundError(2, "No such file or directory", "a.jsonl"))
+    'a.jsonl: no such file or directory'
+    >>> sentence_of(MemoryError())
+    'the memory is used up: fewer --workers need less'
+    """
+    if isinstance(error, MemoryError):
+        return "the memory is used up: fewer --workers need less"
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error) or type(error).__name__
+    reason = error.strerror[:1].lower() + error.strerror[1:]
+    places = [place for place in (error.filename, error.filename2) if place is not None]
+    return ": ".join([" and ".join(map(str, places)), reason]) if places else reason
+
+
+def usage_sentence(error: click.ClickException) -> str:
+    """Write what click says of wrong usage in the style of all other errors, with where to read on."""
+    text = " ".join(error.format_message().split()).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    more = f"; see {context.command_path} --help" if context is not None else ""
+    return f"{text[:1].lower()}{text[1:]}{more}"
+
+
+def with_sources(sentence: str, settings: Mapping[str, Setting]) -> str:
+    """Add to an error where the settings that it speaks of were made.
+
+    Examples
+    --------
+    >>> with_sources("scheme 9z has no blocks", {"scheme": Setting("variable SIMHASH_HBASE_SCHEME", "9z")})
+    'scheme 9z has no blocks (set by variable SIMHASH_HBASE_SCHEME)'
+    """
+    sources = []
+    for key, setting in settings.items():
+        shown = str(setting.value)
+        names = [key, key.replace("_", "-"), *([shown] if len(shown) >= TELLING_CHARACTERS else [])]
+        if any(name in sentence for name in names):
+            sources.append(setting.source)
+    return f"{sentence} (set by {' and '.join(sources)})" if sources else sentence

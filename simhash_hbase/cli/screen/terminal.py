@@ -1,0 +1,191 @@
+"""The process and its terminal: standard streams, signals, and what a terminal may be shown."""
+
+import errno
+import io
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+OUTPUT, INPUT = "standard output", "standard input"
+DEFAULT_ENCODING = "utf-8"
+# Written as \u6c49 is better than not at all: an output's encoding is seldom what its user chose.
+UNWRITABLE = "backslashreplace"
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+# A password may hold a slash that should have been percent-encoded.
+_SECRET = re.compile(r"\b((?:rediss?|hbase(?:\+https?)?):(?://)?)\S*@|\b(https?://)[^\s/]*@", re.IGNORECASE)
+_WRITTEN = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
+_STARTING = "starting …"
+_ERASE_LINE = "\r\x1b[K"
+_shows_starting = False
+
+
+def harmless(text: str) -> str:
+    r"""Write control characters out, except for tabs and ends of lines: they would move a terminal's cursor, or worse.
+
+    Examples
+    --------
+    >>> harmless("a\x1b[2J")
+    'a\\x1b[2J'
+    """
+    return text.translate(_WRITTEN)
+
+
+def secretless(text: str) -> str:
+    r"""Leave users and passwords out of addresses.
+
+    Examples
+    --------
+    >>> secretless("redis://:pa/ss@host/0 does not answer")
+    'redis://…@host/0 does not answer'
+    """
+    return _SECRET.sub(r"\1\2…@", text)
+
+
+def show_starting() -> None:
+    """Show a word while a command loads what it needs: a first run makes jieba's dictionary ready.
+
+    Nothing is shown where standard error is no terminal, or one whose cursor does not move.
+    """
+    global _shows_starting  # noqa: PLW0603 - a process has one terminal
+    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
+        _shows_starting = True  # Before it is: a signal may come in between.
+        sys.stderr.write(_STARTING)
+        sys.stderr.flush()
+
+
+def erase_starting() -> None:
+    """Remove the word, before anything else is printed."""
+    global _shows_starting  # noqa: PLW0603
+    if _shows_starting:
+        _shows_starting = False
+        sys.stderr.write(_ERASE_LINE)
+        sys.stderr.flush()
+
+
+def set_up_streams() -> None:
+    """Replace standard input and output of this process, so that errors name them and every character can be written.
+
+    Standard error writes whatever it is given, too. Only the process's own are replaced: what a caller put in their
+    place is the caller's.
+    """
+    if sys.stdout is sys.__stdout__:
+        encoding, is_terminal = _encoding(sys.stdout), sys.stdout is not None and sys.stdout.isatty()
+        raw = io.BufferedWriter(_Named(1, "w", OUTPUT))
+        sys.stdout = io.TextIOWrapper(raw, encoding=encoding, errors=UNWRITABLE, line_buffering=is_terminal)
+    if sys.stdin is sys.__stdin__:
+        encoding = _encoding(sys.stdin)
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_Named(0, "r", INPUT)), encoding=encoding)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors=UNWRITABLE)
+
+
+def _encoding(stream: object) -> str:
+    return getattr(stream, "encoding", None) or DEFAULT_ENCODING
+
+
+def discard_output() -> None:
+    """Throw away what is still to be written, so that Python does not complain of it at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Named(io.FileIO):
+    """A file by its number, whose errors name it."""
+
+    def __init__(self, number: int, mode: str, name: str) -> None:
+        super().__init__(number, mode, closefd=False)
+        self._said = name
+        self._ended = False
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        with self._named():
+            return super().write(data)
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int | None:
+        if self._ended:
+            # A terminal would wait for a second ^D.
+            return 0
+        with self._named():
+            read = super().readinto(buffer)
+        self._ended = read == 0
+        return read
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = self._said
+            if error.errno == errno.EBADF:
+                error.strerror = "it is closed"
+            raise
+
+
+class Stopped(KeyboardInterrupt):
+    """SIGTERM or SIGHUP has come; raised where the work is, as Ctrl-C is."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and SIGHUP raise in the block, so that it closes and removes what it opened."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    if before[signal.SIGINT] is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in ENDING:
+        if before[number] is signal.SIG_DFL:
+            signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    # A terminal that is closed sends its signal twice: the second must not end the cleaning up.
+    for ending in ENDING:
+        signal.signal(ending, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Delay a signal until the block is done; a second Ctrl-C ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    ours = {number: handler for number, handler in ours.items() if handler in (signal.default_int_handler, _stop)}
+    asked: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGINT and number in asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    for number in ours:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+    if asked:
+        signal.raise_signal(signal.Signals(asked[0]))

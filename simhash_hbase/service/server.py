@@ -12,6 +12,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from simhash_hbase.service.connections import KEEP_ALIVE_S, HttpConnection
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.processes import QUEUED
@@ -21,7 +22,6 @@ from simhash_hbase.service.processes import QUEUED
 ACCEPTED_AT_ONCE = 32
 # More would take the files that a process may have open. uvicorn answers 503 to requests beyond it.
 CONNECTIONS = 768
-KEEP_ALIVE_S = 30
 SWITCH_S = 0.001
 TICKS_A_SECOND = 10
 
@@ -55,7 +55,7 @@ def serve(
     sys.setswitchinterval(SWITCH_S)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=HttpConnection,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -103,6 +103,9 @@ class _Server(uvicorn.Server):
             self._heed(self._owner)
         if not counter % TICKS_A_SECOND:
             self._service.metrics.observe_store()
+            for each in list(self.server_state.connections):
+                if isinstance(each, HttpConnection):
+                    each.look(self._service.limits.idle_s)
         if self._is_to_drain and not self._service.is_draining:
             self._service.is_draining = True
             self._drained_at = time.monotonic() + self._drain_s

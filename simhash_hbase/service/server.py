@@ -1,5 +1,6 @@
 """The server of one process: from its first connection to its last answer."""
 
+import asyncio
 import gc
 import signal
 import socket
@@ -117,7 +118,9 @@ class _Server(uvicorn.Server):
         logger.info("stopping", extra={"fields": {"requests": len(self.server_state.tasks)}})
         self._service.end_by = time.monotonic() + self._grace_s
         self._service.stopping.set()
+        heeding = asyncio.create_task(self._heed_until_stopped())
         await super().shutdown(sockets)
+        heeding.cancel()
         given_up = self._service.engine.under_way
         logger.log(WARNING if given_up else INFO, "stopped", extra={"fields": {"calls_given_up": given_up}})
 
@@ -128,10 +131,16 @@ class _Server(uvicorn.Server):
     def _heed(self, owner: Connection) -> None:
         """Take the signals that the owner has passed on; without an owner nobody would ever stop this process."""
         try:
-            while not self.should_exit and owner.poll():
+            while owner.poll():
                 self._stop(owner.recv())
         except (EOFError, OSError):
             self.should_exit = True
+
+    async def _heed_until_stopped(self) -> None:
+        """Take signals while accepted requests are finished: a second Ctrl-C gives them up."""
+        while self._owner is not None and not self.force_exit:
+            self._heed(self._owner)
+            await asyncio.sleep(1 / TICKS_A_SECOND)
 
     def _stop(self, sig: int) -> None:
         if sig == signal.SIGTERM and self._drain_s and not self._is_to_drain:

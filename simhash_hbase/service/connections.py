@@ -10,6 +10,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEAD_BYTES = 256 << 10
 # Requests of one connection that wait until those before them are answered; each takes some kilobytes of memory.
 PIPELINED = 64
+# Connections above uvicorn's limit that are kept, to be told so. uvicorn's limit is one of requests: connections
+# without one would take all the files that the process may have open.
+REFUSED = 64
 KEEP_ALIVE_S = 30
 # For the header of a request, behind the time that a connection may be idle.
 HEAD_S = 10
@@ -21,7 +24,8 @@ class HttpConnection(HttpToolsProtocol):
     * A request that asks for another protocol is answered in this one. httptools takes its body for the other protocol,
       so that the service would answer without the body, and take the body for the next request.
     * A trailer behind a body does not count as a header: proxies check headers only.
-    * Requests that are pipelined, headers and trailers take bounded memory.
+    * Requests that are pipelined, headers and trailers take bounded memory. If there are too many connections, those
+      without a request are not kept.
     * What is no HTTP is refused behind the answers to the requests before it, not in the middle of one.
     * `look` ends it when its client stands still.
     """
@@ -29,6 +33,8 @@ class HttpConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin."""
         super().connection_made(transport)
+        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency + REFUSED:
+            transport.close()
         self._http = _Parser(self)
         self.parser = self._http  # type: ignore[assignment]
         self._is_head = True  # Whether the next field is a header; it is a trailer otherwise.
@@ -106,7 +112,10 @@ class HttpConnection(HttpToolsProtocol):
             return
         if self._http.get_method() == b"CONNECT" or len(self.pipeline) >= PIPELINED:
             raise ValueError("a request that is not answered")
+        # httptools takes no address above 64 KB, so it gets the path alone; a fragment is for the client.
+        self.url, _, query = self.url.partition(b"#")[0].partition(b"?")
         super().on_headers_complete()
+        self.scope["query_string"] = query
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""

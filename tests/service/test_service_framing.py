@@ -2,18 +2,19 @@
 
 import asyncio
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 import uvicorn
 from support.duplex import Duplex
 from support.patience import END_S
-from support.serving import serving
+from support.serving import serving, wait_for
 from uvicorn.server import ServerState
 
 from simhash_hbase import create_index
 from simhash_hbase.service import connections
-from simhash_hbase.service.connections import HEAD_BYTES, PIPELINED, HttpConnection
+from simhash_hbase.service.connections import HEAD_BYTES, PIPELINED, REFUSED, HttpConnection
+from simhash_hbase.service.server import CONNECTIONS
 
 LONG = [b"X-A: b" * 20_000] * (4 * HEAD_BYTES // 100_000)
 QUERY = b'{"simhash":"0"}'
@@ -86,6 +87,21 @@ def test_a_trailer_is_no_header(server):
     body = b"\r\nf\r\n" + QUERY + b"\r\n0\r\n" + key_of(server) + b"\r\n"
 
     assert answers(server, head + b"Connection: close\r\n" + body) == [401]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        (b"Host: a\r\nHost: b\r\nContent-Length: 15\r\n\r\n" + QUERY, 400),
+        (b"Host: a\r\nHost: a\r\nContent-Length: 15\r\n\r\n" + QUERY, 400),
+        (b"Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 501),
+        (b"Host: a\r\nTransfer-Encoding: Chunked\r\n\r\nf\r\n" + QUERY + b"\r\n0\r\n\r\n", 200),
+    ],
+)
+def test_headers_that_mean_two_things_are_refused(server, fields, status):
+    head = b"POST /v1/queries HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close\r\n" + key_of(server)
+
+    assert answers(server, head + fields) == [status]
 
 
 def test_requests_that_wait_behind_one_another_are_bounded(server):
@@ -168,3 +184,12 @@ def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch, sends, receiv
     monkeypatch.setattr(connections, "HEAD_S", 0.1)
 
     assert asyncio.run(connected(0.05, sends=sends)) == received
+
+
+def test_connections_without_a_request_do_not_take_all_files(server):
+    with ExitStack() as idle:
+        for _ in range(CONNECTIONS + REFUSED + 20):
+            idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=END_S))
+        with socket.create_connection(("127.0.0.1", server.port), timeout=END_S) as late, suppress(ConnectionError):
+            assert late.recv(1) == b""
+    wait_for(lambda: answers(server, LAST) == [200])

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -108,6 +109,10 @@ def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_kil
 
         assert 'route="/v1/claims",status="200"} 40.0' in metrics.get("/metrics").text
         assert "simhash_requests_in_progress 0.0" in metrics.get("/metrics").text
+        # Of one disk, not of one a process.
+        [free] = re.findall(r"^simhash_store_free_bytes (\S+)$", metrics.get("/metrics").text, re.MULTILINE)
+        disk = os.statvfs(tmp_path)
+        assert 0 < float(free) < disk.f_blocks * disk.f_frsize
         assert len(serving_processes(server)) == 2
         [ended] = [line for line in server.log() if line["event"] == "process ended"]
         assert (ended["process"], ended["exit_code"]) == (min(first), -signal.SIGKILL)

@@ -285,13 +285,13 @@ def _checked(url: str) -> str:
         urllib3.util.parse_url(url)
     except (ValueError, LocationParseError) as error:
         # Parsers repeat parts of the address, which may be those of a password or a key.
-        reason = "" if re.search("[@?]", url) else f": {error}"
+        reason = "" if re.search("[@?#]", url) else f": {error}"
         raise errors.InvalidArgument(f"no address of a service, such as http://HOST:PORT{reason}") from error
     if parts.username is not None:
         # The address is not shown: there may be a password in it.
         raise errors.InvalidArgument(f"an address of a service has no user and no password: {_NO_KEY}")
     if not parts.hostname or parts.query or parts.fragment:
-        shown = url.partition("?")[0]
+        shown = re.split("[?#]", url)[0]
         raise errors.InvalidArgument(f"{shown!r} is no address of a service: wanted http://HOST:PORT or https://HOST")
     return url.rstrip("/")
 

@@ -25,6 +25,7 @@ FORBIDDEN = 403
 UNPROCESSABLE = 422
 
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_WORD = re.compile(r"[A-Za-z_-]{1,30}")
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="key", description="Made by `simhash-hbase key`, as `Authorization: Bearer KEY`."
 )
@@ -106,8 +107,11 @@ def _check_parameters(request: Request) -> None:
     known = [parameter["name"] for parameter in route.get("parameters", ()) if parameter["in"] == "query"]
     unknown = sorted(counts.keys() - set(known))
     if unknown:
+        # A key in place of a parameter is not repeated, since answers end up in logs of clients.
+        words = [name for name in unknown if _WORD.fullmatch(name)]
+        named = f"unknown parameter {listed(words)}" if words else "unknown parameter"
         names = f"the parameters are {', '.join(known)}" if known else "this route has no parameters"
-        raise Problem(UNPROCESSABLE, "invalid_argument", f"unknown parameter {listed(unknown)}: {names}")
+        raise Problem(UNPROCESSABLE, "invalid_argument", f"{named}: {names}")
     repeated = [name for name, count in counts.items() if count > 1]
     if repeated:
         raise Problem(MALFORMED, "malformed_request", f"parameter {listed(repeated)} is given more than once")

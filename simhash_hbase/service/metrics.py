@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.reading import Searched
 from simhash_hbase.service.processes import METRICS_FOLDER
-from simhash_hbase.stores.abilities import Networked
+from simhash_hbase.stores.abilities import Networked, OnDisk
 from simhash_hbase.stores.base import Store
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -58,6 +60,12 @@ class Metrics:
             self._connections_limit = gauge("simhash_store_connections_limit", "Connections that there may be.")
             self._retries = counter("simhash_store_retries", "Calls of the store made again.")
             self._retries_counted = 0
+        self._folder = store if isinstance(store, OnDisk) else None
+        if self._folder is not None:
+            # All processes of a service see the same disk.
+            place = partial(Gauge, registry=self._registry, multiprocess_mode="livemax")
+            self._bytes = place("simhash_store_bytes", "Bytes of the index on its disk.")
+            self._free = place("simhash_store_free_bytes", "Bytes that are free on the disk of the index.")
 
     def searched(self, figures: Searched) -> None:
         """Count a search; any thread may call it."""
@@ -75,7 +83,13 @@ class Metrics:
             self.documents.labels(operation, outcome).inc(number)
 
     def observe_store(self) -> None:
-        """Read the figures of a store that is reached over a network."""
+        """Read the figures of a store: of its disk, or of the network that it is reached over."""
+        if self._folder is not None:
+            # A disk that cannot be asked is what requests tell of.
+            with suppress(SimhashError):
+                used, free = self._folder.space()
+                self._bytes.set(used)
+                self._free.set(free)
         if self._store is None:
             return
         traffic = self._store.traffic()

@@ -24,8 +24,11 @@ from simhash_hbase.service.logs import logger, set_up_logs
 PACKAGES = ("fastapi", "httptools", "prometheus_client", "uvicorn")
 EXTRA_MISSING = "the service needs four packages more"
 QUEUED = 1024  # Connections that the system keeps until they are accepted.
-# A process that ends before it serves, when others of the same service do serve, is started again after so long.
-RESTART_S = 1.0
+# A process that ends before it has served for a while is started again after a pause, which doubles each time. If all
+# end in this way again and again, the service ends.
+STEADY_S = 10.0
+RESTART_S, LONGEST_RESTART_S = 1.0, 30.0
+FAILURES = 6
 FAILED = 1
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it on import, and adds up what is in the folder.
@@ -118,7 +121,7 @@ class _Process:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.sentinel = self._process.sentinel
-        self.is_ready = False
+        self.ready_at: float | None = None  # By `time.monotonic`.
 
     @property
     def pid(self) -> int:
@@ -149,6 +152,8 @@ class _Owner:
         self._is_stopping = False
         self._is_whole = True
         self._missing_until = 0.0
+        self._failures = 0  # In a row, of processes that ended before they had served for a while.
+        self._failed_at = 0.0
 
     def run(self) -> bool:
         # An index that cannot be opened is told of here, once.
@@ -160,19 +165,20 @@ class _Owner:
             _signals() as arrived,
         ):
             self._start_missing()
-            while self._processes:
+            while self._processes or not self._is_stopping:
                 self._go_on(arrived)
         return self._is_whole
 
     def _go_on(self, arrived: socket.socket) -> None:
         """Wait for something to happen, and do what it asks for."""
-        pipes = {process.pipe: process for process in self._processes if not process.is_ready}
+        pipes = {process.pipe: process for process in self._processes if process.ready_at is None}
         sentinels = {process.sentinel: process for process in self._processes}
         is_complete = self._is_stopping or len(self._processes) == self._settings.processes
         timeout = None if is_complete else max(0.0, self._missing_until - time.monotonic())
         for source in wait([arrived, *pipes, *sentinels], timeout):
             if source is arrived:
-                for number in arrived.recv(64):
+                # Whatever else has a handler arrives, too: that of SIGHUP raises SIGTERM.
+                for number in filter(SIGNALS.__contains__, arrived.recv(64)):
                     self._is_stopping = True
                     for process in self._processes:
                         process.tell(number)
@@ -192,9 +198,9 @@ class _Owner:
             process.pipe.recv()
         except (EOFError, OSError):
             return  # It has ended, and its sentinel says so.
-        process.is_ready = True
+        process.ready_at = time.monotonic()
         logger.info("process ready", extra={"fields": {"process": process.pid}})
-        if not self._is_listening and all(each.is_ready for each in self._processes):
+        if not self._is_listening and all(each.ready_at is not None for each in self._processes):
             self._is_listening = True
             host, port = self._listener.getsockname()[:2]
             fields = {"host": host, "port": port, "processes": len(self._processes)}
@@ -211,13 +217,23 @@ class _Owner:
             self._is_whole = self._is_whole and code == 0
             return
         logger.warning("process ended", extra={"fields": {"process": process.pid, "exit_code": code}})
+        now = time.monotonic()
         if not self._is_listening:
             # What keeps one from its first request would keep the next one from it, too.
-            self._is_stopping, self._is_whole = True, False
-            for other in self._processes:
-                other.tell(signal.SIGINT)
-        elif not process.is_ready:
-            self._missing_until = time.monotonic() + RESTART_S
+            self._give_up()
+        elif process.ready_at is None or now - process.ready_at < STEADY_S:
+            self._failures = 1 if now - self._failed_at > 2 * LONGEST_RESTART_S else self._failures + 1
+            self._failed_at = now
+            self._missing_until = now + min(RESTART_S * 2 ** (self._failures - 1), LONGEST_RESTART_S)
+            if self._failures >= FAILURES and all(each.ready_at is None for each in self._processes):
+                reason = f"{self._failures} processes in a row ended before they had served for {STEADY_S:.0f} s"
+                logger.error("giving up", extra={"fields": {"reason": reason}})
+                self._give_up()
+
+    def _give_up(self) -> None:
+        self._is_stopping, self._is_whole = True, False
+        for process in self._processes:
+            process.tell(signal.SIGINT)
 
 
 @contextmanager

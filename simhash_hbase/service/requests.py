@@ -92,12 +92,21 @@ def request_id_of(sent: str | None) -> str:
 
 
 CLOSED_BY_CLIENT = 499
-MALFORMED = 400
+MALFORMED, UNSUPPORTED = 400, 501
 UNLOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
 # A client that is answered before it has sent all may read the answer late; closing at once could destroy it.
 DRAIN_S = 2.0
 DRAIN_BYTES = 16 << 20
-_NO_HOST = Problem(MALFORMED, "malformed_request", "the header Host is missing")
+
+
+def framing_problem(headers: Headers, version: str) -> Problem | None:
+    """Return why HTTP (RFC 9112) has a server refuse the headers of a request, or None."""
+    hosts, codings = headers.getlist("host"), headers.getlist("transfer-encoding")
+    if len(hosts) != 1 and (hosts or version != "1.0"):
+        return Problem(MALFORMED, "malformed_request", f"the header Host is {'repeated' if hosts else 'missing'}")
+    if codings and [coding.lower() for coding in codings] != ["chunked"]:
+        return Problem(UNSUPPORTED, "unsupported", "of the transfer codings, chunked alone is known")
+    return None
 
 
 class Surround:
@@ -132,10 +141,9 @@ class Surround:
 
     async def _answer(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
         try:
-            if "host" in Headers(scope=scope) or scope.get("http_version") == "1.0":
-                await self._app(scope, exchange.receive, exchange.send)
-            else:
-                await _NO_HOST.response(trail.request_id)(scope, exchange.receive, exchange.send)
+            problem = framing_problem(Headers(scope=scope), scope.get("http_version", "1.1"))
+            answer = self._app if problem is None else problem.response(trail.request_id)
+            await answer(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             raise
         except asyncio.CancelledError:

@@ -1,5 +1,6 @@
 """The server of one process: from its first connection to its last answer."""
 
+import asyncio
 import gc
 import signal
 import socket
@@ -12,6 +13,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from simhash_hbase.service.connections import KEEP_ALIVE_S, HttpConnection
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.processes import QUEUED
@@ -21,7 +23,6 @@ from simhash_hbase.service.processes import QUEUED
 ACCEPTED_AT_ONCE = 32
 # More would take the files that a process may have open. uvicorn answers 503 to requests beyond it.
 CONNECTIONS = 768
-KEEP_ALIVE_S = 30
 SWITCH_S = 0.001
 TICKS_A_SECOND = 10
 
@@ -55,7 +56,7 @@ def serve(
     sys.setswitchinterval(SWITCH_S)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=HttpConnection,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -103,6 +104,9 @@ class _Server(uvicorn.Server):
             self._heed(self._owner)
         if not counter % TICKS_A_SECOND:
             self._service.metrics.observe_store()
+            for each in list(self.server_state.connections):
+                if isinstance(each, HttpConnection):
+                    each.look(self._service.limits.idle_s)
         if self._is_to_drain and not self._service.is_draining:
             self._service.is_draining = True
             self._drained_at = time.monotonic() + self._drain_s
@@ -114,7 +118,9 @@ class _Server(uvicorn.Server):
         logger.info("stopping", extra={"fields": {"requests": len(self.server_state.tasks)}})
         self._service.end_by = time.monotonic() + self._grace_s
         self._service.stopping.set()
+        heeding = asyncio.create_task(self._heed_until_stopped())
         await super().shutdown(sockets)
+        heeding.cancel()
         given_up = self._service.engine.under_way
         logger.log(WARNING if given_up else INFO, "stopped", extra={"fields": {"calls_given_up": given_up}})
 
@@ -125,10 +131,16 @@ class _Server(uvicorn.Server):
     def _heed(self, owner: Connection) -> None:
         """Take the signals that the owner has passed on; without an owner nobody would ever stop this process."""
         try:
-            while not self.should_exit and owner.poll():
+            while owner.poll():
                 self._stop(owner.recv())
         except (EOFError, OSError):
             self.should_exit = True
+
+    async def _heed_until_stopped(self) -> None:
+        """Take signals while accepted requests are finished: a second Ctrl-C gives them up."""
+        while self._owner is not None and not self.force_exit:
+            self._heed(self._owner)
+            await asyncio.sleep(1 / TICKS_A_SECOND)
 
     def _stop(self, sig: int) -> None:
         if sig == signal.SIGTERM and self._drain_s and not self._is_to_drain:

@@ -61,6 +61,21 @@ class Networked(Protocol):
         """Count connections and retries."""
 
 
+class DiskSpace(NamedTuple):
+    """Room on the disk of a store in a folder."""
+
+    used: int  # Bytes of the store.
+    free: int  # Bytes that may still be written.
+
+
+@runtime_checkable
+class OnDisk(Protocol):
+    """A store in a folder of this machine."""
+
+    def space(self) -> DiskSpace:
+        """Measure the room on its disk; the store is not read."""
+
+
 @runtime_checkable
 class Regional(Protocol):
     """A store whose rows are spread over regions."""

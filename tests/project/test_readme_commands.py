@@ -34,6 +34,7 @@ SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
     *("contributing", "examples", "snapshot", "hbase", "reindex", "tour", "service", "shared", "crawlers"),
     *("revisits", "objects", "unit", "cluster", *SPARK),
+    "restore",  # In test_cli_restore.py.
     "sparkhdfs",  # In test_hbase_cluster.py.
     "cloud",  # In test_hbase_http_gateways.py.
 }

@@ -117,6 +117,8 @@ def test_promtool_understands_every_expression(tmp_path):
 STEADY, SILENT = "0+600x120", "0+0x120"
 REQUESTS = 'simhash_requests_total{instance="a",route="/v1/queries",method="POST",status="%s"}'
 QUERY_SECONDS = 'simhash_request_seconds_bucket{instance="a",route="/v1/queries",media="json",le="%s"}'
+CLAIM_SECONDS = QUERY_SECONDS.replace("queries", "claims")
+FREE = 'simhash_store_free_bytes{instance="a"}'
 ROWS = 'simhash_query_rows_bucket{instance="a",le="%s"}'
 CONNECTIONS = {'simhash_store_connections_limit{instance="a"}': "20+0x120"}
 # For each alert what the service exports when it fires, and the same when all is well.
@@ -142,6 +144,11 @@ CASES = {
         {QUERY_SECONDS % "0.5": "0+98x120", QUERY_SECONDS % "1": "0+100x120", QUERY_SECONDS % "+Inf": "0+100x120"},
         {QUERY_SECONDS % "0.5": "0+99x120", QUERY_SECONDS % "1": "0+100x120", QUERY_SECONDS % "+Inf": "0+100x120"},
     ),
+    "SimhashSlowClaims": (
+        {CLAIM_SECONDS % "1": "0+98x120", CLAIM_SECONDS % "2.5": "0+100x120", CLAIM_SECONDS % "+Inf": "0+100x120"},
+        {CLAIM_SECONDS % "1": "0+99x120", CLAIM_SECONDS % "2.5": "0+100x120", CLAIM_SECONDS % "+Inf": "0+100x120"},
+    ),
+    "SimhashDiskFull": ({FREE: "20000000000-15000000x120"}, {FREE: "20000000000-1000000x120"}),
     "SimhashTurnedAway": (
         {'simhash_requests_turned_away_total{instance="a"}': "0+1x120"},
         {'simhash_requests_turned_away_total{instance="a"}': "0+1x2 2+0x118"},
@@ -162,10 +169,19 @@ def test_there_is_a_case_for_every_alert():
     assert set(CASES) == set(ALERTS)
 
 
+@pytest.mark.parametrize(("free", "fires"), [("900000000+0x120", True), ("1100000000+0x120", False)])
+def test_a_disk_that_is_nearly_full_is_told_of_even_if_it_does_not_fill(tmp_path, free, fires):
+    check(tmp_path, "SimhashDiskFull", {FREE: free}, fires=fires)
+
+
 @pytest.mark.parametrize("alert", CASES)
 @pytest.mark.parametrize("fires", [True, False])
 def test_an_alert_fires_when_it_should_and_only_then(tmp_path, alert, fires):
-    series = CASES[alert][0 if fires else 1]
+    check(tmp_path, alert, CASES[alert][0 if fires else 1], fires=fires)
+
+
+def check(tmp_path, alert, series, *, fires):
+    """Have promtool tell whether an alert, and no other one, fires."""
     firing = {"labels": f'{{alertname="{alert}"}}', "value": 1}
     wanted = {
         "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',

@@ -41,12 +41,16 @@ class Proxy:
         return socket.create_connection(("127.0.0.1", self.port), timeout=END_S)
 
 
-@contextmanager
-def proxied(server, folder, **bounds):
-    """Start the proxy; the bounds that the test does not name are out of its way."""
+def haproxy():
     program = shutil.which("haproxy", path=os.environ["PATH"] + ":/usr/sbin")
     if program is None:
         absent("haproxy is missing: apt-get install haproxy")
+    return program
+
+
+@contextmanager
+def proxied(server, folder, **bounds):
+    """Start the proxy; the bounds that the test does not name are out of its way."""
     port = free_port()
     wide = dict.fromkeys(
         ("CONNECTIONS_OF_ADDRESS", "CONNECTIONS_A_SECOND", "UNKNOWN_KEYS_A_MINUTE", "REQUESTS_A_SECOND"), MUCH
@@ -56,7 +60,7 @@ def proxied(server, folder, **bounds):
     with (
         log.open("wb") as stream,
         subprocess.Popen(
-            [program, "-f", str(CONFIG)], stdout=stream, stderr=stream, env={**os.environ, **given}
+            [haproxy(), "-f", str(CONFIG)], stdout=stream, stderr=stream, env={**os.environ, **given}
         ) as process,
     ):
         try:
@@ -248,6 +252,49 @@ def test_metrics_are_not_for_everybody_and_the_log_has_no_ids(proxy):
         assert client.get("/v1/documents", params={"id": "private"}).status_code == 404
     wait_for(lambda: '"path":"/v1/documents"' in proxy.log.read_text())
     assert "private" not in proxy.log.read_text()
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/metrics?a", "/%6detrics", "/%6D%65trics", "http://a/metrics"])
+def test_metrics_are_hidden_however_their_path_is_written(proxy, path):
+    with proxy.connect() as connection:
+        head = f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {proxy.keys['all']}\r\n"
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        answer = connection.makefile("rb").read()
+
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"simhash_requests" not in answer
+
+
+@pytest.mark.parametrize(
+    ("sent", "passed"),
+    [
+        ([], None),
+        (["crawler-7"], "crawler-7"),
+        (['a"b'], None),
+        (["x" * 65], None),
+        (['first, "b"'], None),
+        (["first", '"},{"'], None),
+        (['"},{"', "last"], None),
+    ],
+)
+def test_a_client_may_choose_the_id_of_its_request_if_it_cannot_forge_a_log(proxy, sent, passed):
+    headers = [("Authorization", f"Bearer {proxy.keys['all']}"), *(("X-Request-ID", each) for each in sent)]
+    with proxy.client() as client:
+        name = client.get("/v1/profile", headers=headers).headers["x-request-id"]
+
+    assert re.fullmatch(r"[0-9a-f-]{36}", name) if passed is None else name == passed
+    wait_for(lambda: f'"request_id":"{name}"' in proxy.log.read_text())
+    assert '"},{"' not in proxy.log.read_text()
+
+
+def test_haproxy_takes_the_configuration_as_it_is():
+    # The name of the compose file is not known here.
+    environment = {**os.environ, "SERVICE": "127.0.0.1:8080"}
+    command = [haproxy(), "-c", "-f", str(CONFIG)]
+    checked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert checked.returncode == 0, checked.stderr
+    assert "WARNING" not in checked.stderr
 
 
 def test_a_service_that_drains_is_not_asked_any_more(url, tmp_path):

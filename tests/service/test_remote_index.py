@@ -207,6 +207,7 @@ def test_the_key_comes_from_a_variable_or_a_file_and_its_scope_counts(server, tm
         ("https://host:port", "no address of a service"),
         ("http://127.0.0.1:1/?a=1", "is no address of a service"),
         ("http://127.0.0.1:1/?key=secret", "'http://127.0.0.1:1/' is no address of a service"),
+        ("http://127.0.0.1:1/#secret", "'http://127.0.0.1:1/' is no address of a service"),
         ("http://me:secret/x@127.0.0.1", "no address of a service, such as http://HOST:PORT$"),
     ],
 )

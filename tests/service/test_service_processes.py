@@ -1,22 +1,27 @@
 """The processes that analyse: the answers are the same, and one that is killed is replaced."""
 
+import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import httpx
 from click.testing import CliRunner
 from support.corpus import near_copies
+from support.duplex import Duplex
 from support.patience import END_S
 from support.serving import NDJSON, lines, ndjson, serving, wait_for
 
 from simhash_hbase import create_index, open_index
 from simhash_hbase.cli.app import cli
+from simhash_hbase.service.keys import make_key
 
 FREEZES = """
 import gc, os, signal, threading, time
@@ -35,6 +40,15 @@ if __name__ == "__main__":
     assert not gc.get_freeze_count()
     threading.Thread(target=end_when_frozen, daemon=True).start()
     serve(app, listen("127.0.0.1", 0, has_keys=False), grace_s=5)
+"""
+
+IMPATIENT = """
+import sys
+from simhash_hbase.cli.app import cli
+from simhash_hbase.service import processes
+
+processes.RESTART_S = 0.01
+cli(sys.argv[1:])
 """
 
 
@@ -95,6 +109,10 @@ def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_kil
 
         assert 'route="/v1/claims",status="200"} 40.0' in metrics.get("/metrics").text
         assert "simhash_requests_in_progress 0.0" in metrics.get("/metrics").text
+        # Of one disk, not of one a process.
+        [free] = re.findall(r"^simhash_store_free_bytes (\S+)$", metrics.get("/metrics").text, re.MULTILINE)
+        disk = os.statvfs(tmp_path)
+        assert 0 < float(free) < disk.f_blocks * disk.f_frsize
         assert len(serving_processes(server)) == 2
         [ended] = [line for line in server.log() if line["event"] == "process ended"]
         assert (ended["process"], ended["exit_code"]) == (min(first), -signal.SIGKILL)
@@ -155,6 +173,48 @@ def test_sigterm_to_the_owner_drains_every_process_and_loses_nothing(url, tmp_pa
         assert server.process.wait(END_S) == 0, server.log_text()
     with open_index(url) as index:
         assert all(index.get_many([str(number) for number in range(4)]))
+
+
+def test_sighup_to_the_owner_drains_as_sigterm_does(url, tmp_path):
+    with serving(url, tmp_path, "--processes", "2", "--drain", "2") as server:
+        server.process.send_signal(signal.SIGHUP)
+
+        assert server.process.wait(END_S) == 0
+        assert server.log_text().count('"draining"') == 2
+
+
+def test_a_second_ctrl_c_gives_up_what_is_under_way(url, tmp_path):
+    patient = ("--grace", str(2 * END_S), "--timeout", str(3 * END_S))
+    with (
+        serving(url, tmp_path, "--processes", "2", *patient) as server,
+        Duplex(server, "/v1/queries", media="application/json") as request,
+    ):
+        request.send(b'{"simhash"')
+        # The process that has this one has the one before, too, or another one does.
+        with server.client() as client:
+            assert client.get("/healthz").status_code == 200
+        server.process.send_signal(signal.SIGINT)
+        wait_for(lambda: server.log_text().count('"stopping"') == 2)
+        server.process.send_signal(signal.SIGINT)
+
+        server.process.wait(END_S)
+
+
+def test_processes_that_end_again_and_again_end_the_service(url, tmp_path):
+    keys, log = tmp_path / "keys", tmp_path / "log"
+    make_key(keys, "some", ["read"])
+    serve = [sys.executable, "-c", IMPATIENT, "serve", url, "--keys", str(keys), "--port", "0", "--processes", "2"]
+    with log.open("wb") as stream, subprocess.Popen(serve, stderr=stream) as process:
+        wait_for(lambda: '"listening"' in log.read_text())
+        keys.unlink()
+        for pid in workers_of(SimpleNamespace(process=process)):
+            os.kill(pid, signal.SIGKILL)
+
+        assert process.wait(END_S) == 1
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    [given_up] = [event for event in events if event["event"] == "giving up"]
+    assert given_up["reason"].endswith("processes in a row ended before they had served for 10 s")
+    assert 6 <= [event["event"] for event in events].count("process ended") <= 8
 
 
 def test_processes_end_with_their_owner(url, tmp_path):

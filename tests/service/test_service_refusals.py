@@ -4,6 +4,7 @@ import json
 import socket
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
+from urllib.parse import quote
 
 import pytest
 from support.duplex import Duplex
@@ -266,6 +267,20 @@ def test_an_id_is_an_id_and_never_a_path(client, name, expected):
     if name:
         removed = client.delete("/v1/documents", params={"id": name})
         assert removed.status_code == (200 if expected == 404 else expected)
+
+
+@pytest.mark.parametrize("name", ["文", "\U0001f600"])
+def test_an_id_of_any_script_may_be_as_long_as_one_of_letters(server, name):
+    for count, code in ((16_384, "document_missing"), (16_385, "invalid_argument")):
+        assert sent_raw(server, "GET", f"/v1/documents?id={quote(name * count)}")[1]["code"] == code
+
+
+@pytest.mark.parametrize("name", ["shk_9fJ2-xQ", "9fJ2xQ", "a" * 40, "%0a%22"])
+def test_a_parameter_whose_name_may_be_a_secret_is_not_repeated(server, name):
+    status, problem = sent_raw(server, "GET", f"/v1/stats?{name}")
+
+    assert (status, problem["code"]) == (422, "invalid_argument")
+    assert problem["detail"] == "unknown parameter: this route has no parameters"
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,10 @@ class Duplex:
         """Send a piece of the body."""
         self._socket.sendall(b"%x\r\n%s\r\n" % (len(data), data))
 
+    def send_plain(self, data):
+        """Send what is no piece of the body."""
+        self._socket.sendall(data)
+
     def finish(self):
         """Say that the body is complete."""
         self._socket.sendall(b"0\r\n\r\n")

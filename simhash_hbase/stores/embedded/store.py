@@ -12,7 +12,7 @@ from simhash_hbase.errors import CorruptIndex, IndexClosed, InvalidArgument
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.stores.abilities import Backup, SelfChecked
+from simhash_hbase.stores.abilities import Backup, DiskSpace, OnDisk, SelfChecked
 from simhash_hbase.stores.base import (
     Cell,
     CompareAndSet,
@@ -36,7 +36,7 @@ T = TypeVar("T")
 Place = TypeVar("Place", bytes, tuple[int, int])
 
 
-class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
+class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChecked):
     """Rows in one folder of this machine; made by `create` and `open`.
 
     Threads may share a store, and several processes a folder: reads never wait, writes wait for one another. When a
@@ -161,10 +161,16 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, SelfChecked):
     def check_readable(self) -> None:
         self._environment().check_readable()
 
+    def space(self) -> DiskSpace:
+        path = self._environment().path
+        with translated(self._path):
+            used = os.stat(os.path.join(path, "data.mdb")).st_blocks * 512
+            disk = os.statvfs(path)
+        return DiskSpace(used, disk.f_bavail * disk.f_frsize)
+
     def size(self) -> StoreSize:
         shared = self._environment()
-        with translated(self._path):
-            disk = os.stat(os.path.join(shared.path, "data.mdb")).st_blocks * 512
+        disk = self.space().used
         rows = shared.read(
             lambda transaction: {
                 family: int(transaction.stat(shared.databases[family])["entries"]) for family in FAMILIES

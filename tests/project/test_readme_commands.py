@@ -29,11 +29,13 @@ ACTIVATED = "source .venv/bin/activate\n"
 INSTALL = re.compile(r"^\./scripts/install ?([\w,]*) && source \.venv/bin/activate", re.MULTILINE)
 # What is another each time.
 CHANGING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=\"request_id\":\")[0-9a-f]{16}")
+# Ids in the files that the blocks of the command line's page make.
+KEPT = {"best": [2], "ranked": [2], "contained": ["1", "2"]}
 STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
 SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
     *("contributing", "examples", "snapshot", "hbase", "reindex", "tour", "service", "shared", "crawlers"),
-    *("revisits", "objects", "unit", "cluster", *SPARK),
+    *("revisits", "preferred", "contained", "objects", "unit", "cluster", *SPARK),
     "sparkhdfs",  # In test_hbase_cluster.py.
     "cloud",  # In test_hbase_http_gateways.py.
 }
@@ -203,6 +205,32 @@ def test_the_crawl_of_the_page_gets_the_records_that_are_shown(fresh):
     for command, shown in split(revisits).items():
         done = run(fresh, (ACTIVATED if "install" not in command else "") + command)
         assert_printed(shown, done)
+
+
+def test_the_blocks_of_the_command_line_keep_what_their_options_say(fresh):
+    provide(fresh, "")
+    ran = [run(fresh, ACTIVATED + commands(blocks()[name])) for name in ("preferred", "contained")]
+
+    assert [(done.returncode, done.stdout) for done in ran] == [(0, "")] * 2, [done.stderr for done in ran]
+    records = {name: [json.loads(line) for line in (fresh / f"{name}.jsonl").read_text().splitlines()] for name in KEPT}
+    assert {name: [record["id"] for record in found] for name, found in records.items()} == KEPT
+    assert [decision["status"] for decision in records["contained"]] == ["original"] * 2
+    assert records["contained"][1]["near"]["id"] == "1"
+
+
+# Blocks without a name, by their first commands. Other tests run the quickstart; no test runs all tests.
+NAMELESS = ["./scripts/hbase up", "./scripts/hbase up", "./scripts/quickstart", "./scripts/test"]
+
+
+def test_every_block_that_a_test_could_run_has_a_name():
+    first = [
+        re.sub(r" *#.*", "", next(iter(split(block))))
+        for text in pages().values()
+        for name, block in re.findall(r"(<!-- \w+ -->\n)?```console\n(.*?)```", text, re.DOTALL)
+        if not name
+    ]
+
+    assert sorted(first) == NAMELESS
 
 
 MAKES_INDEX = re.compile(r"create file:([\w.]+)|file:([\w.]+) --create|create_index\(\"file:([\w.]+)")

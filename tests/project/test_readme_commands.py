@@ -264,6 +264,16 @@ def test_what_other_blocks_leave_in_a_clone_is_ignored(name):
     assert subprocess.run(["git", "check-ignore", "--quiet", name], cwd=ROOT, check=False).returncode == 0
 
 
+def test_an_environment_that_is_a_link_is_ignored_too(tmp_path):
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    (tmp_path / ".venv").symlink_to(tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+
+    listed = subprocess.run(["git", "status", "--porcelain"], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert listed.stdout == "?? .gitignore\n"
+
+
 OUTSIDE = re.compile(r"(s3|hdfs|spark)://|kubectl|systemctl|hbase> ")
 
 

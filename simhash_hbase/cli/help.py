@@ -144,6 +144,9 @@ class Command(click.Command):
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
+        except BrokenPipeError as error:
+            # Help and version are printed while the words are read; see `invoke`.
+            raise Exit(PIPE_CLOSED) from error
 
     def invoke(self, ctx: click.Context) -> object:
         """Call the command; what was set outside of the command line is remembered, for errors."""

@@ -26,7 +26,7 @@ from simhash_hbase.index.decide.exact import TextJudge
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.jsonforms import hex_simhash
 from simhash_hbase.index.opened import Document as GivenDocument
-from simhash_hbase.index.opened import checked_document
+from simhash_hbase.index.opened import checked_document, checked_ids
 from simhash_hbase.index.since import Since, parse_since
 from simhash_hbase.index.upkeep.progress import Watch
 from simhash_hbase.index.upkeep.stats import Stats
@@ -35,7 +35,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import SKETCH_SCALE, MatchRule
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.entries import Entries, Metadata, check_id, metadata_problem
-from simhash_hbase.rows.keys import id_digest
+from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.stores.base import Store
 
 if TYPE_CHECKING:
@@ -152,7 +152,9 @@ class RemoteIndex(Index):
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Remove documents; see `Index.remove_many`."""
-        for name, outcome in self._streamed("/v1/removals", ids, _id_line, lambda record: bool(record["removed"])):
+        for name, outcome in self._streamed(
+            "/v1/removals", checked_ids(ids), _id_line, lambda record: bool(record["removed"])
+        ):
             if isinstance(outcome, SimhashError):
                 raise outcome
             yield name, outcome
@@ -217,7 +219,7 @@ class RemoteIndex(Index):
         self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
     ) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
-        document = Document("", None, simhash, None, None, NOWHERE, None)
+        document = Document("", None, check_simhash(simhash), None, None, NOWHERE, None)
         return _answer(self._one("/v1/queries", document, self._parameters(rule, limit, since)))
 
     def query_id(
@@ -233,7 +235,7 @@ class RemoteIndex(Index):
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids; see `Index.get_many`."""
         stored: list[Stored | None] = []
-        for _, outcome in self._streamed("/v1/lookups", ids, _id_line, _stored):
+        for _, outcome in self._streamed("/v1/lookups", checked_ids(ids), _id_line, _stored):
             if isinstance(outcome, SimhashError) and not isinstance(outcome, DocumentMissing):
                 raise outcome
             stored.append(outcome if isinstance(outcome, Stored) else None)
@@ -278,8 +280,8 @@ class RemoteIndex(Index):
 
     def _parameters(self, rule: MatchRule | None, limit: int | None, since: Since | None) -> Parameters:
         """Return the parameters of a query."""
-        if limit is not None and not 1 <= limit <= MOST_MATCHES:
-            raise InvalidArgument(f"limit {limit}: a service answers with 1 to {MOST_MATCHES:,} matches")
+        if limit is not None and not (isinstance(limit, int) and 1 <= limit <= MOST_MATCHES):
+            raise InvalidArgument(f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches")
         parameters: dict[str, str | int | float] = {"limit": MOST_MATCHES if limit is None else limit}
         if since is not None:
             moment = parse_since(since, now_ms()).astimezone(UTC)

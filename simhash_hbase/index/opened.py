@@ -187,6 +187,13 @@ def runs_of_ids(entries: Entries) -> Iterator[Entries]:
         yield entries.take(range(start, len(entries))) if start else entries
 
 
+def checked_ids(ids: Iterable[str]) -> Iterable[str]:
+    """Return ids as they are passed, or raise `InvalidArgument` for one string, whose characters are no ids."""
+    if isinstance(ids, str):
+        raise InvalidArgument(f"the ids are one string, {ids!r}: wanted a list of ids")
+    return ids
+
+
 def checked_document(number: int, document: object) -> tuple[str, str, Metadata | None]:
     """Return id, text and metadata of a document that a caller passes, or raise `InvalidArgument`."""
     wanted = "wanted (id, text) or (id, text, metadata)"

@@ -12,7 +12,7 @@ from simhash_hbase.index.claim import Timer
 from simhash_hbase.index.copies import Copies, find_copies
 from simhash_hbase.index.copycells import kept_key
 from simhash_hbase.index.membercells import bare_entries, member_entries
-from simhash_hbase.index.opened import Document, OpenedIndex
+from simhash_hbase.index.opened import Document, OpenedIndex, checked_ids
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.since import Since, parse_since, since_ms
 from simhash_hbase.index.upkeep.progress import Watch
@@ -21,6 +21,7 @@ from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member
 from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.keys import check_simhash
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, Store
 
@@ -151,8 +152,8 @@ class ReadableIndex(OpenedIndex):
         Answers are made while they are read: where the matches of all documents together do not fit into memory, drop
         each answer before the next one.
         """
-        if limit is not None and limit < 1:
-            raise InvalidArgument(f"limit {limit}: wanted at least 1")
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise InvalidArgument(f"limit {limit!r}: wanted at least 1")
         asked = rule or self.profile.rule
         oldest = self._oldest() if since is None else max(self._oldest(), since_ms(since, self._clock()))
         # One more than the limit tells whether there are more; the document itself may be among them.
@@ -174,7 +175,7 @@ class ReadableIndex(OpenedIndex):
         self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
     ) -> Answer:
         """Find the documents near a ready fingerprint, by distance: it has no sketch."""
-        entries = Entries.of_fingerprints([""], np.array([simhash], dtype=np.uint64))
+        entries = Entries.of_fingerprints([""], np.array([check_simhash(simhash)], dtype=np.uint64))
         return self.query_entries(entries, rule=rule, limit=limit, since=since)[0]
 
     def query_id(
@@ -213,7 +214,8 @@ class ReadableIndex(OpenedIndex):
     def get_many(self, ids: Sequence[str]) -> list[Stored | None]:
         """Read what the index holds of ids, in their order."""
         self._check_whole("get")
-        return [None if held is None else stored_document(self.collection, *held) for held in self._read(ids)]
+        read = self._read(checked_ids(ids))
+        return [None if held is None else stored_document(self.collection, *held) for held in read]
 
     def copies(self, document_id: str) -> Copies | None:
         """List what was decided a duplicate of an original, by `claim` and `dedup`.
@@ -246,7 +248,7 @@ class ReadableIndex(OpenedIndex):
             for state, member in zip(live, self._members(live), strict=True):
                 yield stored_document(self.collection, state, member)
 
-    def _read(self, ids: Sequence[str]) -> list[tuple[DocumentState, Member | None] | None]:
+    def _read(self, ids: Iterable[str]) -> list[tuple[DocumentState, Member | None] | None]:
         oldest = self._oldest()
         states = [
             held and held[0].shown(oldest)

@@ -7,7 +7,7 @@ from simhash_hbase.index.answers import Decision, as_given
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.decide.dedup import Deduplicator
 from simhash_hbase.index.decide.exact import TextJudge
-from simhash_hbase.index.opened import BATCH_DOCUMENTS, Document, OpenedIndex, batches, runs_of_ids
+from simhash_hbase.index.opened import BATCH_DOCUMENTS, Document, OpenedIndex, batches, checked_ids, runs_of_ids
 from simhash_hbase.index.servertime import writing_time
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.rows.entries import Entries, Metadata, check_storable
@@ -96,7 +96,7 @@ class WritableIndex(OpenedIndex):
             Whether it was there.
         """
         oldest = self._oldest()
-        for batch in batches(ids):
+        for batch in batches(checked_ids(ids)):
             stored_ids = list(map(self.collection.stored_id, batch))
             yield from zip(batch, remove_documents(self.store, stored_ids, oldest=oldest), strict=True)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Literal, TypedDict, Unpack
+from typing import Annotated, Literal, TypedDict, Unpack, get_args
 
 import msgspec
 
@@ -22,6 +22,9 @@ WORDS: Literal["unicode-1"] = "unicode-1"
 
 TAKEN_FROM_MACHINE = ("jieba_idf", "probe")  # Fields that are compared only where both sides have them.
 NEVER_COMPARED = ("versions", "extractor")  # Fields that decide no fingerprint by themselves.
+
+# Of the fields that name one of several ways.
+NAMES = {"analyzer": get_args(AnalyzerName), "hash": get_args(HashName), "match": get_args(MatchName)}
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -193,6 +196,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if unknown := [name for name in fields if name not in cls.__struct_fields__]:
             known = ", ".join(ProfileOptions.__annotations__)
             raise InvalidProfile(f"profile: unknown field {', '.join(unknown)}; the fields are {known}")
+        for field, names in NAMES.items():
+            if (name := fields.get(field, names[0])) not in names:
+                raise InvalidProfile(f"profile: {field} {name!r}: wanted one of {', '.join(names)}")
         try:
             return msgspec.convert(banding.with_limits(fields), cls)
         except msgspec.ValidationError as error:

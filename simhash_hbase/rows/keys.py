@@ -25,6 +25,7 @@ from simhash_hbase.rows.layout import (
     PREFIX_BITS,
     PREFIX_BYTES,
     SEGMENT_BYTES,
+    SIMHASH_BITS,
     SIMHASH_BYTES,
 )
 
@@ -225,6 +226,13 @@ def check_id_type(document_id: object) -> None:
     """Refuse an id that is no string."""
     if not isinstance(document_id, str):
         raise InvalidArgument(f"the id {document_id!r} is of type {type(document_id).__name__}: wanted a string")
+
+
+def check_simhash(simhash: object) -> int:
+    """Return a ready fingerprint as an integer, or raise `InvalidArgument`."""
+    if isinstance(simhash, int | np.integer) and not isinstance(simhash, bool) and 0 <= simhash < 1 << SIMHASH_BITS:
+        return int(simhash)
+    raise InvalidArgument(f"the fingerprint is {simhash!r}: wanted an integer from 0 to 2**{SIMHASH_BITS} - 1")
 
 
 def id_digest(document_id: str) -> bytes:

@@ -4,12 +4,13 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 
 import pytest
 from support.corpus import near_copies, write_jsonl
 from support.patience import END_S
-from support.results import finish, run, start
+from support.results import command, finish, run, start
 
 STEP = 0x9E3779B97F4A7C15
 OWN = ("--simhash-field", "simhash", "--workers", "1")
@@ -65,6 +66,18 @@ def test_a_reader_that_has_seen_enough_ends_the_command_as_it_ends_other_program
 
     assert process.wait(timeout=END_S) == 128 + signal.SIGPIPE
     assert ended == b""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["dedup", "--help"], ["completion", "bash"]])
+def test_help_that_nobody_reads_ends_as_other_output_does(words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = subprocess.Popen(command(*words), stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+
+    _, errors = process.communicate(timeout=END_S)
+
+    assert (process.returncode, errors) == (128 + signal.SIGPIPE, b"")
 
 
 @pytest.mark.parametrize("words", [["add", "--verbose"], ["claim"]])

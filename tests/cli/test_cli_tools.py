@@ -233,6 +233,17 @@ def test_plan_names_its_columns_plainly(cli):
         assert heading in table
 
 
+@pytest.mark.parametrize(
+    ("documents", "in_a_folder", "in_hbase"),
+    [("50", "in 1 s", "in 1 s"), ("3e5", "in 5 s", "in 15 s"), ("1e7", "in 3 min", "in 0.1 h")],
+)
+def test_plan_of_a_small_corpus_counts_seconds_and_minutes(cli, documents, in_a_folder, in_hbase):
+    table = cli("plan", "--documents", documents, "--scheme", "5x2").out.decode()
+
+    assert re.findall(r"in \S+ (?:s|min|h)\b", table) == [in_a_folder, in_hbase]
+    assert re.search(r" 1 +│\n.* region +│", table)
+
+
 def test_plan_says_what_its_hours_leave_out(cli):
     said = "load times exclude fingerprinting, which takes about 50.5 core-hours"
     assert said in cli("plan", "--documents", "1e8").err

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.bruteforce import entries
 
@@ -136,7 +137,37 @@ def test_metadata_of_one_kilobyte_is_kept_as_it_is(make_index):
     assert index.get("a").metadata == metadata
 
 
-@pytest.mark.parametrize("limit", [0, -1])
+@pytest.mark.parametrize("simhash", ["x", None, 0.5, True, -1, 2**64])
+def test_what_is_no_fingerprint_is_refused(make_memory_index, simhash):
+    index = make_memory_index()
+
+    with pytest.raises(InvalidArgument) as refused:
+        index.query_simhash(simhash)
+
+    assert str(refused.value) == f"the fingerprint is {simhash!r}: wanted an integer from 0 to 2**64 - 1"
+
+
+def test_a_fingerprint_of_numpy_is_one(make_memory_index):
+    index = make_memory_index()
+    index.add_entries(entries({"a": 2**64 - 1}))
+
+    [match] = index.query_simhash(np.uint64(2**64 - 1)).matches
+
+    assert match.id == "a"
+
+
+@pytest.mark.parametrize("method", ["remove_many", "get_many"])
+def test_one_string_is_not_taken_for_ids(make_memory_index, method):
+    index = make_memory_index()
+    index.add("a", TEXT)
+
+    with pytest.raises(InvalidArgument, match=r"^the ids are one string, 'abc': wanted a list of ids$"):
+        list(getattr(index, method)("abc"))
+
+    assert written(index) == ["a"]
+
+
+@pytest.mark.parametrize("limit", [0, -1, "5", 1.5])
 def test_a_limit_that_no_answer_could_keep_is_refused(make_memory_index, limit):
     index = make_memory_index()
     index.add("a", TEXT)
@@ -147,6 +178,6 @@ def test_a_limit_that_no_answer_could_keep_is_refused(make_memory_index, limit):
         lambda: index.query_simhash(1, limit=limit),
         lambda: list(index.query_many([("b", TEXT)], limit=limit)),
     ):
-        with pytest.raises(InvalidArgument, match=f"limit {limit}: wanted at least 1"):
+        with pytest.raises(InvalidArgument, match=f"limit {limit!r}: wanted at least 1"):
             ask()
     assert len(index.query(TEXT, limit=1).matches) == 1

@@ -352,6 +352,22 @@ def test_a_crowd_of_fingerprints_takes_memory_by_its_size_and_not_by_its_square(
     assert taken < 14_000_000
 
 
+@pytest.mark.parametrize(("limit", "most"), [(1, 3), (20, 22), (None, 200)])
+def test_beside_a_hot_bucket_a_limit_bounds_the_document_cells_that_are_read(limit, most, monkeypatch):
+    index = IndexMaker(Memory(None, Clock()), Clock())(match="verified")
+    store = index.store
+    alike = ball(200, seed=3)
+    index.add_entries(entries([(f"d{s:x}", s) for s in alike], sketches=[SKETCH] * len(alike)))
+    asked = []
+    get = store.get
+    monkeypatch.setattr(store, "get", lambda family, keys: asked.append(len(keys)) or get(family, keys))
+
+    [answer] = index.query_entries(entries({"q": BASE}, sketches=[SKETCH]), limit=limit)
+
+    # One more than the limit says whether there are more; the document itself may be among them.
+    assert (len(answer.matches), sum(asked)) == (limit or len(alike), most)
+
+
 def test_members_whose_document_is_not_asked_for_cost_no_read(monkeypatch):
     index = IndexMaker(Memory(None, Clock()), Clock())(match="verified")
     store = index.store

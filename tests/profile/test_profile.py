@@ -35,6 +35,23 @@ def test_a_profile_comes_back_from_its_bytes(given_options):
     assert given_options.items() <= msgspec.structs.asdict(profile).items()
 
 
+@pytest.mark.parametrize(
+    ("given_options", "names"),
+    [
+        ({"analyzer": "jeiba"}, "jieba, learned, shingle, weighted"),
+        ({"hash": "sha1"}, "murmur3, times33, jenkins, md5, none"),
+        ({"match": "verify"}, "distance, verified"),
+    ],
+)
+def test_an_unknown_name_is_named_beside_the_known_ones(given_options, names):
+    [(field, name)] = given_options.items()
+
+    with pytest.raises(InvalidProfile) as refused:
+        Profile.resolve(**given_options)
+
+    assert str(refused.value) == f"profile: {field} {name!r}: wanted one of {names}"
+
+
 @pytest.mark.parametrize("given_options", [{"analyser": "jieba"}, {"threshold": 0.9}, {"Top": 3, "seed": 1}])
 def test_an_unknown_field_is_named_beside_the_known_ones(given_options):
     named = next(iter(given_options))

@@ -29,11 +29,13 @@ ACTIVATED = "source .venv/bin/activate\n"
 INSTALL = re.compile(r"^\./scripts/install ?([\w,]*) && source \.venv/bin/activate", re.MULTILINE)
 # What is another each time.
 CHANGING = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=\"request_id\":\")[0-9a-f]{16}")
+# Ids in the files that the blocks of the command line's page make.
+KEPT = {"best": [2], "ranked": [2], "contained": ["1", "2"]}
 STOP_SERVER = "trap 'kill $(jobs -p) 2> /dev/null || :' EXIT"
 SPARK = ("spark", "sparkcluster", "sparkload")  # In test_spark_cluster.py.
 TESTED_ELSEWHERE = {
     *("contributing", "examples", "snapshot", "hbase", "reindex", "tour", "service", "shared", "crawlers"),
-    *("revisits", "objects", "unit", "cluster", *SPARK),
+    *("revisits", "preferred", "contained", "objects", "unit", "cluster", *SPARK),
     "restore",  # In test_cli_restore.py.
     "sparkhdfs",  # In test_hbase_cluster.py.
     "cloud",  # In test_hbase_http_gateways.py.
@@ -206,6 +208,32 @@ def test_the_crawl_of_the_page_gets_the_records_that_are_shown(fresh):
         assert_printed(shown, done)
 
 
+def test_the_blocks_of_the_command_line_keep_what_their_options_say(fresh):
+    provide(fresh, "")
+    ran = [run(fresh, ACTIVATED + commands(blocks()[name])) for name in ("preferred", "contained")]
+
+    assert [(done.returncode, done.stdout) for done in ran] == [(0, "")] * 2, [done.stderr for done in ran]
+    records = {name: [json.loads(line) for line in (fresh / f"{name}.jsonl").read_text().splitlines()] for name in KEPT}
+    assert {name: [record["id"] for record in found] for name, found in records.items()} == KEPT
+    assert [decision["status"] for decision in records["contained"]] == ["original"] * 2
+    assert records["contained"][1]["near"]["id"] == "1"
+
+
+# Blocks without a name, by their first commands. Other tests run the quickstart; no test runs all tests.
+NAMELESS = ["./scripts/hbase up", "./scripts/hbase up", "./scripts/quickstart", "./scripts/test"]
+
+
+def test_every_block_that_a_test_could_run_has_a_name():
+    first = [
+        re.sub(r" *#.*", "", next(iter(split(block))))
+        for text in pages().values()
+        for name, block in re.findall(r"(<!-- \w+ -->\n)?```console\n(.*?)```", text, re.DOTALL)
+        if not name
+    ]
+
+    assert sorted(first) == NAMELESS
+
+
 MAKES_INDEX = re.compile(r"create file:([\w.]+)|file:([\w.]+) --create|create_index\(\"file:([\w.]+)")
 MAKES_DECISIONS = re.compile(r"^\$ simhash-hbase dedup .* > ([\w.]+)", re.MULTILINE)
 
@@ -235,6 +263,16 @@ ELSEWHERE = [
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_what_other_blocks_leave_in_a_clone_is_ignored(name):
     assert subprocess.run(["git", "check-ignore", "--quiet", name], cwd=ROOT, check=False).returncode == 0
+
+
+def test_an_environment_that_is_a_link_is_ignored_too(tmp_path):
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    (tmp_path / ".venv").symlink_to(tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+
+    listed = subprocess.run(["git", "status", "--porcelain"], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert listed.stdout == "?? .gitignore\n"
 
 
 OUTSIDE = re.compile(r"(s3|hdfs|spark)://|kubectl|systemctl|hbase> ")

@@ -138,6 +138,17 @@ def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, name,
     assert f"./scripts/{name}" in about
 
 
+@pytest.mark.parametrize("name", ["bench", "faults", "model-claims", "search-claims", "simulate-claims"])
+def test_help_of_a_program_that_is_not_installed_is_what_its_script_says_of_itself(script, tmp_path, name):
+    shutil.rmtree(tmp_path / "clone" / ".venv")
+
+    calls, done = script(name, "--help")
+
+    assert (calls, done.returncode, done.stderr) == ([], 0, "")
+    about = (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()[1]
+    assert done.stdout.splitlines()[0] == about.removeprefix("# ")
+
+
 def test_a_picture_of_a_report_that_is_not_there_is_refused_at_once_in_a_sentence(script, tmp_path):
     program(tmp_path / "bin" / "chromium")
 

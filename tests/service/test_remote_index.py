@@ -125,6 +125,10 @@ def test_texts_that_the_index_refuses_are_refused_with_its_errors(remote, twin):
             list(index.claim_many([("a", text("a")), "b"]))
         with pytest.raises(InvalidArgument, match="limit 0"):
             index.query("text", limit=0)
+        with pytest.raises(InvalidArgument, match="the fingerprint is -1: wanted an integer"):
+            index.query_simhash(-1)
+        with pytest.raises(InvalidArgument, match="the ids are one string"):
+            list(index.remove_many("abc"))
     with pytest.raises(InvalidInput, match="longer than 4194304 bytes"):
         list(remote.claim_many([("long", "long text " * 500_000)]))
     with pytest.raises(InvalidArgument, match="a service answers with 1 to 1,000 matches"):

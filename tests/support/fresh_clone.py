@@ -52,7 +52,8 @@ def blocks(language="console"):
 
 
 def split(block):
-    """Return the commands of a block, each with the lines that it shows."""
+    """Return the commands of a block, each with the lines that it shows; one of several lines becomes one line."""
+    block = re.sub(r"\\\n *", "", block)
     parts = [part.splitlines() for part in re.split(r"^\$ ", block, flags=re.MULTILINE) if part]
     return {command: shown for command, *shown in parts}
 

@@ -97,7 +97,10 @@ def _readable(planned: PlannedScheme) -> dict[str, object]:
         "unrelated rows\na query reads": "\n".join(_reads(p)),
         "file:\nindex": "\n".join(["by load:", _size(p.embedded_bytes), _hours(p.embedded_load_hours), *dedup]),
         "HBase\ntable": "\n".join(
-            ["by load:", _size(p.hbase_bytes), _hours(p.load_hours), f"{p.hbase_regions:,}", "regions"]
+            [
+                *("by load:", _size(p.hbase_bytes), _hours(p.load_hours)),
+                *(f"{p.hbase_regions:,}", "region" if p.hbase_regions == 1 else "regions"),
+            ]
         ),
     }
 
@@ -113,6 +116,8 @@ def _reads(planned: PlannedScheme) -> Iterator[str]:
 
 
 def _hours(hours: float) -> str:
+    if (seconds := hours * 3600) < 360:  # noqa: PLR2004
+        return f"in {max(seconds, 1):.0f} s" if seconds < 60 else f"in {seconds / 60:.0f} min"  # noqa: PLR2004
     return f"in {hours:,.1f} h" if hours < 10 else f"in {hours:,.0f} h"  # noqa: PLR2004
 
 

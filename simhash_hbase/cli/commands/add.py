@@ -39,7 +39,7 @@ def command(
     """
     from simhash_hbase.corpus import Documents
     from simhash_hbase.corpus.documents import added
-    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.index.answers import hex_simhash
     from simhash_hbase.inputs import Reject
     from simhash_hbase.opening import open_index
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @output_options
 def command(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
-    from simhash_hbase.index.jsonforms import copies_record
+    from simhash_hbase.index.answers import copies_record
     from simhash_hbase.opening import open_index
 
     missing = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @output_options
 def command(url: str, collection: str | None, output: Output) -> None:
     """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
-    from simhash_hbase.index.jsonforms import stored_record
+    from simhash_hbase.index.answers import stored_record
     from simhash_hbase.opening import open_index
 
     count = 0

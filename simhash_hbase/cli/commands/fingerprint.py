@@ -109,7 +109,7 @@ def analysis_for(prints: FingerprintChoice, sample: Sample, output: Output) -> A
 
 
 def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:
-    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.index.answers import hex_simhash
 
     record: dict[str, object] = {"id": name, "simhash": hex_simhash(simhash)}
     if text is None:

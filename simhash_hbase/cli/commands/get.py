@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @output_options
 def command(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
-    from simhash_hbase.index.jsonforms import stored_record
+    from simhash_hbase.index.answers import stored_record
     from simhash_hbase.opening import open_index
 
     with output, open_index(url, collection=collection, readonly=True) as index:

@@ -22,8 +22,7 @@ from simhash_hbase.cli.options import (
 )
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, SimhashError
-from simhash_hbase.index.since import parse_since
-from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.clock import now_ms, parse_since
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
@@ -103,7 +102,7 @@ def command(
 
 
 def _named(index: Index, wanted: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
-    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.index.answers import hex_simhash
     from simhash_hbase.inputs import parse_simhash
 
     limit = wanted.limit
@@ -120,7 +119,7 @@ def _named(index: Index, wanted: Choice, rule: MatchRule, since: datetime | None
 
 
 def _print(output: Output, name: str, answer: Answer) -> None:
-    from simhash_hbase.index.jsonforms import answer_record
+    from simhash_hbase.index.answers import answer_record
 
     for record in _rows(name, answer) if output.format == "table" else [answer_record(name, answer)]:
         output.line(record)

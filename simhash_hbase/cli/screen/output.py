@@ -21,7 +21,7 @@ from simhash_hbase.cli.screen.progress import LINE_EVERY_S, Bar, Lines, Pace, li
 from simhash_hbase.cli.screen.starting import erase_starting
 from simhash_hbase.corpus.notes import counted, per_second
 from simhash_hbase.corpus.options import Watch
-from simhash_hbase.index.jsonforms import plain
+from simhash_hbase.index.answers import plain
 from simhash_hbase.pipeline.meter import Meter, Unit, silent
 
 if TYPE_CHECKING:

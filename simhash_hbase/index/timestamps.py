@@ -37,10 +37,10 @@ KEPT_S = 60.0
 TRIES = 3
 SET_S = 1.0
 
-# Bytes of a claim's token that make the timestamp of its first cell.
-TOKEN_BYTES = 5
+# The timestamp of a claim's first cell is made of so many bytes of its token.
+STAMP_BYTES = 5
 # As a time of day it is in 2004.
-ABOVE_TOKENS = 1 + 256**TOKEN_BYTES
+ABOVE_TOKENS = 1 + 256**STAMP_BYTES
 # One compare-and-set takes less time than a put and a second read; several take more.
 FEW = 1
 
@@ -123,7 +123,7 @@ def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
 
 def claim_time(token: bytes) -> int:
     """Choose the timestamp of a claim's first cell: below all decisions, and another one for every attempt."""
-    return 1 + int.from_bytes(token[:TOKEN_BYTES], "big")
+    return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
 
 
 def decision_time(store: Store, count: int) -> int | None:

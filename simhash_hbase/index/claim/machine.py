@@ -94,11 +94,6 @@ class Claim:
         """Whether its own cell says that it is under way."""
         return self.answer is None and self.step in (Step.WRITE, Step.QUERY_AGAIN, Step.LOOK)
 
-    @property
-    def is_held(self) -> bool:
-        """Whether it waits for earlier documents of its batch."""
-        return self.answer is None and self.step is Step.HELD
-
     def begin(self) -> None:
         """Start an attempt from the beginning."""
         self.token = urandom(TOKEN_BYTES)
@@ -118,7 +113,7 @@ class Leases:
         self._timer = timer
         self._seen: dict[str, tuple[bytes, float]] = {}
 
-    def has_expired(self, name: str, value: bytes) -> bool:
+    def observe(self, name: str, value: bytes) -> bool:
         """Note what a cell holds now; return whether it has held that for a lease."""
         now = self._timer.monotonic()
         held, since = self._seen.get(name, (None, now))

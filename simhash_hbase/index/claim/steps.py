@@ -31,7 +31,7 @@ def read_own(run: Run, claims: Sequence[Claim]) -> None:
     for claim, stored in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
         claim.state, claim.value = stored or (None, None)
         if stored is not None and stored[0].is_undecided:
-            if run.leases.has_expired(claim.id, stored[1]):
+            if run.leases.observe(claim.id, stored[1]):
                 overdue.append(stored)
         elif decision := recorded_decision(claim.text, claim.state, oldest):
             claim.is_recorded = True
@@ -179,7 +179,7 @@ def _judge_pending(
         verdicts.own.append((claim, give_way(claim, state, min(ahead)[1])))
     elif pending:
         # Each of them sees this claim and gives way, or is decided before it could.
-        verdicts.overdue += [stored for n, stored in pending if run.leases.has_expired(n.id, stored[1])]
+        verdicts.overdue += [stored for n, stored in pending if run.leases.observe(n.id, stored[1])]
     elif originals:
         verdicts.expired += [stored for _, _, stored in originals]
     else:
@@ -195,7 +195,7 @@ def _judge_yielded(
     if awaited and decision:
         verdicts.own.append((claim, _duplicate(claim, [(awaited, decision)], verdicts.now)))
     elif awaited and stored and _is_ahead(claim, awaited, stored[0]):
-        verdicts.overdue += [stored] if run.leases.has_expired(awaited.id, stored[1]) else []
+        verdicts.overdue += [stored] if run.leases.observe(awaited.id, stored[1]) else []
     else:
         # Others may have passed by meanwhile: it stands again, and queries again.
         verdicts.own.append((claim, as_pending_again(state)))

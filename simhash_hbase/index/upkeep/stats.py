@@ -6,10 +6,10 @@ for more.
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from simhash_hbase.rows.documents import DocumentState, decode_document
 from simhash_hbase.rows.keys import ALL_PREFIXES, row_bounds, row_flag, row_prefix
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS
 from simhash_hbase.stores.abilities import CellCounts, Regional, RegionPlace
-from simhash_hbase.stores.base import Cell, Store, StoreSize
+from simhash_hbase.stores.base import Store, StoreSize
 
 _SAMPLED = (
     "documents",
@@ -197,7 +197,8 @@ class Tally:
 
     def _count_cells(self, store: Store, part: Slice) -> None:
         row, members = b"", 0
-        for cell in _cells(store, part, self._walk):
+        pages = store.scan_cells(FAMILY_DOCUMENTS, *row_bounds(part.start, part.stop), page=PAGE)
+        for cell in chain.from_iterable(self._walk.cells(pages, before=1)):
             self.cells_in[part.region] += part.weight
             flag = row_flag(cell.row)
             if flag == FLAG_DOCUMENT:
@@ -230,12 +231,6 @@ def _runs(store: Store, part: Slice, walk: Progress) -> Iterator[tuple[NDArray[n
         yield prefixes[:-1], rows[:-1]
     if carry:
         yield carried, np.array([carry])
-
-
-def _cells(store: Store, part: Slice, walk: Progress) -> Iterable[Cell]:
-    bounds = row_bounds(part.start, part.stop)
-    for page in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, *bounds, page=PAGE), before=1):
-        yield from page
 
 
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | None = None) -> Stats:
@@ -301,7 +296,11 @@ def _figures(tally: Tally, *, exact: bool) -> Stats:
         truncated_prefixes=round(tally.truncated_prefixes),
         truncated_fingerprints=round(tally.truncated_fingerprints),
         days=[
-            Day(_date(day), round(tally.added[day]), round(tally.duplicates[day]))
+            Day(
+                date=datetime.fromtimestamp(day * MS_A_DAY / 1000, UTC).date().isoformat(),
+                documents=round(tally.added[day]),
+                duplicates=round(tally.duplicates[day]),
+            )
             for day in sorted(tally.added | tally.duplicates)
         ],
         distances={distance: round(n) for distance, n in sorted(tally.distances.items())},
@@ -322,10 +321,6 @@ def _shares(tally: Tally, places: Sequence[RegionPlace]) -> list[RegionShare]:
         )
         for at, place in enumerate(places)
     ]
-
-
-def _date(day: int) -> str:
-    return datetime.fromtimestamp(day * MS_A_DAY / 1000, UTC).date().isoformat()
 
 
 def _histogram(counts: Mapping[int, float]) -> dict[str, float]:

@@ -32,7 +32,7 @@ from simhash_hbase.features.hashes import WeakHashWarning
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy
-from simhash_hbase.index.decide.dedup import Deduplicator
+from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index, open_index
 from simhash_hbase.profile import MatchRule, Profile

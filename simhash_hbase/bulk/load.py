@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, added_ms, document_cells, sorted_rows
 from simhash_hbase.bulk.spool import Part, Spool
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.documentrows import entry_segments, read_states
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.loadmark import begin_load, end_load
-from simhash_hbase.index.lookup import entry_segments
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.index.servertime import MARGIN_MS
-from simhash_hbase.index.upkeep.progress import Progress, Watch
+from simhash_hbase.index.ownrows import begin_load, end_load
+from simhash_hbase.index.timestamps import MARGIN_MS
+from simhash_hbase.index.upkeep.walk import Progress, Watch
 from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix

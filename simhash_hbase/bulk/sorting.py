@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.bulk.spool import Part
-from simhash_hbase.index.membercells import member_values
-from simhash_hbase.index.servertime import MARGIN_MS
+from simhash_hbase.index.documentrows import member_values
+from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import NO_PREFIX, BlockRows, band_prefixes, document_row, member_rows

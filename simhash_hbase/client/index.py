@@ -18,22 +18,20 @@ from simhash_hbase.errors import (
     Unsupported,
     no_words,
 )
-from simhash_hbase.index.answers import Answer, Decision, Match, Stored
+from simhash_hbase.index.answers import Answer, Decision, Match, Stored, hex_simhash
 from simhash_hbase.index.claim import Claimed
 from simhash_hbase.index.copies import Copies
-from simhash_hbase.index.decide.dedup import Deduplicator
-from simhash_hbase.index.decide.exact import TextJudge
+from simhash_hbase.index.dedup import Deduplicator
+from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import hex_simhash
 from simhash_hbase.index.opened import Document as GivenDocument
 from simhash_hbase.index.opened import checked_document, checked_ids
-from simhash_hbase.index.since import Since, parse_since
-from simhash_hbase.index.upkeep.progress import Watch
 from simhash_hbase.index.upkeep.stats import Stats
+from simhash_hbase.index.upkeep.walk import Watch
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import SKETCH_SCALE, MatchRule
-from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.clock import Since, now_ms, parse_since
 from simhash_hbase.rows.entries import Entries, Metadata, check_id, metadata_problem
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.stores.base import Store

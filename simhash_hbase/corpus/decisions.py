@@ -12,8 +12,8 @@ from simhash_hbase.corpus.options import Lines
 from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_placed, open_temporary, replacing, to_disk
-from simhash_hbase.index.decide.decided import duplicate_table
-from simhash_hbase.index.jsonforms import json_line
+from simhash_hbase.index.answers import json_line
+from simhash_hbase.index.duplicates import duplicate_table
 from simhash_hbase.inputs import Sources
 
 VERSION = 4

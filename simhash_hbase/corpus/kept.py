@@ -13,8 +13,7 @@ from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import open_placed, open_temporary, to_disk
 from simhash_hbase.files.remote import created, is_remote, shown
-from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.jsonforms import plain
+from simhash_hbase.index.answers import Decision, plain
 from simhash_hbase.inputs import InputOptions, Page, Place, Sources, scan
 from simhash_hbase.inputs.csvfile import LINES as LINE_FORMATS
 from simhash_hbase.inputs.csvfile import Beginning, headers

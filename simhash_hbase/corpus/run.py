@@ -26,12 +26,11 @@ from simhash_hbase.corpus.options import DedupOptions, Lines, Reading, Summary, 
 from simhash_hbase.corpus.preferred import decide_preferred
 from simhash_hbase.corpus.sample import texts_of
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.decide.dedup import Deduplicator
-from simhash_hbase.index.decide.exact import judging
+from simhash_hbase.index.answers import Decision, decision_record
+from simhash_hbase.index.dedup import Deduplicator
+from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import decision_record
-from simhash_hbase.index.profilerows import identity
+from simhash_hbase.index.ownrows import identity
 from simhash_hbase.inputs import Place, Sources
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.rows.entries import Entries

@@ -143,7 +143,7 @@ class Candidates:
 def find_candidates(
     store: Store, simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], *, reach: Reach, limit: int
 ) -> Candidates:
-    """Scan all rows that many queries may share: `simhash_hbase.index.lookup.asked_prefixes` lists their prefixes.
+    """Scan all rows that many queries may share; `asked_prefixes` lists their prefixes.
 
     One call of ``store.scan``, whatever the number of queries.
     """

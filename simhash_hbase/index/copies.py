@@ -1,18 +1,30 @@
-"""The copies of an original: everything in the index that was decided a duplicate of it, with its source."""
+"""The copies of an original: everything in the index that was decided a duplicate of it, with its source.
 
-from collections.abc import Iterator, Sequence
+In a row of each original there is a cell for every document that was decided a duplicate of it. It has the form of a
+member cell without a sketch, so that earlier releases read over it. It only says where to look: a copy counts while its
+own document cell names the original. So a cell that is left over or arrives late changes no answer. It is written
+before the decision, at the stamp of the copy's document cell: above every delete of it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
-from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.copycells import names
+from simhash_hbase.errors import CorruptIndex
+from simhash_hbase.index.documentrows import member_key, read_states
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member
-from simhash_hbase.rows.entries import Metadata
-from simhash_hbase.rows.keys import copies_row, document_row, id_digest
+from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, encode
+from simhash_hbase.rows.entries import Entries, Metadata
+from simhash_hbase.rows.keys import copies_row, document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
+
+FIRST_COPIES = 100
+MORE_COPIES = 10_000
+
+Key = tuple[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,7 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
     [held] = [asked] if of == name else read_states(store, [of])
     original = held and held[0].found(oldest)
     cells = store.get_rows(FAMILY_DOCUMENTS, [copies_row(id_digest(of))], limit=profile.max_members + 1)[0]
-    found = list(_copies(store, profile, cells[: profile.max_members], original, oldest)) if original else []
+    found = _standing(store, profile, cells[: profile.max_members], original, oldest) if original else ()
     copies = sorted(found, key=lambda copy: (copy.added, copy.id))
     return Copies(
         id=own_id(name),
@@ -91,13 +103,14 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
     )
 
 
-def _copies(
+def _standing(
     store: Store, profile: Profile, cells: Sequence[Cell], original: DocumentState, oldest: int
 ) -> Iterator[Copy]:
+    """Yield the copies whose own document cell names the original."""
     keys = [(document_row(cell.qualifier), STATE_QUALIFIER) for cell in cells]
-    for cell, held in zip(cells, store.get(FAMILY_DOCUMENTS, keys), strict=True):
-        copy = held and decode_document(held.value).shown(oldest)
-        if copy is not None and names(copy, cell):
+    for cell, document in zip(cells, store.get(FAMILY_DOCUMENTS, keys), strict=True):
+        copy = document and decode_document(document.value).shown(oldest)
+        if copy is not None and _names_original(copy, cell):
             yield Copy(
                 id=own_id(copy.id),
                 added=rfc3339(copy.order[0]),
@@ -107,3 +120,91 @@ def _copies(
                 metadata=decode_member(cell.value, bands=profile.bands).metadata,
                 of_removed=not copy.names_text(original.text),
             )
+
+
+def copy_cells(
+    entries: Entries, decided: Iterable[tuple[int, DocumentState]], *, digests: Iterable[bytes] | None = None
+) -> list[Cell]:
+    """Make the cells of those documents, by their places, that become duplicates; `digests`: of all ids, if known."""
+    cells = []
+    lengths, features = entries.lengths.tolist(), entries.features.tolist()
+    for (at, state), digest in zip(decided, repeat(None) if digests is None else digests, strict=False):
+        # Of a claim under way the decision before it is in force: that one has its cell.
+        if state.is_duplicate and (key := copy_key(state, digest)):
+            metadata = entries.metadata[at]
+            sizes, own = (lengths[at], features[at]), dict(metadata) if metadata else None
+            kept = Member(state.id, state.order[0], *sizes, entries.digests[at], b"", own)
+            cells.append(Cell(*key, encode(kept), state.stamp))
+    return cells
+
+
+def copy_key(state: DocumentState, digest: bytes | None = None) -> Key | None:
+    """Say where the cell of a duplicate is, by the decision in force; `digest`: of its id. None for other documents."""
+    decision = state.in_force()
+    if decision is None or not decision.is_duplicate or decision.of is None:
+        return None
+    return copies_row(id_digest(decision.of)), digest or id_digest(decision.id)
+
+
+def kept_key(state: DocumentState) -> Key:
+    """Say where the rest of a decided document is: its member cell, or its cell among the copies of its original."""
+    return copy_key(state) or member_key(state.text, id_digest(state.id))
+
+
+def read_copies(store: Store, rows: Sequence[bytes]) -> Iterator[list[Cell]]:
+    """Read rows of copies whole, some cells at a time."""
+    for row, first in zip(rows, store.get_rows(FAMILY_DOCUMENTS, rows, limit=FIRST_COPIES), strict=True):
+        cells, wanted = first, FIRST_COPIES
+        while cells:
+            yield cells
+            more = len(cells) == wanted
+            wanted = MORE_COPIES
+            after = cells[-1].qualifier
+            cells = store.read_row(FAMILY_DOCUMENTS, row, after=after, limit=wanted) if more else []
+
+
+def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[Cell]:
+    """Select the cells of copies that do not name the original any more.
+
+    An original that has expired, or is a duplicate itself, may be one again: its copies wait for that.
+    """
+    copies = _read_documents(store, [cell.qualifier for cell in cells])
+    return [cell for cell, copy in zip(cells, copies, strict=True) if not _may_name(cell, copy, oldest)]
+
+
+def missing_copies(store: Store, states: Sequence[DocumentState]) -> list[DocumentState]:
+    """Select the duplicates that should have a cell, and have none."""
+    keyed = [(key, state) for state in states if (key := copy_key(state))]
+    cells = store.get(FAMILY_DOCUMENTS, [key for key, _ in keyed])
+    lacking = [pair for pair, cell in zip(keyed, cells, strict=True) if cell is None]
+    originals = _read_documents(store, [row_digest(row) for (row, _), _ in lacking])
+    return [state for (_, state), original in zip(lacking, originals, strict=True) if _may_be_found(original)]
+
+
+def _names_original(copy: DocumentState, cell: Cell) -> bool:
+    """Return whether a document was decided a copy of the original in whose row a cell is."""
+    return copy_key(copy) == (cell.row, cell.qualifier)
+
+
+def _read_documents(store: Store, digests: Sequence[bytes]) -> list[Cell | None]:
+    """Read the document cells of ids with these digests, each once."""
+    distinct = sorted(set(digests))
+    found = store.get(FAMILY_DOCUMENTS, [(document_row(digest), STATE_QUALIFIER) for digest in distinct])
+    held = dict(zip(distinct, found, strict=True))
+    return [held[digest] for digest in digests]
+
+
+def _may_name(cell: Cell, copy: Cell | None, oldest: int) -> bool:
+    """Return whether a document, last seen at that time or later, names an original; one that does not decode may."""
+    try:
+        state = copy and decode_document(copy.value).shown(oldest)
+    except CorruptIndex:
+        return True
+    return state is not None and _names_original(state, cell)
+
+
+def _may_be_found(original: Cell | None) -> bool:
+    try:
+        return original is not None and decode_document(original.value).found() is not None
+    except CorruptIndex:
+        return True

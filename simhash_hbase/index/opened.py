@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, Unsupported, no_words
-from simhash_hbase.index.claim import Timer
-from simhash_hbase.index.profilerows import read_idf, read_profile
+from simhash_hbase.index.ownrows import read_idf, read_profile
+from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import Collection

@@ -7,18 +7,14 @@ import numpy as np
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
-from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.claim import Timer
-from simhash_hbase.index.copies import Copies, find_copies
-from simhash_hbase.index.copycells import kept_key
-from simhash_hbase.index.membercells import bare_entries, member_entries
+from simhash_hbase.index.copies import Copies, find_copies, kept_key
+from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
 from simhash_hbase.index.opened import Document, OpenedIndex, checked_ids
 from simhash_hbase.index.search import Neighbours
-from simhash_hbase.index.since import Since, parse_since, since_ms
-from simhash_hbase.index.upkeep.progress import Watch
-from simhash_hbase.index.upkeep.verify import scan_documents
+from simhash_hbase.index.timestamps import Timer
+from simhash_hbase.index.upkeep.walk import Watch, scan_documents
 from simhash_hbase.profile.near import MatchRule
-from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import check_simhash

@@ -5,36 +5,43 @@ so at every moment a document that `get` shows can be found. A crash before it l
 `vacuum` deletes.
 """
 
+import random
+import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
 
-from simhash_hbase.errors import StoreBusy
-from simhash_hbase.index.attempts import attempts
-from simhash_hbase.index.changes import (
-    Change,
-    Found,
-    commit,
-    drop_copies,
-    drop_members,
+from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
+from simhash_hbase.index.copies import copy_cells, copy_key, kept_key, read_copies
+from simhash_hbase.index.documentrows import (
+    DocumentCells,
+    StoredState,
+    check_bands,
+    entry_band_rows,
+    entry_rows,
     find_documents,
-    put_documents,
+    member_cells,
+    member_key,
     read_states,
-    removal,
+    stored_rows,
 )
-from simhash_hbase.index.copycells import kept_key
-from simhash_hbase.index.firstcells import decision_time
-from simhash_hbase.index.lookup import stored_rows
-from simhash_hbase.index.servertime import writing_time
+from simhash_hbase.index.timestamps import decision_time, put_first, writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member
+from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member, encode
 from simhash_hbase.rows.entries import Entries
-from simhash_hbase.rows.keys import document_row, id_digest
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import CompareAndSet, Store, atomically
+from simhash_hbase.rows.keys import BlockRows, copies_row, document_row, id_digest, row_digest
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
+
+# A refused compare-and-set means that another writer changed the same document in the same moment.
+ATTEMPTS = 8
+FIRST_PAUSE_S = 0.01
+# How long writes that time out are looked for and retried.
+LOOK_S = 20.0
 
 
 class Outcome(NamedTuple):
@@ -54,6 +61,40 @@ class Written(NamedTuple):
     moved: list[bool]  # It was there with another text.
 
 
+class Change(NamedTuple):
+    """One document of a batch on its way into the store."""
+
+    at: int  # Its position in the batch.
+    row: bytes
+    old: DocumentState | None
+    old_value: bytes | None
+    new: DocumentState
+
+    @property
+    def before(self) -> DocumentState | None:
+        """The decision that the change replaces."""
+        return self.old and self.old.in_force()
+
+    @property
+    def moves(self) -> bool:
+        """Whether the document was there with another text."""
+        return self.before is not None and not self.before.text.is_same(self.new.text)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the index held the id."""
+        return self.before is not None and not self.before.is_gone
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the block rows stand already, because the document counts under this fingerprint."""
+        return self.before is not None and self.before.is_found and self.before.simhash == self.new.simhash
+
+    def was_shown_since(self, oldest: int) -> bool:
+        """Return whether the index showed the document, last seen at that time or later, in ms since 1970."""
+        return self.old is not None and self.old.shown(oldest) is not None
+
+
 ADDED = Outcome()
 
 
@@ -62,19 +103,20 @@ def write_documents(
 ) -> Written:
     """Write documents with the states decided for them.
 
-    At most seven calls of the store, whatever the size of the batch, and two more each minute; more where other writers
-    change the same documents meanwhile. In a store with transactions it is six, and all of it is one.
+    The store is called seven times at most, whatever the size of the batch, and twice more each minute for the server's
+    time; more often where other writers change the same documents meanwhile. In a store with transactions it is six
+    calls, in one transaction.
     """
     now = writing_time(store, now)
-    wanted = [ADDED] * len(entries) if outcomes is None else outcomes
+    outcomes = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
     below = decision_time(store, len(entries))
     for attempt in attempts(store):
-        with attempt as answered, atomically(store):
-            found = find_documents(store, [entries.ids[at] for at in pending])
-            answered()
-            changes = _plan(entries, wanted, pending, found, now, profile.oldest(now))
+        with attempt, atomically(store):
+            cells = find_documents(store, [entries.ids[at] for at in pending])
+            attempt.cells_were_read()
+            changes = plan_changes(profile, entries, outcomes, pending, cells, now=now)
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
             pending = [change.at for change in apply_changes(store, profile, entries, changes, below=below)]
@@ -84,6 +126,149 @@ def write_documents(
             plans = [first[at] for at in range(len(entries))]
             return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
     raise _lost(len(pending), entries.ids[pending[0]])
+
+
+def plan_changes(
+    profile: Profile,
+    entries: Entries,
+    outcomes: Sequence[Outcome],
+    places: Sequence[int],
+    cells: DocumentCells,
+    *,
+    now: int,
+) -> list[Change]:
+    """Say what the documents at these places change in the cells that were read of them."""
+    texts, oldest = entries.texts(), profile.oldest(now)
+    changes = []
+    for at, row, stored in zip(places, *cells, strict=True):
+        old, old_value = stored or (None, None)
+        new = _next_state(entries.ids[at], texts[at], (now, at), outcomes[at], old, oldest)
+        changes.append(Change(at, row, old, old_value, new))
+    return changes
+
+
+def _next_state(
+    name: str, text: Text, order: tuple[int, int], outcome: Outcome, old: DocumentState | None, oldest: int
+) -> DocumentState:
+    """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
+    now, _ = order
+    known = old and old.found(oldest)
+    if known and not known.text.is_same(text):
+        known = None
+    return DocumentState(
+        id=name,
+        simhash=text.simhash,
+        state=known.state if known and outcome.state == "added" else outcome.state,
+        seen=now,
+        stamp=now if old is None else max(now, old.stamp + 1),
+        order=known.order if known else order,
+        of=outcome.of,
+        distance=outcome.distance,
+        similarity=outcome.similarity,
+        digest=text.digest,
+        of_text=outcome.of_text,
+    )
+
+
+def apply_changes(
+    store: Store, profile: Profile, entries: Entries, changes: Sequence[Change], *, below: int | None = None
+) -> list[Change]:
+    """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
+    put_documents(store, profile, entries, changes)
+    refused = commit(store, changes, below=below)
+    lost = {change.at for change in refused}
+    drop_members(store, [change for change in changes if change.at not in lost])
+    return refused
+
+
+def put_documents(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
+    """Write what makes documents findable: members and copies, then the rows that are not there."""
+    if not changes:
+        return
+    check_bands(profile, entries)
+    duplicates = [change for change in changes if change.new.is_duplicate]
+    found = [change for change in changes if not change.new.is_duplicate]
+    found_entries = entries.take([change.at for change in found])
+    members = member_cells(
+        found_entries, [change.new for change in found], digests=[row_digest(change.row) for change in found]
+    )
+    copies = copy_cells(
+        entries,
+        [(change.at, change.new) for change in duplicates],
+        digests=[row_digest(change.row) for change in duplicates],
+    )
+    store.put(FAMILY_DOCUMENTS, members + copies)
+    # Where HBase collects what is old, a refresh rewrites all cells of a document.
+    all_again = profile.ttl_ms is not None
+    without_rows = [change.at for change in found if all_again or not change.has_rows]
+    rows = []
+    if without_rows:
+        whole = len(without_rows) == len(found)
+        rows.append(entry_rows(profile, found_entries if whole else entries.take(without_rows)))
+    if profile.bands and len(without_rows) < len(found):
+        # Another text may have the same fingerprint, so its sketch rows are written whatever stands there.
+        with_rows = [change.at for change in found if change.has_rows]
+        rows.append(entry_band_rows(profile, entries.take(with_rows)))
+    if rows:
+        store.put_rows(BlockRows.merged(*rows), timestamp=max(change.new.seen for change in found))
+
+
+def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
+    """Write the document cells, in a store without transactions so that no request of it does harm when it is late.
+
+    Parameters
+    ----------
+    store, changes
+        What is written, and where.
+    below : int, optional
+        The timestamp of first cells that are put, `decision_time`; without it they are compared and set.
+
+    Returns
+    -------
+    list of Change
+        What other writers got ahead of.
+    """
+    first = [change for change in changes if change.old is None]
+    later = [change for change in changes if change.old is not None]
+    if not isinstance(store, CompareAndSet):
+        _put(store, changes)
+        return []
+    if isinstance(store, Transactional):
+        _put(store, first)
+        return _compare_and_set(store, later)
+    if below is None:
+        return _compare_and_set(store, changes)
+    stand = put_first(store, [Cell(change.row, STATE_QUALIFIER, encode(change.new), below) for change in first])
+    refused = [change for change, stands in zip(first, stand, strict=True) if not stands]
+    return refused + _compare_and_set(store, later)
+
+
+def _put(store: Store, changes: Sequence[Change]) -> None:
+    if changes:
+        store.put(FAMILY_DOCUMENTS, [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in changes])
+
+
+def _compare_and_set(store: CompareAndSet, changes: Sequence[Change]) -> list[Change]:
+    if not changes:
+        return []
+    swaps = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
+    return [change for change, done in zip(changes, store.compare_and_set(swaps), strict=True) if not done]
+
+
+def drop_members(store: Store, changes: Sequence[Change]) -> None:
+    """Delete the members and copies that no document cell names after the changes, up to the stamps of their ids."""
+    cells = []
+    for _, row, old, _, new in changes:
+        if old is None:
+            continue
+        named = {state.text for state in (old, old.previous) if state is not None}
+        for text in sorted(named - new.member_texts()):
+            cells.append(Cell(*member_key(text, row_digest(row)), b"", old.stamp))
+        key = copy_key(old)
+        if key and key != copy_key(new):
+            cells.append(Cell(*key, b"", old.stamp))
+    if cells:
+        store.delete(FAMILY_DOCUMENTS, cells)
 
 
 def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
@@ -97,21 +282,40 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
     latest: dict[int, Change] = {}
     pending = list({name: at for at, name in reversed(list(enumerate(ids)))}.values())
     for attempt in attempts(store):
-        with attempt as answered, atomically(store):
+        with attempt, atomically(store):
             states = read_states(store, [ids[at] for at in pending])
-            answered()
-            changes = list(_removals(pending, states))
+            attempt.cells_were_read()
+            changes = [
+                removal(at, *stored)
+                for at, stored in zip(pending, states, strict=True)
+                if stored is not None and stored[0].state != "removed"
+            ]
             latest.update((change.at, change) for change in changes)
             first = {**latest, **first}
             refused = {change.at for change in commit(store, changes)}
             # Of what an attempt before this one marked without an answer, the member may still be there.
             removed = [latest[at] for at in pending if at in latest and at not in refused]
             drop_members(store, removed)
-            drop_copies(store, removed)
+            _drop_copies(store, removed)
             pending = sorted(refused)
         if not pending:
             return [at in first and first[at].was_shown_since(oldest) for at in range(len(ids))]
     raise _lost(len(pending), ids[pending[0]])
+
+
+def removal(at: int, old: DocumentState, value: bytes) -> Change:
+    """Make the change that takes a document out of the index."""
+    gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
+    return Change(at, document_row(id_digest(old.id)), old, value, gone)
+
+
+def _drop_copies(store: Store, changes: Sequence[Change]) -> None:
+    """Delete the copies of originals that the changes take out of the index."""
+    gone = [change.row for change in changes if change.before and change.before.is_found and change.new.is_gone]
+    if not gone or not isinstance(store, CompareAndSet):
+        return
+    for cells in read_copies(store, [copies_row(row_digest(row)) for row in gone]):
+        store.delete(FAMILY_DOCUMENTS, cells)
 
 
 def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
@@ -156,9 +360,9 @@ def refresh_within(
     return [change for change in changes if change.at not in lost], refused
 
 
-def _refreshes(states: Sequence[tuple[DocumentState, bytes] | None], due: range, now: int) -> Iterator[Change]:
+def _refreshes(states: Sequence[StoredState | None], due: range, now: int) -> Iterator[Change]:
     """Choose what was seen long ago, but has not expired: that stays away."""
-    for at, (old, value) in enumerate(held for held in states if held is not None):
+    for at, (old, value) in enumerate(stored for stored in states if stored is not None):
         decision = old.shown()
         if decision is None or decision.seen not in due:
             continue
@@ -169,65 +373,46 @@ def _refreshes(states: Sequence[tuple[DocumentState, bytes] | None], due: range,
         yield Change(at, document_row(id_digest(old.id)), old, value, new)
 
 
-def apply_outcomes(
-    store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome], *, found: Found, now: int
-) -> list[Change]:
-    """Do what `write_documents` does once, within the caller's transaction, in which the cells were found."""
-    changes = _plan(entries, outcomes, range(len(entries)), found, now, profile.oldest(now))
-    return apply_changes(store, profile, entries, changes)
-
-
-def apply_changes(
-    store: Store, profile: Profile, entries: Entries, changes: Sequence[Change], *, below: int | None = None
-) -> list[Change]:
-    """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
-    put_documents(store, profile, entries, changes)
-    refused = commit(store, changes, below=below)
-    lost = {change.at for change in refused}
-    drop_members(store, [change for change in changes if change.at not in lost])
-    return refused
-
-
-def _plan(
-    entries: Entries, wanted: Sequence[Outcome], pending: Sequence[int], found: Found, now: int, oldest: int
-) -> list[Change]:
-    changes = []
-    texts = entries.texts()
-    for at, row, held in zip(pending, *found, strict=True):
-        old, old_value = held or (None, None)
-        new = _next_state(entries.ids[at], texts[at], (now, at), wanted[at], old, oldest)
-        changes.append(Change(at, row, old, old_value, new))
-    return changes
-
-
-def _next_state(
-    name: str, text: Text, order: tuple[int, int], outcome: Outcome, old: DocumentState | None, oldest: int
-) -> DocumentState:
-    """Say what the document cell becomes; adding a known original again leaves it one, unless it has expired."""
-    now, _ = order
-    held = old and old.found(oldest)
-    if held and not held.text.is_same(text):
-        held = None
-    return DocumentState(
-        id=name,
-        simhash=text.simhash,
-        state=held.state if held and outcome.state == "added" else outcome.state,
-        seen=now,
-        stamp=now if old is None else max(now, old.stamp + 1),
-        order=held.order if held else order,
-        of=outcome.of,
-        distance=outcome.distance,
-        similarity=outcome.similarity,
-        digest=text.digest,
-        of_text=outcome.of_text,
-    )
-
-
-def _removals(pending: Sequence[int], states: Sequence[tuple[DocumentState, bytes] | None]) -> Iterator[Change]:
-    for at, held in zip(pending, states, strict=True):
-        if held is not None and held[0].state != "removed":
-            yield removal(at, *held)
-
-
 def _lost(count: int, name: str) -> StoreBusy:
     return StoreBusy(f"{count} documents kept being changed by others", named=f", {own_id(name)!r} among them")
+
+
+class Attempt:
+    """One attempt at a read and the write that rests on it; it ends without an error where another may do better."""
+
+    def __init__(self, store: Store, until: float, *, is_last: bool) -> None:
+        self._is_transaction = isinstance(store, Transactional)
+        self._until = until
+        self._is_last = is_last
+        self._cells_were_read = False
+
+    def cells_were_read(self) -> None:
+        """Note that the store answers: what was written without an answer is looked for by the next attempt."""
+        self._cells_were_read = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if self._is_last:
+            return False
+        if self._is_transaction:
+            return isinstance(error, StoreBusy)
+        is_silent = isinstance(error, StoreTimeout | StoreUnavailable)
+        return is_silent and self._cells_were_read and time.monotonic() < self._until
+
+
+def attempts(store: Store) -> Iterator[Attempt]:
+    """Repeat a read and the write that rests on it until the write counts.
+
+    A timed-out write may have been applied, so each attempt first reads the cells again. If that read fails too, or
+    writes keep failing for `LOOK_S`, the store's error is raised. A transaction that had no effect, because the store
+    had to grow for it, is repeated.
+    """
+    until = time.monotonic() + LOOK_S
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(random.uniform(0.5, 1.5) * FIRST_PAUSE_S * 2**attempt)
+        yield Attempt(store, until, is_last=attempt == ATTEMPTS - 1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from simhash_hbase.compare.differences import Gap, TextRow, pair_rows, word_differences
-from simhash_hbase.index.notebook import html_of
+from simhash_hbase.index.answers import html_of
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.profile import Profile
 from simhash_hbase.report.charts import HistogramBar, histogram

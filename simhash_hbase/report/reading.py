@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.decide.decided import Decided, read_decisions
+from simhash_hbase.index.duplicates import Decided, read_decisions
 from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Reject, Scanned, repeated_id, scan
 from simhash_hbase.inputs.pages import extracted
 from simhash_hbase.pipeline.analyse import analyse

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import BinaryIO
 
 from simhash_hbase.files.remote import shown
-from simhash_hbase.index.decide.decided import duplicate_table
+from simhash_hbase.index.duplicates import duplicate_table
 from simhash_hbase.inputs import total_bytes
 from simhash_hbase.pipeline.meter import Metering, silent
 from simhash_hbase.profile import Profile

@@ -1,10 +1,20 @@
-"""The time of day: milliseconds since 1970, as every store stamps its cells."""
+"""The time of day: milliseconds since 1970, as every store stamps its cells, and points in time as users write them."""
 
+import re
 import time
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Final, TypeAlias
+
+from simhash_hbase.errors import InvalidArgument
 
 MS_A_DAY = 86_400_000
+
+Since: TypeAlias = datetime | str
+"""A time; without a zone it is UTC. As text: ISO 8601, or an age such as ``7d``, ``12h`` or ``30m``."""
+
+_MS: Final = {"d": MS_A_DAY, "h": 3_600_000, "m": 60_000}
+_AGE = re.compile(r"([0-9]{1,9})([dhm])")
 
 
 def now_ms() -> int:
@@ -23,3 +33,29 @@ def rfc3339(ms: int) -> str:
     """
     moment = datetime.fromtimestamp(ms // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+
+
+def parse_since(since: Since, now: int) -> datetime:
+    """Read a point in time; an age is counted back from `now`, in ms since 1970.
+
+    Examples
+    --------
+    >>> parse_since("2026-11-22", 0).isoformat(), parse_since("90m", 86_400_000).isoformat()
+    ('2026-11-22T00:00:00+00:00', '1970-01-01T22:30:00+00:00')
+    """
+    if isinstance(since, datetime):
+        return since if since.tzinfo else since.replace(tzinfo=UTC)
+    if age := _AGE.fullmatch(since):
+        return datetime.fromtimestamp(max(0, now - int(age[1]) * _MS[age[2]]) / 1000, UTC)
+    try:
+        return parse_since(datetime.fromisoformat(since), now)
+    except ValueError as error:
+        raise InvalidArgument(
+            f"since {since!r}: wanted a date or a time such as 2026-11-22 or 2026-11-22T09:30:00Z, "
+            "or an age such as 7d, 12h or 30m"
+        ) from error
+
+
+def since_ms(since: Since, now: int) -> int:
+    """Read a point in time as milliseconds since 1970."""
+    return round(parse_since(since, now).timestamp() * 1000)

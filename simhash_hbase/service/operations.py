@@ -7,8 +7,8 @@ from functools import lru_cache, partial
 
 from simhash_hbase.errors import ClaimContended
 from simhash_hbase.features.analysis import Analysed, Analysis
+from simhash_hbase.index.answers import answer_record, copies_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import answer_record, copies_record, decision_record, hex_simhash, stored_record
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.pipeline.analyse import payload, work
 from simhash_hbase.profile.near import MatchRule

@@ -1,7 +1,7 @@
 """The JSON forms in the OpenAPI description.
 
 msgspec makes the schemas of what is sent from the structs below; the records themselves are made by
-`simhash_hbase.index.jsonforms`, as for the command line. The forms of documents are written by hand: a document holds
+`simhash_hbase.index.answers`, as for the command line. The forms of documents are written by hand: a document holds
 exactly one of three contents, which neither msgspec nor pydantic can say, and its text is checked by the same rules as
 that of a file. The tests send requests made from this description, and compare the answers with it.
 """

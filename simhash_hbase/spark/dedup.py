@@ -12,11 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.decide.greedy import Rank, rank_of, recorded_decision
+from simhash_hbase.index.answers import Decision, decision_record, json_line
+from simhash_hbase.index.dedup import Rank, rank_of, recorded_decision
+from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import decision_record, json_line
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile
@@ -120,7 +119,7 @@ class _Best:
         self._alone: set[int] = set()
 
     def offer(self, at: int, hit: Hit) -> bool:
-        """Take a hit; see `simhash_hbase.index.decide.greedy.Batch.offer`."""
+        """Take a hit; see `simhash_hbase.index.dedup.Batch.offer`."""
         state = hit.state
         if state.seen < self._oldest:
             return False

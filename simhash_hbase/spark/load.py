@@ -25,10 +25,10 @@ from simhash_hbase.bulk.sorting import KEY, KEY_BYTES, CellBlock, document_cells
 from simhash_hbase.bulk.spool import DIGEST, Part
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.errors import InvalidArgument, InvalidInput
+from simhash_hbase.index.documentrows import entry_rows
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.loadmark import begin_load, end_load
-from simhash_hbase.index.lookup import entry_rows
-from simhash_hbase.index.servertime import MARGIN_MS
+from simhash_hbase.index.ownrows import begin_load, end_load
+from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection

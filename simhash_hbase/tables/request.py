@@ -17,7 +17,7 @@ from simhash_hbase.corpus.preferred import decide_preferred
 from simhash_hbase.corpus.sample import TextSample
 from simhash_hbase.errors import InvalidArgument, Retryable
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.decide.exact import judging
+from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document, InputOptions, Place, Record, Reject
 from simhash_hbase.inputs.fields import Builder, listed

@@ -8,7 +8,7 @@ from support.bruteforce import similarity
 
 from claim_search.plan import Document
 from claim_search.writers import DECIDED, Answer
-from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import FOUND_STATES

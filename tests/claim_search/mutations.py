@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 
-from simhash_hbase.index import changes
-from simhash_hbase.index.changes import read_states
-from simhash_hbase.index.claim import atomic, look, protocol
+from simhash_hbase.index import write
 from simhash_hbase.index.claim import commit as commits
-from simhash_hbase.index.claim.cells import as_duplicate
-from simhash_hbase.index.claim.machine import Claim, Run, Step
+from simhash_hbase.index.claim import protocol, steps
+from simhash_hbase.index.claim.machine import Claim, Run, Step, as_duplicate
+from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState
@@ -63,9 +62,9 @@ def _no_entry(entries: Entries, decided: Iterable[tuple[int, DocumentState]]) ->
 TRANSACTION = "transaction"
 MUTATIONS = {
     "second-query": (protocol, "second_query", _find_nobody),
-    "yielding": (look, "give_way", _become_its_duplicate),
+    "yielding": (steps, "give_way", _become_its_duplicate),
     "own-cell": (commits, "look_again", _start_over_blindly),
-    "sketch-rows": (changes, "entry_rows", _block_rows_alone),
+    "sketch-rows": (write, "entry_rows", _block_rows_alone),
     "copies": (commits, "copy_cells", _no_entry),
-    TRANSACTION: (atomic, "atomically", lambda store: nullcontext()),
+    TRANSACTION: (protocol, "atomically", lambda store: nullcontext()),
 }

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from random import Random
 from unittest.mock import patch
 
-from simhash_hbase.index import attempts, servertime
+from simhash_hbase.index import timestamps, write
 from simhash_hbase.index.claim import machine, protocol
 
 
@@ -28,9 +28,9 @@ def simulated(world, chosen: Random) -> Iterator[None]:
     time = _Time(world)
     with ExitStack() as stack:
         for module, name, stand_in in (
-            (attempts, "time", time),
-            (attempts, "random", chosen),
-            (servertime, "time", time),
+            (write, "time", time),
+            (write, "random", chosen),
+            (timestamps, "time", time),
             (protocol, "random", chosen),
             (machine, "urandom", chosen.randbytes),
         ):

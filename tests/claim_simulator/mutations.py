@@ -6,15 +6,14 @@ import msgspec
 from claim_search import mutations as search
 from claim_search.mutations import TRANSACTION
 
-from simhash_hbase.index import changes, write
+from simhash_hbase.index import dedup, write
 from simhash_hbase.index import search as found
-from simhash_hbase.index.claim import cells, look, steps
 from simhash_hbase.index.claim import commit as commits
-from simhash_hbase.index.decide import greedy
+from simhash_hbase.index.claim import machine, steps
 from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.stores.base import Cell
 
-_as_pending, _begun, _next_state, _put_first = steps.as_pending, cells._begun, write._next_state, changes.put_first
+_as_pending, _begun, _next_state, _put_first = steps.as_pending, machine._begun, write._next_state, write.put_first
 
 
 def take_out(name: str) -> None:
@@ -54,13 +53,13 @@ def _with_equal_bytes(name: str, text: Text, order: tuple[int, int], *given) -> 
 
 MUTATIONS = {
     **{name: [mutation] for name, mutation in search.MUTATIONS.items() if name != TRANSACTION},
-    "collections": [(found, "collection_of", lambda stored: ""), (greedy, "collection_of", lambda stored: "")],
+    "collections": [(found, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
     "previous": [(steps, "as_pending", _without_previous)],
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
-    "stamps": [(cells, "_begun", _at_own_time), (write, "_next_state", _with_equal_bytes)],
-    "refresh": [(steps, "refresh", lambda run, named: set()), (look, "refresh", lambda run, named: set())],
+    "stamps": [(machine, "_begun", _at_own_time), (write, "_next_state", _with_equal_bytes)],
+    "refresh": [(steps, "refresh", lambda run, named: set())],
     "below": [(commits, "put_first", _put_unstamped)],
-    "placed": [(changes, "put_first", _put_unstamped)],
-    "read-back": [(changes, "put_first", _put_and_hope)],
+    "placed": [(write, "put_first", _put_unstamped)],
+    "read-back": [(write, "put_first", _put_and_hope)],
 }

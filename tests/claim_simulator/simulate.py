@@ -16,9 +16,9 @@ from claim_simulator.watch import Operation, Watch
 from claim_simulator.world import MINUTES_MS, Actor, World
 from simhash_hbase.errors import Retryable, StoreBusy
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.claim import Timer
+from simhash_hbase.index.documentrows import entry_rows
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.lookup import entry_rows
+from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.rows.collections import Collection, own_id
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import TEXT_BYTES

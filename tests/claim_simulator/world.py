@@ -18,7 +18,7 @@ BEGAN_MS = 1_790_000_000_000
 MOST_STEPS = 30_000
 STEP_S = 0.002
 MINUTES_MS = 300_000
-# Clocks of region servers differ by less than a minute: see `simhash_hbase.index.servertime`.
+# Clocks of region servers differ by less than a minute: see `simhash_hbase.index.timestamps`.
 SERVER_STEP_MS = 25_000
 # No request is later than what `vacuum` leaves alone, where HBase may forget its deletes meanwhile.
 LATEST_S = 100.0

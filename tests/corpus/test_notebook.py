@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 
 from simhash_hbase import Answer, Decision, Match, create_index
-from simhash_hbase.index.notebook import MOST_CHARACTERS, MOST_ROWS
+from simhash_hbase.index.answers import MOST_CHARACTERS, MOST_ROWS
 
 
 class Cells(HTMLParser):

@@ -9,7 +9,7 @@ from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker, Memory
 from support.swapping import SwappingOnly
 from support.tombstones import TombstoneStore
 
-from simhash_hbase.index import copycells
+from simhash_hbase.index import copies
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import copies_row, id_digest
@@ -142,8 +142,8 @@ def test_a_copy_that_is_none_any_more_leaves_the_list_and_comes_back_when_it_is_
 
 
 def test_the_list_goes_with_its_original_at_once_and_a_copy_says_so(make_index, monkeypatch):
-    monkeypatch.setattr(copycells, "FIRST_COPIES", 2)
-    monkeypatch.setattr(copycells, "MORE_COPIES", 3)
+    monkeypatch.setattr(copies, "FIRST_COPIES", 2)
+    monkeypatch.setattr(copies, "MORE_COPIES", 3)
     index = make_index()
     claim(index, {"a": BASE, **{f"copy {i}": BASE ^ 1 << i for i in range(12)}})
     assert len(cells(index, "a")) == 12

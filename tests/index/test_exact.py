@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simhash_hbase import InvalidArgument, create_index
-from simhash_hbase.index.decide.exact import Shingles, TextJudge
+from simhash_hbase.index.exact import Shingles, TextJudge
 from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile.near import hamming
 

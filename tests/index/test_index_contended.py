@@ -8,7 +8,6 @@ from support.swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.errors import StoreBusy
-from simhash_hbase.index import attempts
 from simhash_hbase.stores.memory import MemoryStore
 
 
@@ -24,7 +23,7 @@ class Lost(SwappingOnly):
     [lambda index: index.add_entries(entries({"some/id": 2})), lambda index: list(index.remove_many(["some/id"]))],
 )
 def test_the_error_names_a_document_to_people_and_none_to_a_log(monkeypatch, write):
-    monkeypatch.setattr(attempts, "FIRST_PAUSE_S", 0)
+    monkeypatch.setattr("simhash_hbase.index.write.FIRST_PAUSE_S", 0)
     behind = MemoryStore()
     Index.create(behind, Profile.resolve(analyzer="shingle")).add_entries(entries({"some/id": 0}))
 

@@ -7,7 +7,7 @@ from support.noting import NotingStore
 from support.tombstones import TombstoneStore
 
 from simhash_hbase import Index, Profile
-from simhash_hbase.index.changes import read_states
+from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.upkeep.verify import _unchanged
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import block_rows, document_row, id_digest, member_row

@@ -11,7 +11,7 @@ from support.places import CLAIMING_PLACES, HBASE_PLACES, Clock, IndexMaker, Mem
 from support.swapping import SwappingOnly
 
 from simhash_hbase import Index
-from simhash_hbase.index import candidates, members, search
+from simhash_hbase.index import candidates, search
 from simhash_hbase.rows.keys import id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
@@ -246,7 +246,7 @@ def test_answers_do_not_depend_on_how_the_work_is_cut(seed, pairs, held, sketche
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "PAIRS_AT_ONCE", pairs)
-        patch.setattr(members, "HELD_MEMBERS", held)
+        patch.setattr(search, "HELD_MEMBERS", held)
         patch.setattr(search, "SKETCHES_AT_ONCE", sketches)
         cut = index.query_entries(asked)
 

@@ -123,7 +123,7 @@ def test_members_and_rows_that_are_written_or_deleted_late_neither_hide_nor_brin
 
 @pytest.mark.parametrize("count", [FEW, MANY])
 def test_a_write_that_failed_does_not_replace_one_that_came_after_it(index, store, count, monkeypatch):
-    monkeypatch.setattr("simhash_hbase.index.attempts.LOOK_S", 0.0)
+    monkeypatch.setattr("simhash_hbase.index.write.LOOK_S", 0.0)
     store.hold("a", is_answered=False)
     with pytest.raises(StoreTimeout):
         index.add_entries(entries(beside("a", count)))

@@ -6,7 +6,6 @@ from support.stepping import know_time
 from support.swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile, StoreTimeout
-from simhash_hbase.index import attempts
 from simhash_hbase.stores.memory import MemoryStore
 
 OPERATIONS = {
@@ -101,7 +100,7 @@ def test_a_write_whose_answer_was_lost_is_found_by_the_next_look(store, operatio
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_writes_that_stay_without_an_answer_are_given_up_when_their_time_is_over(store, operation, monkeypatch):
-    monkeypatch.setattr(attempts, "LOOK_S", 0.0)
+    monkeypatch.setattr("simhash_hbase.index.write.LOOK_S", 0.0)
     index = Index(store)
     store.asked.clear()
     store.silent = store.silent_after_a_write = WRITES

@@ -6,8 +6,7 @@ import pytest
 from support.bruteforce import answered, entries
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.since import parse_since
-from simhash_hbase.rows.clock import rfc3339
+from simhash_hbase.rows.clock import parse_since, rfc3339
 
 BASE = 0x9E3779B97F4A7C15
 DAY_MS = 86_400_000

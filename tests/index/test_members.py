@@ -5,10 +5,9 @@ import pytest
 from support.bruteforce import entries
 from support.noting import NotingStore
 
-from simhash_hbase.index import members as module
+from simhash_hbase.index import search
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.members import Members
-from simhash_hbase.index.search import found_since
+from simhash_hbase.index.search import Members, found_since
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest
@@ -61,7 +60,7 @@ def test_what_was_read_is_not_read_again(store):
 
 @pytest.mark.parametrize(("held", "calls"), [(3, ["get_rows", "get"]), (2, ["get_rows", "get"] * 2)])
 def test_above_a_number_of_members_all_are_forgotten(store, monkeypatch, held, calls):
-    monkeypatch.setattr(module, "HELD_MEMBERS", held)
+    monkeypatch.setattr(search, "HELD_MEMBERS", held)
     members = reader(store)
 
     assert names(members, 1) == names(members, 1) == ["a", "b", "c"]

@@ -3,7 +3,7 @@
 import pytest
 from support.bruteforce import crowd, matches, written_entries
 
-from simhash_hbase.index.decide.greedy import Batch
+from simhash_hbase.index.dedup import Batch
 from simhash_hbase.index.search import find_nearest
 
 SETTINGS = {

@@ -4,9 +4,8 @@ import pytest
 from support.swapping import SwappingOnly
 
 from simhash_hbase.errors import StoreRefused, StoreTimeout, StoreUnavailable
-from simhash_hbase.index import servertime
-from simhash_hbase.index.firstcells import decision_time
-from simhash_hbase.index.servertime import MARGIN_MS, server_time, time_below
+from simhash_hbase.index import timestamps
+from simhash_hbase.index.timestamps import MARGIN_MS, decision_time, server_time, time_below
 from simhash_hbase.stores.memory import MemoryStore
 
 BEGIN_MS = 1_700_000_000_000
@@ -34,8 +33,8 @@ class Clocks:
 @pytest.fixture
 def clocks(monkeypatch):
     made = Clocks()
-    monkeypatch.setattr(servertime.time, "monotonic", lambda: made.monotonic_s)
-    monkeypatch.setattr(servertime.time, "time", lambda: made.wall_s)
+    monkeypatch.setattr(timestamps.time, "monotonic", lambda: made.monotonic_s)
+    monkeypatch.setattr(timestamps.time, "time", lambda: made.wall_s)
     return made
 
 

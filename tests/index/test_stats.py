@@ -13,8 +13,8 @@ from support.hbase_server import hbase_options, tables
 
 from simhash_hbase import Profile
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.upkeep import sampling, stats, tally
-from simhash_hbase.index.upkeep.sampling import region_bounds, sampled_slices, whole_slices
+from simhash_hbase.index.upkeep import stats
+from simhash_hbase.index.upkeep.stats import region_bounds, sampled_slices, whole_slices
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.rows.layout import PREFIX_BITS
 from simhash_hbase.rows.table import TableSchema
@@ -69,7 +69,7 @@ def rows_of(index, simhashes):
 
 @pytest.mark.parametrize("page", [1, 7, 10_000])
 def test_figures_equal_a_count_of_all_rows(make_index, monkeypatch, page):
-    monkeypatch.setattr(tally, "PAGE", page)
+    monkeypatch.setattr(stats, "PAGE", page)
     index = make_index(max_rows_per_prefix=6, max_members=1)
     simhashes = fill(index, 200)
     prefixes = Counter(rows_of(index, simhashes).prefixes.tolist())
@@ -132,7 +132,7 @@ def test_a_sample_comes_near_the_count(make_index, monkeypatch):
     simhashes = np.random.default_rng(5).integers(0, 2**64, 3_000, dtype=np.uint64).tolist()
     index.add_entries(entries([(f"d{number}", simhash) for number, simhash in enumerate(simhashes)]))
     monkeypatch.setattr(stats, "READ_WHOLE", 0)
-    monkeypatch.setattr(sampling, "ONE_IN", 8)
+    monkeypatch.setattr(stats, "ONE_IN", 8)
     random.seed(1)
 
     found = index.stats()

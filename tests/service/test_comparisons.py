@@ -9,7 +9,7 @@ from support.serving import JSON, serving
 from simhash_hbase import open_index
 from simhash_hbase.compare.differences import word_differences
 from simhash_hbase.compare.explain import Side, compare
-from simhash_hbase.index.jsonforms import plain
+from simhash_hbase.index.answers import plain
 from simhash_hbase.service.schemas import LONGEST_COMPARED
 
 PAIRS = [

@@ -12,7 +12,7 @@ from support.corpus import near_copies, text
 from support.serving import wait_for
 
 from simhash_hbase import ClaimContended, Index, StoreUnavailable, create_index
-from simhash_hbase.index.jsonforms import decision_record
+from simhash_hbase.index.answers import decision_record
 from simhash_hbase.profile import Profile
 from simhash_hbase.service import Limits, batcher, create_app
 from simhash_hbase.service.batcher import BATCHES, MOST_TOGETHER, Batcher

@@ -13,7 +13,7 @@ from support.hbase_server import address
 from support.serving import JSON, NDJSON, lines, ndjson, serving
 
 from simhash_hbase import ClaimContended, Index, open_index
-from simhash_hbase.index.jsonforms import decision_record
+from simhash_hbase.index.answers import decision_record
 from simhash_hbase.profile import Profile
 from simhash_hbase.service import create_app
 from simhash_hbase.stores.memory import MemoryStore

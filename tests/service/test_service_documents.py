@@ -6,7 +6,7 @@ from support.corpus import near_copies
 from support.serving import JSON, NDJSON, lines, ndjson
 
 from simhash_hbase import open_index
-from simhash_hbase.index.jsonforms import answer_record, copies_record, hex_simhash, stored_record
+from simhash_hbase.index.answers import answer_record, copies_record, hex_simhash, stored_record
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER

@@ -11,7 +11,7 @@ from support.corpus import text
 from support.serving import NDJSON, lines, ndjson, serving
 
 from simhash_hbase import create_index
-from simhash_hbase.index.jsonforms import answer_record, decision_record, hex_simhash, stored_record
+from simhash_hbase.index.answers import answer_record, decision_record, hex_simhash, stored_record
 
 CLIENTS = 8
 SECONDS = float(os.environ.get("SIMHASH_HBASE_LOAD_SECONDS", "60"))

@@ -14,7 +14,7 @@ from support.spark_sessions import QUICK, SOCKETS, corpus, decisions_of_one_mach
 
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.lookup import asked_prefixes
+from simhash_hbase.index.documentrows import asked_prefixes
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.opening import create_index, open_index, resolve_profile

@@ -68,8 +68,8 @@ class Swapping(Memory):
 
 def server_goes_by(clock, monkeypatch):
     """Have what asks for the server's time be told that of a test, which may be days ahead."""
-    monkeypatch.setattr("simhash_hbase.index.servertime.server_time", lambda store: clock())
-    monkeypatch.setattr("simhash_hbase.index.servertime.time_below", lambda store: clock() - 60_000)
+    monkeypatch.setattr("simhash_hbase.index.timestamps.server_time", lambda store: clock())
+    monkeypatch.setattr("simhash_hbase.index.timestamps.time_below", lambda store: clock() - 60_000)
 
 
 PLACES = {"memory": Memory, "embedded": Embedded}

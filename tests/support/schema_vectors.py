@@ -16,9 +16,8 @@ from simhash_hbase.features.analyzers import STOP_WORDS, WeightedAnalyzer, word_
 from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint, integer_weights
 from simhash_hbase.features.hashes import hash_features
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.index.copycells import copy_cells
-from simhash_hbase.index.lookup import entry_band_prefixes
-from simhash_hbase.index.membercells import member_cells
+from simhash_hbase.index.copies import copy_cells
+from simhash_hbase.index.documentrows import entry_band_prefixes, member_cells
 from simhash_hbase.kernel.texts import normalize, tokens
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches, hamming, judge

@@ -10,8 +10,8 @@ import pytest
 from simhash_hbase.bulk import Spool, StoreWriter, begin
 from simhash_hbase.bulk import load as load_alone
 from simhash_hbase.corpus import Deduplication, DedupOptions, Reading
+from simhash_hbase.index.answers import json_line
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.jsonforms import json_line
 from simhash_hbase.inputs import InputOptions, scan
 from simhash_hbase.opening import create_index
 from simhash_hbase.spark import session

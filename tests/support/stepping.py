@@ -6,10 +6,9 @@ from collections import deque
 from functools import partial
 
 from simhash_hbase.errors import StoreTimeout
-from simhash_hbase.index import servertime
-from simhash_hbase.index.claim import Timer
+from simhash_hbase.index import timestamps
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.servertime import time_below
+from simhash_hbase.index.timestamps import Timer, time_below
 from support.patience import END_S
 from support.swapping import SwappingOnly
 
@@ -103,7 +102,7 @@ for _name in ("scan", "get", "get_rows", "put", "put_rows", "delete", "compare_a
 def know_time(store, other):
     """Let a store have asked for the server's time as another one does: that is no step of the protocol."""
     time_below(other)
-    servertime._readings[store] = servertime._readings[other]
+    timestamps._readings[store] = timestamps._readings[other]
 
 
 class Stage:

@@ -121,7 +121,7 @@ def claim(named: Named, deadline_s: float | None, reading: Reading, collection: 
     """
     from simhash_hbase.corpus import Documents
     from simhash_hbase.corpus.documents import claimed
-    from simhash_hbase.index.jsonforms import decision_record
+    from simhash_hbase.index.answers import decision_record
     from simhash_hbase.inputs import Reject
 
     originals = contended = 0

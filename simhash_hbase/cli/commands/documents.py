@@ -63,7 +63,7 @@ def add(
     """
     from simhash_hbase.corpus import Documents
     from simhash_hbase.corpus.documents import added
-    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.index.answers import hex_simhash
     from simhash_hbase.inputs import Reject
     from simhash_hbase.opening import open_index
 
@@ -166,7 +166,7 @@ def query(
     """Find the near-duplicates of documents, nearest first."""
     from simhash_hbase.corpus import Documents
     from simhash_hbase.corpus.documents import answered
-    from simhash_hbase.index.since import parse_since
+    from simhash_hbase.rows.clock import parse_since
     from simhash_hbase.inputs import Reject
     from simhash_hbase.opening import open_index
 
@@ -194,7 +194,7 @@ def query(
 
 
 def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | None) -> Iterator[tuple[str, Answer]]:
-    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.index.answers import hex_simhash
     from simhash_hbase.inputs import parse_simhash
 
     limit = choice.limit
@@ -211,7 +211,7 @@ def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | No
 
 
 def _print_answer(output: Output, name: str, answer: Answer) -> None:
-    from simhash_hbase.index.jsonforms import answer_record
+    from simhash_hbase.index.answers import answer_record
 
     for record in _answer_rows(name, answer) if output.format == "table" else [answer_record(name, answer)]:
         output.line(record)
@@ -236,7 +236,7 @@ def _answer_rows(name: str, answer: Answer) -> list[dict[str, object]]:
 @output_options
 def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
-    from simhash_hbase.index.jsonforms import stored_record
+    from simhash_hbase.index.answers import stored_record
     from simhash_hbase.opening import open_index
 
     with output, open_index(url, collection=collection, readonly=True) as index:
@@ -257,7 +257,7 @@ def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) 
 @output_options
 def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
-    from simhash_hbase.index.jsonforms import copies_record
+    from simhash_hbase.index.answers import copies_record
     from simhash_hbase.opening import open_index
 
     missing = []
@@ -297,7 +297,7 @@ def _report_missing(missing: Sequence[str], output: Output) -> int:
 @output_options
 def export(url: str, collection: str | None, output: Output) -> None:
     """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
-    from simhash_hbase.index.jsonforms import stored_record
+    from simhash_hbase.index.answers import stored_record
     from simhash_hbase.opening import open_index
 
     count = 0

@@ -115,7 +115,7 @@ def _analysis_for(prints: Choice, sample: Sample, output: Output) -> Analysis:
 
 
 def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> dict[str, object]:
-    from simhash_hbase.index.jsonforms import hex_simhash
+    from simhash_hbase.index.answers import hex_simhash
 
     record: dict[str, object] = {"id": name, "simhash": hex_simhash(simhash)}
     if text is None:

@@ -20,7 +20,7 @@ from simhash_hbase.cli.screen.progress import LINE_EVERY_S, Bar, Lines, Pace, li
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
 from simhash_hbase.corpus.notes import counted, per_second
 from simhash_hbase.corpus.options import Watch
-from simhash_hbase.index.jsonforms import plain
+from simhash_hbase.index.answers import plain
 from simhash_hbase.pipeline.meter import Meter, Unit, silent
 
 if TYPE_CHECKING:

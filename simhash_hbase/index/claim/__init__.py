@@ -1,11 +1,10 @@
 """Claims: of near copies offered at the same time by many writers exactly one becomes the original.
 
-Where the store has transactions, query, decision and writes are one of them (`atomic`). Elsewhere each document is a
-small state machine over its own document cell, which changes by compare-and-set only (`protocol`): no lock, no leader.
+Where the store has transactions, query, decision and writes are one of them. Elsewhere each document is a small state
+machine over its own document cell, which changes by compare-and-set only: no lock, no leader.
 """
 
-from simhash_hbase.index.claim.atomic import claim_in_transaction
-from simhash_hbase.index.claim.machine import Claimed, Timer
-from simhash_hbase.index.claim.protocol import claim_by_protocol
+from simhash_hbase.index.claim.machine import Claimed
+from simhash_hbase.index.claim.protocol import claim_by_protocol, claim_in_transaction
 
-__all__ = ["Claimed", "Timer", "claim_by_protocol", "claim_in_transaction"]
+__all__ = ["Claimed", "claim_by_protocol", "claim_in_transaction"]

@@ -7,66 +7,64 @@ import msgspec
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.index.answers import as_decision
-from simhash_hbase.index.changes import Change, drop_members, read_states, removal
-from simhash_hbase.index.claim.cells import renewed
-from simhash_hbase.index.claim.machine import Claim, Run, Step
-from simhash_hbase.index.copycells import copy_cells
-from simhash_hbase.index.firstcells import claim_time, put_first
-from simhash_hbase.index.write import refresh_within
+from simhash_hbase.index.claim.machine import Claim, Run, Step, renewed
+from simhash_hbase.index.copies import copy_cells
+from simhash_hbase.index.documentrows import StoredState, read_states
+from simhash_hbase.index.timestamps import claim_time, put_first
+from simhash_hbase.index.write import Change, drop_members, refresh_within, removal
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Swap
 
 UNANSWERED = (StoreTimeout, StoreUnavailable)
-Wanted: TypeAlias = Sequence[tuple[Claim, DocumentState]]
 STEPS = {"pending": Step.WRITE, "yielded": Step.LOOK}
 
+NewCells: TypeAlias = Sequence[tuple[Claim, DocumentState]]
+"""Claims, and what their own cells are to say."""
 
-def commit(run: Run, wanted: Wanted) -> None:
+
+def commit(run: Run, cells: NewCells) -> None:
     """Change the own cells of claims, all in one round of calls."""
-    for claim, new in wanted:
+    put, swapped = [], []
+    for claim, new in cells:
         claim.stamp = max(claim.stamp, new.stamp)
-    first = [_may_be_put(run, *each) for each in wanted]
-    _write(run, _put_pending, [each for each, is_first in zip(wanted, first, strict=True) if is_first])
-    _write(run, _compare_and_set, [each for each, is_first in zip(wanted, first, strict=True) if not is_first])
+        # To put a pending cell is cheaper than to compare and set it. A family with a time to live takes so old a cell
+        # for expired. A delete that `vacuum` made hides it: then the second attempt compares and sets.
+        if new.state == "pending" and claim.value is None and not claim.failed and run.profile.ttl_ms is None:
+            put.append((claim, new))
+        else:
+            swapped.append((claim, new))
+    _write(run, _put_pending, put)
+    _write(run, _compare_and_set, swapped)
 
 
-def _write(run: Run, write: Callable[[Run, Wanted], list[bool]], wanted: Wanted) -> None:
-    if not wanted:
+def _write(run: Run, write: Callable[[Run, NewCells], list[bool]], cells: NewCells) -> None:
+    if not cells:
         return
     try:
-        taken = write(run, wanted)
+        written = write(run, cells)
     except UNANSWERED:
-        taken = [False] * len(wanted)
-    _arrive(run, [(claim, new, encode(new)) for (claim, new), done in zip(wanted, taken, strict=True) if done])
-    look_again(run, [claim for (claim, _), done in zip(wanted, taken, strict=True) if not done])
+        written = [False] * len(cells)
+    _arrive(run, [(claim, new, encode(new)) for (claim, new), stands in zip(cells, written, strict=True) if stands])
+    look_again(run, [claim for (claim, _), stands in zip(cells, written, strict=True) if not stands])
 
 
-def _may_be_put(run: Run, claim: Claim, new: DocumentState) -> bool:
-    """Return whether a pending cell may be written by a put, which is cheaper than a compare-and-set.
-
-    A family with a time to live takes so old a cell for expired. A delete that `vacuum` made hides it: then the second
-    attempt compares and sets.
-    """
-    return new.state == "pending" and claim.value is None and not claim.failed and run.profile.ttl_ms is None
-
-
-def _put_pending(run: Run, wanted: Wanted) -> list[bool]:
+def _put_pending(run: Run, cells: NewCells) -> list[bool]:
     """Write pending cells into empty ones and read them back; return whether each one stands.
 
     A later compare-and-set that finds the value there proves that everybody saw it in between.
     """
     return put_first(
-        run.store, [Cell(claim.row, STATE_QUALIFIER, encode(new), claim_time(new.token)) for claim, new in wanted]
+        run.store, [Cell(claim.row, STATE_QUALIFIER, encode(new), claim_time(new.token)) for claim, new in cells]
     )
 
 
-def _compare_and_set(run: Run, wanted: Wanted) -> list[bool]:
+def _compare_and_set(run: Run, cells: NewCells) -> list[bool]:
     """Change cells; before a document is decided a duplicate, its original lists it as a copy."""
-    if copies := copy_cells(run.entries, ((claim.at, new) for claim, new in wanted)):
+    if copies := copy_cells(run.entries, ((claim.at, new) for claim, new in cells)):
         run.store.put(FAMILY_DOCUMENTS, copies)
-    swaps = [Swap(claim.row, STATE_QUALIFIER, claim.value, encode(new)) for claim, new in wanted]
+    swaps = [Swap(claim.row, STATE_QUALIFIER, claim.value, encode(new)) for claim, new in cells]
     return run.store.compare_and_set(swaps)
 
 
@@ -75,8 +73,8 @@ def look_again(run: Run, claims: Sequence[Claim]) -> None:
     if not claims:
         return
     arrived = []
-    for claim, held in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
-        cell, value = held or (None, b"")
+    for claim, stored in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
+        cell, value = stored or (None, b"")
         # Another writer may have begun to move what was decided here.
         ours = [state for state in (cell, cell and cell.previous) if state is not None and state.token == claim.token]
         decided = [state for state in ours if not state.is_undecided and state.state != "aborted"]
@@ -89,22 +87,18 @@ def look_again(run: Run, claims: Sequence[Claim]) -> None:
 
 def _arrive(run: Run, claims: Sequence[tuple[Claim, DocumentState, bytes]]) -> None:
     """Take over what the own cells hold now."""
-    changes = [Change(claim.at, claim.row, _left(claim), claim.value, new) for claim, new, _ in claims]
+    changes = []
     for claim, new, value in claims:
+        # When a claim is decided, the member or copy of the decision before it goes. The member of a claim that ends as
+        # a duplicate is left to `vacuum`: that saves a call.
+        before = claim.state and claim.state.shown()
+        changes.append(Change(claim.at, claim.row, before, claim.value, new))
         claim.state, claim.value, claim.written_s = new, value, run.timer.monotonic()
         if new.is_undecided:
             claim.step = STEPS[new.state]
         else:
             run.answer(claim, as_decision(new))
     drop_members(run.store, changes)
-
-
-def _left(claim: Claim) -> DocumentState | None:
-    """Say whose member or copy goes when a claim is decided: that of the decision before.
-
-    The member of a claim that ends as a duplicate is left to `vacuum`: that saves a call.
-    """
-    return claim.state and claim.state.shown()
 
 
 def renew(run: Run, claims: Iterable[Claim]) -> None:
@@ -119,7 +113,7 @@ def renew(run: Run, claims: Iterable[Claim]) -> None:
             claim.step = step
 
 
-def give_up(run: Run, cells: Iterable[tuple[DocumentState, bytes]]) -> None:
+def give_up(run: Run, cells: Iterable[StoredState]) -> None:
     """Put back the cells of crashed writers; whether it was done is seen by the next look."""
     swaps = [
         Swap(document_row(id_digest(state.id)), STATE_QUALIFIER, value, encode(state.abandoned()))
@@ -128,9 +122,15 @@ def give_up(run: Run, cells: Iterable[tuple[DocumentState, bytes]]) -> None:
     _swap(run, swaps)
 
 
-def bury(run: Run, cells: Iterable[tuple[DocumentState, bytes]]) -> None:
+def bury(run: Run, cells: Iterable[StoredState]) -> None:
     """Remove originals that have expired: only then are they no obstacle, to this writer and to others."""
-    changes = [_burial(at, *cell) for at, cell in enumerate({cell[0].id: cell for cell in cells}.values())]
+    changes = []
+    for at, (state, value) in enumerate({cell[0].id: cell for cell in cells}.values()):
+        change = removal(at, state, value)
+        if state.is_undecided:
+            # The decision before it has expired; the claim goes on.
+            change = change._replace(new=msgspec.structs.replace(state, previous=None))
+        changes.append(change)
     swaps = [Swap(change.row, STATE_QUALIFIER, change.old_value, encode(change.new)) for change in changes]
     buried = [change for change, done in zip(changes, _swap(run, swaps), strict=True) if done]
     _follow(run, buried)
@@ -157,13 +157,6 @@ def refresh(run: Run, originals: Iterable[str | None]) -> set[str]:
         return set(named)
     _follow(run, made)
     return {change.new.id for change in refused}
-
-
-def _burial(at: int, state: DocumentState, value: bytes) -> Change:
-    gone = removal(at, state, value)
-    if not state.is_undecided:
-        return gone
-    return gone._replace(new=msgspec.structs.replace(state, previous=None))
 
 
 def _swap(run: Run, swaps: Sequence[Swap]) -> list[bool]:

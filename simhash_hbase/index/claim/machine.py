@@ -1,19 +1,21 @@
-"""The state machine of a claim: its steps, and what a claim and its batch know while they are under way."""
+"""The state machine of a claim: its steps, what a claim and its batch know on the way, and the cells of each step."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from os import urandom
 from typing import NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
 from simhash_hbase.errors import ClaimContended
 from simhash_hbase.index.answers import Decision
-from simhash_hbase.index.decide.greedy import with_short
+from simhash_hbase.index.dedup import with_short
+from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, Text
+from simhash_hbase.rows.documents import DocumentState, State, Text
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.base import CompareAndSet, Store
@@ -27,13 +29,6 @@ Claimed: TypeAlias = Decision | ClaimContended
 
 class SwappingStore(Store, CompareAndSet, Protocol):
     """A store that can compare and set."""
-
-
-class Timer(NamedTuple):
-    """The clock that leases and waits are measured by; it has nothing to do with the time of day."""
-
-    monotonic: Callable[[], float] = time.monotonic  # Seconds.
-    sleep: Callable[[float], None] = time.sleep
 
 
 class Step(Enum):
@@ -99,11 +94,6 @@ class Claim:
         """Whether its own cell says that it is under way."""
         return self.answer is None and self.step in (Step.WRITE, Step.QUERY_AGAIN, Step.LOOK)
 
-    @property
-    def is_held(self) -> bool:
-        """Whether it waits for earlier documents of its batch."""
-        return self.answer is None and self.step is Step.HELD
-
     def begin(self) -> None:
         """Start an attempt from the beginning."""
         self.token = urandom(TOKEN_BYTES)
@@ -123,7 +113,7 @@ class Leases:
         self._timer = timer
         self._seen: dict[str, tuple[bytes, float]] = {}
 
-    def has_expired(self, name: str, value: bytes) -> bool:
+    def observe(self, name: str, value: bytes) -> bool:
         """Note what a cell holds now; return whether it has held that for a lease."""
         now = self._timer.monotonic()
         held, since = self._seen.get(name, (None, now))
@@ -159,3 +149,73 @@ class Run:
             claim.answer = ClaimContended(
                 f"{own_id(claim.id)!r}: other writers kept changing it, {ATTEMPTS} attempts failed"
             )
+
+
+def as_pending(claim: Claim, *, now: int, oldest: int) -> DocumentState:
+    """Make the cell of a claim that begins; a decision for another text stays in force beside it."""
+    previous = claim.state and claim.state.shown(oldest)
+    if previous and previous.text == claim.text:
+        previous = None
+    if previous and previous.is_found:
+        # An original that is offered again, if only to be replaced, does not expire on the way. A duplicate may:
+        # its original was not named.
+        previous = msgspec.structs.replace(previous, seen=max(now, previous.seen))
+    return _begun(claim, "pending", now, previous)
+
+
+def as_duplicate(claim: Claim, outcome: Outcome, *, now: int) -> DocumentState:
+    """Make the cell of a duplicate, whatever stands there now."""
+    new = claim.state if claim.holds_cell else None
+    return msgspec.structs.replace(
+        new or _begun(claim, "duplicate", now, None),
+        state="duplicate",
+        previous=None,
+        of=outcome.of,
+        distance=outcome.distance,
+        similarity=outcome.similarity,
+        of_text=outcome.of_text,
+    )
+
+
+def as_pending_again(yielded: DocumentState) -> DocumentState:
+    """Make the cell of a claim that had given way."""
+    return _anew(yielded, "pending")
+
+
+def as_original(pending: DocumentState) -> DocumentState:
+    """Make the cell of an original."""
+    return msgspec.structs.replace(pending, state="original", previous=None)
+
+
+def give_way(claim: Claim, pending: DocumentState, to: Neighbour) -> DocumentState:
+    """Make the cell of a claim that waits for one with a smaller order."""
+    claim.awaited = to
+    return _anew(pending, "yielded")
+
+
+def _anew(state: DocumentState, now: State) -> DocumentState:
+    """Change the state to bytes that the cell never held.
+
+    A compare-and-set that was not answered may be executed long after: it must not find what it expects again.
+    """
+    return msgspec.structs.replace(state, state=now, seen=state.seen + 1)
+
+
+def renewed(state: DocumentState, *, now: int) -> DocumentState:
+    """Change an undecided cell and nothing of what it means: its writer is alive."""
+    return msgspec.structs.replace(state, seen=max(now, state.seen + 1))
+
+
+def _begun(claim: Claim, state: State, now: int, previous: DocumentState | None) -> DocumentState:
+    below = max(claim.stamp, claim.state.stamp if claim.state is not None else 0)
+    return DocumentState(
+        id=claim.id,
+        simhash=claim.text.simhash,
+        state=state,
+        seen=now,
+        stamp=max(now, below + 1),
+        order=claim.order,
+        token=claim.token,
+        previous=previous,
+        digest=claim.text.digest,
+    )

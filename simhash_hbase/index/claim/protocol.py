@@ -1,24 +1,62 @@
-"""Claiming where the store can only compare and set: many small state machines, advanced by one loop.
+"""Claiming a batch: in one transaction, or, where the store can only compare and set, by the protocol.
 
-Each claim first makes its own cell pending and itself findable, and only then looks who else is there. Of two claims
-within each other's reach at least one finds the other, whatever the interleaving: it waits, or gives way to the one
-with the smaller order. `Step` lists the steps; every step is one round of calls for all claims that have come to it.
+In a transaction a batch is queried, decided and written. By the protocol, many small state machines are advanced by one
+loop. Each claim first makes its own cell pending and itself findable, and only then looks who else is there. Of two
+claims within each other's reach at least one finds the other, whatever the interleaving: it waits, or gives way to the
+one with the smaller order. `Step` lists the steps; each is one round of calls for all claims that have come to it.
 """
 
 import random
 from collections.abc import Callable, Sequence
 
-from simhash_hbase.errors import ClaimContended
+from simhash_hbase.errors import ClaimContended, StoreBusy
+from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim.commit import give_up, renew
-from simhash_hbase.index.claim.look import look
-from simhash_hbase.index.claim.machine import Claim, Claimed, Leases, Run, Step, SwappingStore, Timer
-from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
+from simhash_hbase.index.claim.machine import Claim, Claimed, Leases, Run, Step, SwappingStore
+from simhash_hbase.index.claim.steps import first_query, look, read_own, release, second_query, see_recorded, write
+from simhash_hbase.index.dedup import Deduplicator
+from simhash_hbase.index.documentrows import find_documents, read_states
+from simhash_hbase.index.timestamps import Timer
+from simhash_hbase.index.write import (
+    apply_changes,
+    attempts,
+    commit,
+    drop_members,
+    plan_changes,
+    refresh_within,
+    removal,
+)
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.entries import Entries
+from simhash_hbase.stores.base import Store, atomically
 
 FIRST_PAUSE_S = 0.005
 LONGEST_PAUSE_S = 0.25
+
+
+def claim_in_transaction(store: Store, profile: Profile, entries: Entries, *, now: int) -> list[Decision]:
+    """Decide and write a batch inside one transaction."""
+    deduplicator = Deduplicator(store, profile)
+    for attempt in attempts(store):
+        with attempt:
+            with atomically(store):
+                plan = deduplicator.plan(entries, now=now)
+                cells = plan.cells
+                if plan.expired:
+                    # What has expired by this clock must not come back by another one, which is behind.
+                    expired = enumerate(read_states(store, plan.expired))
+                    burials = [removal(at, *stored) for at, stored in expired if stored is not None]
+                    commit(store, burials)
+                    drop_members(store, burials)
+                    # What was buried may be a document of this batch.
+                    cells = find_documents(store, plan.entries.ids)
+                places = range(len(plan.entries))
+                changes = plan_changes(profile, plan.entries, plan.outcomes, places, cells, now=now)
+                apply_changes(store, profile, plan.entries, changes)
+                refresh_within(store, profile, plan.seen, now=now)
+            return plan.decisions
+    raise StoreBusy(f"{store.url} kept growing under a batch of {len(entries)} documents")
 
 
 def claim_by_protocol(

@@ -1,18 +1,27 @@
-"""Figures of an index: how many documents, rows and bytes, how crowded its prefixes and how alike its regions are."""
+"""Figures of an index: how many documents, rows and bytes, how crowded its prefixes and how alike its regions are.
 
+A large index is sampled: parts of the key space are read, of each region alike and chosen at random, and each stands
+for more.
+"""
+
+import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain, pairwise
+from typing import NamedTuple
 
-from simhash_hbase.index.notebook import Shown
-from simhash_hbase.index.upkeep.progress import PAGE, Watch
-from simhash_hbase.index.upkeep.sampling import region_bounds, sampled_slices, whole_slices
-from simhash_hbase.index.upkeep.tally import Tally
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.index.answers import Shown
+from simhash_hbase.index.upkeep.walk import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import MS_A_DAY
-from simhash_hbase.rows.keys import ALL_PREFIXES
-from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_MEMBERS
+from simhash_hbase.rows.documents import DocumentState, decode_document
+from simhash_hbase.rows.keys import ALL_PREFIXES, row_bounds, row_flag, row_prefix
+from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS
 from simhash_hbase.stores.abilities import CellCounts, Regional, RegionPlace
 from simhash_hbase.stores.base import Store, StoreSize
 
@@ -31,6 +40,15 @@ _SAMPLED_REGIONS = ("regions", "imbalance")
 # An index of fewer block rows is read whole: in a folder that takes about a second, through a gateway some seconds.
 READ_WHOLE = 1_000_000
 READ_WHOLE_REMOTELY = 500_000
+
+# A sample reads one part in so many, of this many stretches or more.
+ONE_IN = 64
+STRETCHES = 64
+
+HOTTEST = 10
+
+Bounds = tuple[int, int]
+Weights = defaultdict[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +104,135 @@ class Stats(Shown):
     distances: dict[int, int] = field(default_factory=dict)  # Duplicates by their distance to the original.
 
 
+class Slice(NamedTuple):
+    """Prefixes ``[start, stop)`` of one region."""
+
+    region: int  # Its number.
+    start: int
+    stop: int
+    weight: float  # What is found in it stands for so much.
+
+
+def region_bounds(starts: Sequence[bytes]) -> list[Bounds]:
+    r"""Turn the first keys of regions into ranges of prefixes.
+
+    Examples
+    --------
+    >>> region_bounds([b"", b"\x80"]) == [(0, 1 << 39), (1 << 39, 1 << 40)]
+    True
+    """
+    edges = [*map(row_prefix, starts), ALL_PREFIXES]
+    return list(pairwise(edges))
+
+
+def whole_slices(bounds: Sequence[Bounds]) -> list[Slice]:
+    """Read everything: a slice a region."""
+    return [Slice(number, start, stop, 1.0) for number, (start, stop) in enumerate(bounds)]
+
+
+def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
+    """Choose a 64th of every region, anew each time, spread over 64 places of the key space or more."""
+    places = -(-STRETCHES // len(bounds))
+    slices = []
+    for region, (start, stop) in enumerate(bounds):
+        edges = [start + (stop - start) * edge // places for edge in range(places + 1)]
+        for first, end in pairwise(edges):
+            length = -(-(end - first) // ONE_IN)
+            if length:
+                begin = random.randrange(first, end - length + 1)
+                slices.append(Slice(region, begin, begin + length, (end - first) / length))
+    return slices
+
+
+class Tally:
+    """Weights, each weighted by what its slice stands for."""
+
+    def __init__(self, profile: Profile, watch: Watch | None = None) -> None:
+        self._profile = profile
+        self._walk = Progress(watch)
+        self.rows_in: Weights = defaultdict(float)
+        """Block rows by region."""
+        self.cells_in: Weights = defaultdict(float)
+        """Member and document cells by region."""
+        self.prefixes: Weights = defaultdict(float)
+        """Prefixes by the number of their rows."""
+        self.hottest: list[tuple[int, int]] = []
+        """Rows and prefix of the most crowded ones that were read."""
+        self.truncated_fingerprints = 0.0
+        """Fingerprints with more members than a query reads."""
+        self.states: defaultdict[str, float] = defaultdict(float)
+        """Document cells by state."""
+        self.added: Weights = defaultdict(float)
+        """Documents that queries find, by the day since 1970 on which they were added."""
+        self.duplicates: Weights = defaultdict(float)
+        """Duplicates by that day."""
+        self.distances: Weights = defaultdict(float)
+        """Duplicates by the distance to their original."""
+
+    @property
+    def rows(self) -> float:
+        """Block rows."""
+        return sum(self.rows_in.values())
+
+    @property
+    def truncated_prefixes(self) -> float:
+        """Prefixes with more rows than a query reads."""
+        return sum(n for rows, n in self.prefixes.items() if rows > self._profile.max_rows_per_prefix)
+
+    def read(self, store: Store, slices: Sequence[Slice]) -> None:
+        """Count what is in slices; memory is bounded by a page."""
+        for part in slices:
+            for prefixes, rows in _runs(store, part, self._walk):
+                self._count_prefixes(prefixes, rows, part)
+        for part in slices:
+            self._count_cells(store, part)
+
+    def _count_prefixes(self, prefixes: NDArray[np.uint64], rows: NDArray[np.intp], part: Slice) -> None:
+        self.rows_in[part.region] += part.weight * int(rows.sum())
+        for size, n in zip(*(column.tolist() for column in np.unique(rows, return_counts=True)), strict=True):
+            self.prefixes[size] += part.weight * n
+        hot = np.argsort(rows)[-HOTTEST:]
+        pairs = zip(rows[hot].tolist(), prefixes[hot].tolist(), strict=True)
+        self.hottest = sorted([*self.hottest, *pairs], reverse=True)[:HOTTEST]
+
+    def _count_cells(self, store: Store, part: Slice) -> None:
+        row, members = b"", 0
+        pages = store.scan_cells(FAMILY_DOCUMENTS, *row_bounds(part.start, part.stop), page=PAGE)
+        for cell in chain.from_iterable(self._walk.cells(pages, before=1)):
+            self.cells_in[part.region] += part.weight
+            flag = row_flag(cell.row)
+            if flag == FLAG_DOCUMENT:
+                state = decode_document(cell.value)
+                # Of a claim under way counts what stands until it is decided.
+                self._count_document(state.in_force() or state, part.weight)
+            elif flag == FLAG_MEMBERS:
+                row, members = cell.row, members + 1 if cell.row == row else 1
+                # Counted once, when it goes above what a query reads.
+                self.truncated_fingerprints += part.weight * (members == self._profile.max_members + 1)
+
+    def _count_document(self, state: DocumentState, weight: float) -> None:
+        self.states[state.state] += weight
+        day = state.order[0] // MS_A_DAY
+        if state.is_found:
+            self.added[day] += weight
+        elif state.is_duplicate:
+            self.duplicates[day] += weight
+            if state.distance is not None:
+                self.distances[state.distance] += weight
+
+
+def _runs(store: Store, part: Slice, walk: Progress) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
+    """Count rows a prefix; a prefix that a page cuts is carried over to the next."""
+    carried, carry = np.empty(0, np.uint64), 0
+    for page in walk.rows(store.scan_range(part.start, part.stop, page=PAGE)):
+        prefixes, rows = np.unique(np.concatenate([carried, page.prefixes]), return_counts=True)
+        rows[0] += carry - len(carried) if len(carried) and prefixes[0] == carried[0] else 0
+        carried, carry = prefixes[-1:], int(rows[-1])
+        yield prefixes[:-1], rows[:-1]
+    if carry:
+        yield carried, np.array([carry])
+
+
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | None = None) -> Stats:
     """Count documents, rows and bytes.
 
@@ -94,7 +241,16 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | No
     """
     size = store.size()
     if isinstance(store, CellCounts):
-        return _counted(store, (size.rows or {}).get(FAMILY_BLOCKS, 0), size.bytes)
+        return Stats(
+            exact=False,
+            # A document that queries find has one member; what a crash or a race left over is counted with them.
+            documents=store.count_cells(FAMILY_DOCUMENTS, FLAG_MEMBERS),
+            rows=(size.rows or {}).get(FAMILY_BLOCKS, 0),
+            bytes=size.bytes,
+            prefixes=None,
+            truncated_prefixes=None,
+            truncated_fingerprints=None,
+        )
     places = store.regions() if isinstance(store, Regional) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
     whole = exact or _is_small(store, size)
@@ -126,13 +282,6 @@ def _is_small(store: Store, size: StoreSize) -> bool:
     return first is None or len(first.prefixes) < PAGE
 
 
-def _counted(store: CellCounts, rows: int, octets: int | None) -> Stats:
-    # A document that queries find has one member; what a crash or a race left over is counted with them.
-    result = Stats(exact=False, documents=store.count_cells(FAMILY_DOCUMENTS, FLAG_MEMBERS), rows=rows, bytes=octets)
-    result.prefixes = result.truncated_prefixes = result.truncated_fingerprints = None
-    return result
-
-
 def _figures(tally: Tally, *, exact: bool) -> Stats:
     states = {state: round(n) for state, n in sorted(tally.states.items())}
     mask = (1 << FLAG_BITS) - 1
@@ -147,7 +296,11 @@ def _figures(tally: Tally, *, exact: bool) -> Stats:
         truncated_prefixes=round(tally.truncated_prefixes),
         truncated_fingerprints=round(tally.truncated_fingerprints),
         days=[
-            Day(_date(day), round(tally.added[day]), round(tally.duplicates[day]))
+            Day(
+                date=datetime.fromtimestamp(day * MS_A_DAY / 1000, UTC).date().isoformat(),
+                documents=round(tally.added[day]),
+                duplicates=round(tally.duplicates[day]),
+            )
             for day in sorted(tally.added | tally.duplicates)
         ],
         distances={distance: round(n) for distance, n in sorted(tally.distances.items())},
@@ -170,18 +323,13 @@ def _shares(tally: Tally, places: Sequence[RegionPlace]) -> list[RegionShare]:
     ]
 
 
-def _date(day: int) -> str:
-    return datetime.fromtimestamp(day * MS_A_DAY / 1000, UTC).date().isoformat()
-
-
 def _histogram(counts: Mapping[int, float]) -> dict[str, float]:
     """Group by powers of two."""
     groups: defaultdict[int, float] = defaultdict(float)
     for rows, n in counts.items():
         groups[(rows - 1).bit_length()] += n
-    return {_label(power): groups[power] for power in sorted(groups)}
-
-
-def _label(power: int) -> str:
-    low, high = (1 << power >> 1) + 1, 1 << power
-    return str(high) if low >= high else f"{low}-{high}"
+    histogram = {}
+    for power in sorted(groups):
+        low, high = (1 << power >> 1) + 1, 1 << power
+        histogram[str(high) if low >= high else f"{low}-{high}"] = groups[power]
+    return histogram

@@ -4,12 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from simhash_hbase.errors import StoreBusy
-from simhash_hbase.index.copycells import stale_copies
-from simhash_hbase.index.loadmark import read_open_load
-from simhash_hbase.index.membercells import member_key
-from simhash_hbase.index.servertime import cleaning_time, writing_time
-from simhash_hbase.index.upkeep.leftovers import cutoff_of, decode_cells, memberless, stale_members, up_to_date
-from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
+from simhash_hbase.index.copies import stale_copies
+from simhash_hbase.index.documentrows import member_key
+from simhash_hbase.index.ownrows import read_open_load
+from simhash_hbase.index.timestamps import cleaning_time, writing_time
+from simhash_hbase.index.upkeep.walk import (
+    PAGE,
+    Progress,
+    Watch,
+    cutoff_of,
+    decode_cells,
+    memberless,
+    stale_members,
+    up_to_date,
+)
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, row_digest, row_flag

@@ -1,6 +1,6 @@
 """Keeping an index whole: whether rows, members and document cells agree."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,11 +9,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.index.copycells import copy_cells, missing_copies, stale_copies
-from simhash_hbase.index.lookup import stored_rows
-from simhash_hbase.index.membercells import bare_entries, member_cells, member_key
-from simhash_hbase.index.servertime import cleaning_time, writing_time
-from simhash_hbase.index.upkeep.leftovers import (
+from simhash_hbase.index.copies import copy_cells, missing_copies, stale_copies
+from simhash_hbase.index.documentrows import bare_entries, member_cells, member_key, stored_rows
+from simhash_hbase.index.timestamps import cleaning_time, writing_time
+from simhash_hbase.index.upkeep.walk import (
+    PAGE,
+    Progress,
+    Watch,
     cutoff_of,
     decode_cells,
     member_sketch,
@@ -21,12 +23,11 @@ from simhash_hbase.index.upkeep.leftovers import (
     stale_members,
     up_to_date,
 )
-from simhash_hbase.index.upkeep.progress import PAGE, Progress, Watch
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, row_flag
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_DOCUMENT, FLAG_MEMBERS, STATE_QUALIFIER
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
 
@@ -84,14 +85,6 @@ class Times(NamedTuple):
     cleaning: int
 
 
-def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[DocumentState]]:
-    """Read all document cells, a page at a time, in the order of the ids' digests."""
-    walk = Progress(watch, passes=1)
-    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
-        if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
-            yield states
-
-
 def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Watch | None = None) -> Verified:
     """Check that rows, members and document cells agree.
 
@@ -110,8 +103,8 @@ def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Wat
 
 def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], times: Times | None) -> None:
     documents, damaged = decode_cells(cells, profile.bands)
-    states = [state for _, cell in documents if (state := cell.in_force())]
-    result.undecided += sum(state.is_undecided for _, state in documents)
+    states = [state for _, document in documents if (state := document.in_force())]
+    result.undecided += sum(document.is_undecided for _, document in documents)
     result.undecodable += len(damaged)
     if times and damaged:
         result.count_repairs(len(damaged), _delete_damaged(store, damaged, times))

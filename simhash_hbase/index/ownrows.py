@@ -1,9 +1,11 @@
-"""The index's own rows in family ``m``: the profile, and the learned idf table in pieces."""
+"""The index's own rows in family ``m``: the profile, the learned idf table in pieces, and which load is under way."""
 
 from typing import overload
 
+import msgspec
+
 from simhash_hbase.digests import blake2b
-from simhash_hbase.errors import CorruptIndex, IndexMissing, InvalidProfile
+from simhash_hbase.errors import CorruptIndex, IndexMissing, InvalidProfile, StoreBusy
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import index_row
@@ -11,6 +13,7 @@ from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
 PROFILE = "profile"
+_LOAD_ROW = index_row("load")
 # HBase refuses cells above 10 MB by default; pieces of this size also keep a gateway's buffers small.
 PIECE_BYTES = 256 * 1024
 
@@ -66,3 +69,45 @@ def read_idf(store: Store, profile: Profile) -> IdfTable | None:
 
 def _piece_row(number: int) -> bytes:
     return index_row(f"idf/{number:06d}")
+
+
+class OpenLoad(msgspec.Struct, frozen=True):
+    """What the row of loads holds."""
+
+    token: str  # Says which load it is.
+    is_open: bool  # Whether it is still to be finished.
+
+
+def read_open_load(store: Store) -> OpenLoad | None:
+    """Read which load is under way."""
+    [cell] = store.get(FAMILY_INDEX, [(_LOAD_ROW, VALUE_QUALIFIER)])
+    if cell is None:
+        return None
+    try:
+        found = msgspec.json.decode(cell.value, type=OpenLoad)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptIndex(f"the row of loads at {store.url} does not decode: {error}") from error
+    return found if found.is_open else None
+
+
+def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
+    """Open a load; return the server's time, which it takes for its own."""
+    found = read_open_load(store)
+    if found is not None and found.token != token and not take_over:
+        raise StoreBusy(
+            f"another load into {store.url} was not finished: repeat its command where it ran, or add --take-over"
+        )
+    _write_load(store, OpenLoad(token, is_open=True))
+    [cell] = store.get(FAMILY_INDEX, [(_LOAD_ROW, VALUE_QUALIFIER)])
+    if cell is None or cell.timestamp is None:
+        raise CorruptIndex(f"the row of loads at {store.url} was written and is not there")
+    return cell.timestamp
+
+
+def end_load(store: Store, token: str) -> None:
+    """Close a load."""
+    _write_load(store, OpenLoad(token, is_open=False))
+
+
+def _write_load(store: Store, load: OpenLoad) -> None:
+    store.put(FAMILY_INDEX, [Cell(_LOAD_ROW, VALUE_QUALIFIER, msgspec.json.encode(load))])

@@ -1,16 +1,21 @@
-"""What `verify` counts and `vacuum` deletes: cells and rows that no document names."""
+"""Walks through all cells and rows of an index, a page at a time, and what they meet that no document names.
 
-from collections.abc import Sequence
+The progress of a walk is told by its keys: these spread evenly, so nothing has to be counted first.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.servertime import MARGIN_MS
+from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches
 from simhash_hbase.rows.documents import DocumentState, Text, decode_document, decode_member
 from simhash_hbase.rows.keys import (
+    ALL_PREFIXES,
     FLAGS,
     BlockRows,
     band_prefixes,
@@ -18,17 +23,58 @@ from simhash_hbase.rows.keys import (
     member_row,
     member_rows,
     row_flag,
+    row_prefix,
     row_simhash,
 )
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_DOCUMENT, ID_DIGEST_BYTES, PREFIX_BITS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store, Transactional
 from simhash_hbase.stores.columns import columns_of
 
+PAGE = 10_000  # Cells or rows that are read at a time.
 # A delete hides what is written below its timestamp later, as a load writes it: MARGIN_MS behind the server's clock,
 # which may itself be as far behind the one that vacuum goes by.
 LEAST_GRACE_MS = 2 * MARGIN_MS
 # Of one fingerprint; nearly all have one.
 MEMBERS_AT_ONCE = 100
+
+T = TypeVar("T")
+
+Watch = Callable[[int, float], None]
+"""Called with the number of cells and rows that are done with, and with the share of the work that is, 0 to 1."""
+
+
+class Progress:
+    """Reports to a watcher after every page."""
+
+    def __init__(self, watch: Watch | None, *, passes: int = 2) -> None:
+        self._watch = watch
+        self._passes = passes
+        self._count = 0
+
+    def cells(self, pages: Iterable[list[Cell]], *, before: int = 0) -> Iterator[list[Cell]]:
+        """Hand on pages of cells; so many passes were made before."""
+        return self.pages(pages, lambda page: (len(page), row_prefix(page[-1].row)), before=before)
+
+    def rows(self, pages: Iterable[BlockRows], *, before: int = 0) -> Iterator[BlockRows]:
+        """Hand on pages of block rows; so many passes were made before."""
+        return self.pages(pages, lambda page: (len(page.prefixes), int(page.prefixes[-1])), before=before)
+
+    def pages(self, pages: Iterable[T], last: Callable[[T], tuple[int, int]], *, before: int = 0) -> Iterator[T]:
+        """Hand on pages in the order of their keys; `last` gives a page's size and the prefix of its last row."""
+        for page in pages:
+            yield page
+            count, prefix = last(page)
+            self._count += count
+            if self._watch is not None:
+                self._watch(self._count, (before + prefix / ALL_PREFIXES) / self._passes)
+
+
+def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[DocumentState]]:
+    """Read all document cells, a page at a time, in the order of the ids' digests."""
+    walk = Progress(watch, passes=1)
+    for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
+        if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
+            yield states
 
 
 def cutoff_of(store: Store, profile: Profile, now: int) -> int:

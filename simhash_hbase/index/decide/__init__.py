@@ -1,1 +1,0 @@
-"""Decisions: which documents are originals, in the order of the input."""

@@ -1,0 +1,368 @@
+"""De-duplicating a corpus: greedy, in input order, against the index and itself.
+
+Each document is compared with the originals within reach, in the index or kept before it. Which documents are kept does
+not depend on how the input is cut into batches; which original a duplicate names may, where more than a hundred
+documents share one fingerprint (see `find_nearest`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.index.answers import Decision, as_decision
+from simhash_hbase.index.candidates import Reach, find_crowded
+from simhash_hbase.index.documentrows import DocumentCells, asked_prefixes, find_documents, read_states
+from simhash_hbase.index.exact import TextJudge
+from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
+from simhash_hbase.index.timestamps import writing_time
+from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
+from simhash_hbase.profile import Profile
+from simhash_hbase.profile.near import MatchRule, Sketches, distances, joined_within, judge, known_similarity
+from simhash_hbase.rows.collections import collection_of
+from simhash_hbase.rows.documents import DocumentState, Text
+from simhash_hbase.rows.entries import Entries
+from simhash_hbase.stores.base import Store
+
+ORIGINAL = Outcome("original")
+
+
+class Plan(NamedTuple):
+    """What a batch is to become."""
+
+    decisions: list[Decision]  # One a document.
+    entries: Entries  # The documents that have no recorded decision.
+    outcomes: list[Outcome]  # One for each of `entries`.
+    cells: DocumentCells  # What the place that is written to holds of `entries`.
+    seen: list[str]  # Ids that were offered again or named as originals that stand.
+    expired: list[str]  # Originals within reach that were not seen for too long.
+
+
+class Deduplicator:
+    """Decides batch after batch which documents are kept, and writes the decisions.
+
+    Parameters
+    ----------
+    store : Store
+        Holds the index; what it holds already always wins.
+    profile : Profile
+        The index's profile: its rule decides.
+    scratch : Store, optional
+        Takes the writes instead of `store`, and is searched too: for a dry run.
+    judge : TextJudge, optional
+        Looks at the texts of pairs that the sketches bring together; it is used for one corpus.
+
+    Notes
+    -----
+    Other writers of the same documents meanwhile are not arbitrated.
+    """
+
+    def __init__(
+        self, store: Store, profile: Profile, *, scratch: Store | None = None, judge: TextJudge | None = None
+    ) -> None:
+        self._places = [store] if scratch is None else [store, scratch]
+        self._profile = profile
+        self._judge = judge
+        self._searched = profile if judge is None else judge.candidates
+
+    def decide(self, entries: Entries, *, now: int, texts: Sequence[str] = ()) -> list[Decision]:
+        """Decide a batch and write it.
+
+        Parameters
+        ----------
+        entries : Entries
+            The next documents of the corpus, in its order; no id that was in an earlier batch, none twice.
+        now : int
+            Milliseconds since 1970, higher than in the batch before.
+        texts : sequence of str
+            One a document, where texts are judged.
+
+        Returns
+        -------
+        list of Decision
+            One a document. An id that the index held with the same text gets its recorded answer.
+
+        Raises
+        ------
+        InvalidArgument
+            When an id is there twice.
+        """
+        now = writing_time(self._places[-1], now)
+        if self._judge is not None:
+            self._judge.begin(entries, texts)
+        plan = self.plan(entries, now=now)
+        write_documents(self._places[-1], self._profile, plan.entries, plan.outcomes, now=now)
+        if len(self._places) == 1:
+            refresh_documents(self._places[0], self._profile, plan.seen, now=now)
+        if self._judge is not None:
+            for text, decision in zip(entries.texts(), plan.decisions, strict=True):
+                if decision.is_original:
+                    self._judge.keep(text)
+        return plan.decisions
+
+    def plan(self, entries: Entries, *, now: int) -> Plan:
+        """Decide a batch without writing it; parameters and errors as for `decide`."""
+        if len(set(entries.ids)) != len(entries.ids):
+            raise InvalidArgument("an id is in one batch twice")
+        cells = [find_documents(store, entries.ids) for store in self._places]
+        states = _in_force(cells)
+        oldest = self._profile.oldest(now)
+        recorded = [recorded_decision(*each, oldest) for each in zip(entries.texts(), states, strict=True)]
+        fresh = [at for at, decision in enumerate(recorded) if decision is None]
+        if self._judge is not None:
+            for text, decision in zip(entries.texts(), recorded, strict=True):
+                if decision is not None and decision.is_original:
+                    self._judge.keep(text)
+            self._judge.choose(fresh)
+        batch = Batch(
+            entries.take(fresh) if len(fresh) < len(entries) else entries,
+            [states[at] for at in fresh],
+            self._searched,
+            now,
+            self._judge,
+        )
+        expired: set[str] = set()
+        for store in self._places:
+            # Whatever the limits of the index say, nothing is left out: a decision must not rest on a part.
+            offer = self._offer(store, batch, oldest, expired)
+            find_nearest(store, self._searched, batch.entries, found_since(0), offer)
+        decided = dict(zip(fresh, batch.decide(), strict=True))
+        decisions = [decision or decided[at] for at, decision in enumerate(recorded)]
+        self._mark_removed(entries, decisions, decided, states, oldest)
+        repeated = [decision.id for at, decision in enumerate(decisions) if at not in decided]
+        named = [decision.of for decision in decisions if decision.of is not None and not decision.of_removed]
+        sizes = zip(decisions, entries.features.tolist(), entries.lengths.tolist(), strict=True)
+        return Plan(
+            [with_short(self._profile, *each) for each in sizes],
+            batch.entries,
+            batch.outcomes,
+            cells[-1].take(fresh),
+            list(dict.fromkeys([*repeated, *named])),
+            sorted(expired),
+        )
+
+    def _offer(self, store: Store, batch: "Batch", oldest: int, expired: set[str]) -> Offer:
+        """Make what takes the hits of one place: it hands them to the batch, or notes that they have expired."""
+
+        def offer(at: int, hit: Hit) -> bool:
+            name = hit.state.id
+            if store is not self._places[-1] and read_states(self._places[-1], [name]) != [None]:
+                # A dry run has decided it again: its own word replaces the index's.
+                return False
+            if hit.state.seen < oldest:
+                expired.add(name)
+                return False
+            return batch.offer(at, hit)
+
+        return offer
+
+    def _mark_removed(
+        self,
+        entries: Entries,
+        decisions: list[Decision],
+        decided: dict[int, Decision],
+        states: Sequence[DocumentState | None],
+        oldest: int,
+    ) -> None:
+        """Say of recorded duplicates whether their original still stands, at their place in the input."""
+        named = [(at, d.of) for at, d in enumerate(decisions) if at not in decided and d.of is not None]
+        if not named:
+            return
+        ids = [of for _, of in named]
+        originals = _in_force([find_documents(store, ids) for store in self._places])
+        places = {decision.id: at for at, decision in decided.items()}
+        texts = entries.texts()
+        for (at, of), state in zip(named, originals, strict=True):
+            original = state and state.found(oldest)
+            text = original.text if original else None
+            if (place := places.get(of, at)) < at:
+                # It was decided anew before this document's turn.
+                text = texts[place] if decided[place].is_original else None
+            duplicate = states[at]
+            if text is None or duplicate is None or not duplicate.names_text(text):
+                decisions[at] = replace(decisions[at], of_removed=True)
+
+
+def _in_force(places: Sequence[DocumentCells]) -> list[DocumentState | None]:
+    """Take the decisions that places hold of the same documents; a dry run's own word comes before the index's."""
+    return [
+        next((stored[0].in_force() for stored in reversed(each) if stored), None)
+        for each in zip(*(cells.states for cells in places), strict=True)
+    ]
+
+
+class Rank(NamedTuple):
+    """How good an original is for a duplicate; the least is taken."""
+
+    distance: int
+    dissimilarity: float
+    order: tuple[int, int]
+    id: str
+
+
+class Option(NamedTuple):
+    """An original that a document may be a duplicate of."""
+
+    rank: Rank
+    similarity: float | None
+    text: Text
+    mate: int | None = None  # Its position, if it is of the same batch.
+
+
+class Batch:
+    """The undecided documents of one batch, and everything they are compared with."""
+
+    def __init__(
+        self,
+        entries: Entries,
+        states: Sequence[DocumentState | None],
+        profile: Profile,
+        now: int,
+        judge: TextJudge | None = None,
+    ) -> None:
+        self.entries = entries
+        self.outcomes: list[Outcome] = []
+        self.mates: list[int | None] = []
+        """For a duplicate of a document that was kept before in this batch: its position."""
+        self.leaving: list[set[int]] = [set() for _ in entries.ids]
+        """For each document: earlier ones whose old text is within its reach and is about to be replaced."""
+        self.left_by: list[set[int]] = [set() for _ in entries.ids]
+        """The same for later documents; their old text still counts."""
+        self._texts = entries.texts()
+        # Numbers of the collections; None if all are of one.
+        names = list(map(collection_of, entries.ids))
+        self._collections = np.unique(names, return_inverse=True)[1] if len(set(names)) > 1 else None
+        self._now = now
+        self._judge = judge
+        self._rule: MatchRule = profile.rule
+        self._sketches = Sketches.of_entries(entries)
+        self._reach = Reach.of(profile, profile.rule)
+        self._prefixes = asked_prefixes(profile, entries, profile.rule)
+        self._crowded = _crowded(entries.simhashes, self._prefixes, self._reach).tolist()
+        # Positions of documents that were kept, and that others of the batch are near to.
+        self._kept = np.empty(len(entries), np.intp)
+        self._kept_count = 0
+        self._end = len(entries)
+        self._stored: list[Option | None] = [None] * self._end
+        # Ids whose own earlier text stands in the index until their turn comes.
+        self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
+
+    def offer(self, at: int, hit: Hit) -> bool:
+        """Remember an original of a store; return whether it stays one whatever the batch becomes."""
+        state, similarity = hit.state, hit.similarity
+        if self._judge is not None:
+            accepted, similarity = self._judge.judge_stored(at, hit)
+            if not accepted:
+                return False
+        turn = self._moving.get(state.id, self._end)
+        if turn < at:
+            self.leaving[at].add(turn)
+        elif turn > at:
+            if turn < self._end:
+                self.left_by[at].add(turn)
+            rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
+            self._stored[at] = _better(self._stored[at], Option(rank, similarity, hit.text))
+        return turn == self._end
+
+    def decide(self) -> list[Decision]:
+        """Go through the batch in order."""
+        decisions = []
+        for at, name in enumerate(self.entries.ids):
+            best = self._stored[at]
+            if self._crowded[at] and (kept := self._best_kept(at)):
+                best = _better(best, kept)
+            if best is not None:
+                rank = best.rank
+                self.mates.append(best.mate)
+                self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, best.similarity, best.text))
+                decisions.append(Decision(name, False, rank.id, rank.distance, best.similarity))
+                continue
+            if self._crowded[at]:
+                self._kept[self._kept_count] = at
+                self._kept_count += 1
+            self.mates.append(None)
+            self.outcomes.append(ORIGINAL)
+            decisions.append(Decision(name, True, near=self._judge.uncontained.get(at) if self._judge else None))
+        return decisions
+
+    def later_near(self, at: int) -> list[int]:
+        """Find the later documents of this batch that the rule accepts beside one."""
+        later, _, _ = self._accepted(at, np.arange(at + 1, len(self.entries)))
+        return [int(turn) for turn in later]
+
+    def _best_kept(self, at: int) -> Option | None:
+        """Find the best of the documents of this batch that were kept before."""
+        if not self._kept_count:
+            return None
+        kept, apart, similarities = self._accepted(at, self._kept[: self._kept_count])
+        options = []
+        for mate, distance, estimate in zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True):
+            similarity = known_similarity(estimate)
+            rank = rank_of(distance, similarity, (self._now, mate), self.entries.ids[mate])
+            options.append(Option(rank, similarity, self._texts[mate], mate))
+        if self._judge is None:
+            return min(options, default=None, key=lambda o: o.rank)
+        for option in sorted(options, key=lambda o: o.rank):
+            accepted, similarity = self._judge.judge_mate(at, option.mate or 0, option.rank.id)
+            if accepted:
+                return option._replace(similarity=similarity)
+        return None
+
+    def _accepted(
+        self, at: int, others: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float64]]:
+        """Judge a document beside others of this batch; return those accepted, with distances and similarities."""
+        simhashes = self.entries.simhashes
+        apart = distances(simhashes[others], simhashes[at])
+        blocks, bands = slice(self._reach.tables), slice(self._reach.tables, None)
+        near = apart <= self._reach.blocks
+        if self._reach.bands is not None:
+            # Two that have no sketch seem to share all sketch rows: the rule knows better.
+            far = np.flatnonzero(~near & (apart <= self._reach.bands[-1]))
+            shared = (self._prefixes[others[far], bands] == self._prefixes[at, bands]).sum(axis=1)
+            near[far] = apart[far] <= joined_within(self._reach.bands, shared)
+        if self._collections is not None:
+            near &= self._collections[others] == self._collections[at]
+        others, apart = others[near], apart[near]
+        # Only what a scan would find counts: so a batch decides as the index would.
+        by_blocks = (self._prefixes[others, blocks] == self._prefixes[at, blocks]).any(axis=1)
+        own = self._sketches.at(np.array([at]))
+        accepted, similarities = judge(self._rule, apart, own, self._sketches.at(others), by_blocks=by_blocks)
+        return others[accepted], apart[accepted], similarities[accepted]
+
+
+def _better(held: Option | None, other: Option) -> Option:
+    """Choose the option with the least rank; of equals the one that is held."""
+    return other if held is None or other.rank < held.rank else held
+
+
+def _crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: Reach) -> NDArray[np.bool_]:
+    """Tell which documents of a batch have others of it within reach."""
+    distinct, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
+    crowded = find_crowded(distinct, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
+    found = np.asarray(crowded[where], np.bool_)
+    if reach.bands is not None:
+        # A flood of copies was found by its fingerprint: here it counts as one document.
+        rows = np.column_stack([simhashes, prefixes[:, reach.tables :]])
+        apart, where = np.unique(rows, axis=0, return_inverse=True)
+        found |= find_crowded(apart[:, 0], apart[:, 1:], reach=reach.bands)[where.reshape(-1)]
+    return found
+
+
+def rank_of(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:
+    """Rank an original: the nearest comes first, then the most similar, then the earliest."""
+    return Rank(distance, 1.0 if similarity is None else -similarity, order, name)
+
+
+def recorded_decision(text: Text, state: DocumentState | None, oldest: int) -> Decision | None:
+    """Repeat what the index holds of an id with the same text; None when it must be decided."""
+    decision = state and state.shown(oldest)
+    return as_decision(decision) if decision and decision.text.is_same(text) else None
+
+
+def with_short(profile: Profile, decision: Decision, features: int, length: int) -> Decision:
+    """Say of a decision whether the text was short, as the profile says."""
+    return replace(decision, short=True) if profile.is_short(features, length) else decision

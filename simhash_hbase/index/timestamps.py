@@ -1,0 +1,134 @@
+"""Timestamps of cells: a writer's own clock, which may be wrong, or the server's; and first cells below all decisions.
+
+In a store without transactions a delete hides what is written at or below its timestamp, now or later. So no delete may
+be later than the server's time, and no write much earlier.
+
+The first document cells of many ids are put: a compare-and-set costs a server as much as thirty cells of a put, and an
+empty cell does not need one. A put that is stamped when it is executed may be executed late, by a gateway that stood
+still, and cover what was changed and acknowledged meanwhile. So a first cell carries a timestamp below all that the
+server's clock still gives: it never covers what a compare-and-set wrote, however late or often it arrives. Of several
+that are put into one cell the highest timestamp stands, in whatever order they arrive: what was covered once does not
+come back. A writer counts its cell as written once it has read it back; every other change of a document cell is a
+compare-and-set.
+
+A claim's first cell decides nothing yet, so its timestamp is below those of all decisions, `claim_time`. That of a
+decision, `time_below`, is above what `vacuum` has deleted.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from simhash_hbase.errors import CorruptIndex, StoreTimeout, StoreUnavailable
+from simhash_hbase.rows.keys import index_row
+from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX, VALUE_QUALIFIER
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Transactional
+
+MARGIN_MS = 60_000
+"""How far the timestamp of a cell that is written without comparing lies behind the server's clock: a cell that anybody
+changed meanwhile is newer, even where the servers' clocks differ. HBase admits no server that is 30 s off."""
+
+# A reading this old is taken again; so is one since which this machine slept, or its clock was set.
+KEPT_S = 60.0
+# A store does not repeat a put that its own clock stamps; asking for the time may be repeated.
+TRIES = 3
+SET_S = 1.0
+
+# The timestamp of a claim's first cell is made of so many bytes of its token.
+STAMP_BYTES = 5
+# As a time of day it is in 2004.
+ABOVE_TOKENS = 1 + 256**STAMP_BYTES
+# One compare-and-set takes less time than a put and a second read; several take more.
+FEW = 1
+
+_ROW = index_row("time")
+
+
+class Timer(NamedTuple):
+    """The clock that leases and waits are measured by; it has nothing to do with the time of day."""
+
+    monotonic: Callable[[], float] = time.monotonic  # Seconds.
+    sleep: Callable[[float], None] = time.sleep
+
+
+class _Reading(NamedTuple):
+    """The server's time, and what the clocks of this machine said when it was known."""
+
+    server_ms: int
+    monotonic_s: float
+    wall_s: float
+
+    def is_old(self) -> bool:
+        """Return whether it was read long ago, or this machine slept since, or its clock was set."""
+        monotonic_s = time.monotonic() - self.monotonic_s
+        return monotonic_s > KEPT_S or abs(time.time() - self.wall_s - monotonic_s) > SET_S
+
+
+_readings: WeakKeyDictionary[Store, _Reading] = WeakKeyDictionary()
+_given: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def server_time(store: Store) -> int:
+    """Ask for the server's time."""
+    store.put(FAMILY_INDEX, [Cell(_ROW, VALUE_QUALIFIER, b"t")])
+    [cell] = store.get(FAMILY_INDEX, [(_ROW, VALUE_QUALIFIER)])
+    if cell is None or cell.timestamp is None:
+        raise CorruptIndex(f"the row of times at {store.url} was written and is not there")
+    return cell.timestamp
+
+
+def _server_time_by_retries(store: Store) -> int:
+    for _ in range(TRIES - 1):
+        with suppress(StoreTimeout, StoreUnavailable):
+            return server_time(store)
+    return server_time(store)
+
+
+def time_below(store: Store) -> int:
+    """Choose a timestamp below all that the store's own clock gives from now on."""
+    reading = _readings.get(store)
+    if reading is None or reading.is_old():
+        # Afterwards: the server's clock was at least there when these were read.
+        reading = _readings[store] = _Reading(_server_time_by_retries(store), time.monotonic(), time.time())
+    elapsed_ms = int((time.monotonic() - reading.monotonic_s) * 1000)
+    with _lock:
+        _given[store] = max(reading.server_ms + elapsed_ms - MARGIN_MS, _given.get(store, 0) + 1)
+        return _given[store]
+
+
+def writing_time(store: Store, now: int) -> int:
+    """Choose the timestamp of members and block rows: not much below the server's time."""
+    if isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+        return now
+    return max(now, time_below(store))
+
+
+def cleaning_time(store: Store, now: int) -> int:
+    """Choose the latest timestamp of deletes: not above the server's time."""
+    return now if isinstance(store, Transactional) else server_time(store)
+
+
+def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
+    """Write cells into empty ones and read them back."""
+    if not cells:
+        return []
+    store.put(FAMILY_DOCUMENTS, cells)
+    found = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    return [held is not None and held.value == cell.value for held, cell in zip(found, cells, strict=True)]
+
+
+def claim_time(token: bytes) -> int:
+    """Choose the timestamp of a claim's first cell: below all decisions, and another one for every attempt."""
+    return 1 + int.from_bytes(token[:STAMP_BYTES], "big")
+
+
+def decision_time(store: Store, count: int) -> int | None:
+    """Choose the timestamp of first cells that hold decisions; to be called before the cells are read."""
+    if count <= FEW or isinstance(store, Transactional) or not isinstance(store, CompareAndSet):
+        return None
+    below = time_below(store)
+    return below if below >= ABOVE_TOKENS else None

@@ -5,6 +5,7 @@ An `Analysis` pickles and is cheap to send to a worker process; entries do not d
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import batches
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.profile import SEGMENTING
-from simhash_hbase.rows.entries import SKETCH_WORDS, Entries, Metadata
+from simhash_hbase.rows.entries import Entries, Metadata
 
 Features = Sequence[tuple[str | int, float]]
 
@@ -85,16 +86,12 @@ class Analysis:
         if self.profile.analyzer == "weighted":
             raise InvalidProfile("analyzer weighted takes features, not texts")
         self._check_machine()
-        simhashes, features = np.zeros(len(texts), np.uint64), np.zeros(len(texts), np.int32)
-        sketches, sizes = np.zeros((len(texts), SKETCH_WORDS), np.uint64), np.zeros(len(texts), np.int64)
-        bands = np.zeros((len(texts), self.profile.bands), np.uint32)
-        digests: list[bytes] = []
-        for batch in batches(texts):
-            some = slice(len(digests), len(digests) + len(batch.texts))
-            simhashes[some], features[some] = self._fingerprinter.fingerprint_batch(batch)
-            sketched = batch.sketch(self.profile.bands, self.profile.band_bins or 0)
-            sketches[some], sizes[some], bands[some] = sketched.sketches, sketched.sizes, sketched.segments
-            digests += sketched.digests
+        bands, bins = self.profile.bands, self.profile.band_bins or 0
+        fingerprinted = self._fingerprinter.fingerprint_batch
+        parts = [(*fingerprinted(batch), *batch.sketch(bands, bins)) for batch in batches(texts)]
+        *columns, digests_of_parts = zip(*parts, strict=True)
+        simhashes, features, sketches, sizes, segments = map(np.concatenate, columns)
+        digests = list(chain.from_iterable(digests_of_parts))
         # The sketch of one shingle alone says nothing.
         is_sketched = (sizes > SHINGLE) & (self.profile.sketch is not None)
         sketches[~is_sketched] = 0
@@ -109,7 +106,7 @@ class Analysis:
                 lengths=np.fromiter((len(texts[i]) for i in kept), np.int32, len(kept)),
                 digests=[digests[i] for i in kept],
                 metadata=[None] * len(kept) if metadata is None else [metadata[i] for i in kept],
-                bands=bands[kept] if self.profile.bands else None,
+                bands=segments[kept] if bands else None,
             ),
             kept,
             dict.fromkeys(np.flatnonzero(features == 0).tolist(), errors.no_words()),

@@ -28,6 +28,7 @@ Feature = str | int | tuple[str | int, float]  # A feature, which weighs 1, or a
 NO_WEIGHT = (
     "the weights of the features are 0, cancel each other or are below 1/131,072, so the document has no fingerprint"
 )
+TOO_MUCH_WEIGHT = "the weights of one document add up to more than 64 bits hold"
 
 
 def integer_weights(features: Iterable[Feature]) -> tuple[list[str | int], list[int]]:
@@ -77,27 +78,6 @@ def _summed(features: Iterable[Feature]) -> dict[str | int, int]:
     return sums
 
 
-def bit_sums(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 0) -> NDArray[np.int64]:
-    """Sum the weights of features with the sign of each bit of their hashes.
-
-    Examples
-    --------
-    >>> from simhash_hbase.features.fingerprints import SCALE
-    >>> (bit_sums([(0b01, 2), (0b11, 1)], hash="none")[-2:] // SCALE).tolist()
-    [-1, 3]
-    """
-    names, weights = integer_weights(features)
-    if not names:
-        check_hash(hash, seed)
-        raise EmptyDocument(no_words())
-    if sum(map(abs, weights)) >= MAX_TOTAL:
-        raise InvalidArgument("the weights of one document add up to more than 64 bits hold")
-    sums: NDArray[np.int64] = np.array(weights, np.int64) @ hash_signs(names, hash=hash, seed=seed)
-    if not sums.any():
-        raise EmptyDocument(NO_WEIGHT)
-    return sums
-
-
 def hash_signs(features: Sequence[str | int], *, hash: str, seed: int) -> NDArray[np.int64]:
     """Return for each bit of each feature's hash whether its weight is added or subtracted there."""
     octets = hash_features(features, hash=hash, seed=seed).astype(">u8").view(np.uint8)
@@ -111,10 +91,8 @@ def fingerprint(features: Iterable[Feature], *, hash: str = "murmur3", seed: int
     ----------
     features : iterable of str, int or (feature, weight)
         Plain features weigh 1; repeated ones add up; weights may be 0 or negative, their unit is 1/65,536.
-    hash : str
-        One of `simhash_hbase.features.hashes.HASHES`; with ``none`` the features are 64-bit integers.
-    seed : int
-        Seed of ``murmur3``.
+    hash, seed
+        See `simhash_hbase.features.hashes.HASHES`.
 
     Raises
     ------
@@ -132,8 +110,16 @@ def fingerprint(features: Iterable[Feature], *, hash: str = "murmur3", seed: int
     >>> hex(fingerprint([0xABCD, 0xBCDE, 0xCDEF], hash="none"))
     '0xadcf'
     """
-    bits = np.packbits(bit_sums(features, hash=hash, seed=seed) > 0)
-    return int.from_bytes(bits.tobytes(), "big")
+    names, weights = integer_weights(features)
+    if not names:
+        check_hash(hash, seed)
+        raise EmptyDocument(no_words())
+    if sum(map(abs, weights)) >= MAX_TOTAL:
+        raise InvalidArgument(TOO_MUCH_WEIGHT)
+    sums = np.array(weights, np.int64) @ hash_signs(names, hash=hash, seed=seed)
+    if not sums.any():
+        raise EmptyDocument(NO_WEIGHT)
+    return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
 
 
 class Fingerprinter:
@@ -141,12 +127,8 @@ class Fingerprinter:
 
     Parameters
     ----------
-    analyzer : Analyzer
-        Gives the features of a text.
-    hash : str
-        One of `simhash_hbase.features.hashes.HASHES`.
-    seed : int
-        Seed of ``murmur3``.
+    hash, seed
+        See `simhash_hbase.features.hashes.HASHES`.
     sample : Sample, optional
         What taught the analyzer, with the same seed: its texts are not cut again.
 
@@ -180,9 +162,7 @@ class Fingerprinter:
         self._known: dict[bytes, tuple[int, int]] = {}
         # Which features are the heaviest takes more than the counts of a sample's words.
         if sample is not None and hash == "murmur3" and isinstance(analyzer, CountingAnalyzer) and analyzer.top is None:
-            votes = (words.vote(self._weights) for words in sample.words)
-            pairs = (pair for columns in votes for pair in zip(*(column.tolist() for column in columns), strict=True))
-            self._known = dict(zip(sample.keys, pairs, strict=True))
+            self._known = sample.fingerprints(self._weights)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_weights"}
@@ -207,20 +187,8 @@ class Fingerprinter:
         return int(simhashes[0])
 
     def fingerprint_many(self, texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Fingerprint texts.
-
-        Returns
-        -------
-        simhashes : ndarray of uint64
-            One a text; 0 for a text without features.
-        features : ndarray of int32
-            How many features each text has; 0 means that it has no fingerprint.
-        """
-        simhashes, features = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)]
-        for batch in batches(texts):
-            some = self.fingerprint_batch(batch)
-            simhashes.append(some[0])
-            features.append(some[1])
+        """Return the fingerprint of each text, and how many features it has: 0 where it has no fingerprint."""
+        simhashes, features = zip(*map(self.fingerprint_batch, batches(texts)), strict=True)
         return np.concatenate(simhashes), np.concatenate(features)
 
     def fingerprint_batch(self, batch: Batch) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -233,22 +201,15 @@ class Fingerprinter:
         rest = Batch([batch.texts[at] for at in others]) if len(others) < len(known) else batch
         simhashes = np.array([pair[0] if pair else 0 for pair in known], np.uint64)
         features = np.array([pair[1] if pair else 0 for pair in known], np.int32)
-        counted = analyzer.count(rest, seed=self.seed)
-        simhashes[others], features[others] = counted.vote(self._weights, top=analyzer.top)
+        simhashes[others], features[others] = analyzer.count(rest, seed=self.seed).vote(self._weights, top=analyzer.top)
         if (features < 0).any():
-            raise InvalidArgument("the weights of one document add up to more than 64 bits hold")
+            raise InvalidArgument(TOO_MUCH_WEIGHT)
         return simhashes, features
 
     def fingerprint_features_many(
         self, documents: Sequence[Sequence[Feature]]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Fingerprint documents whose features the caller knows, as `fingerprint_many` does with texts.
-
-        Raises
-        ------
-        InvalidArgument
-            A weight is not finite or absurdly large, or a feature does not suit the hash.
-        """
+        """Fingerprint documents whose features the caller knows, as `fingerprint_many` does with texts."""
         simhashes = np.zeros(len(documents), np.uint64)
         counts = np.zeros(len(documents), np.int32)
         for number, features in enumerate(documents):

@@ -82,10 +82,8 @@ HASHES: tuple[HashName, ...] = get_args(HashName)
 ``murmur3``
     The first (``h1``) of the two 64-bit words of MurmurHash3 x64 128, the only one with a seed.
 ``times33``
-    Bernstein's: from 5381, times 33 plus the byte, modulo 2**64. A byte moves the number by some 5 bits, so that
-    words of a few bytes hardly reach the upper bits: of 1,200 Chinese articles 30 of the 64 bits of a fingerprint
-    are constant, the median distance is 13 instead of 31, and the first table has 7 prefixes instead of 1,057. It is
-    kept for the sake of write-ups that use it; `WeakHashWarning` is issued where an index is made with it.
+    Bernstein's: from 5381, times 33 plus the byte, modulo 2**64. Words of a few bytes hardly reach its upper bits (see
+    README.md of this folder), so `WeakHashWarning` is issued where an index is made with it.
 ``jenkins``
     Bob Jenkins' lookup3 ``hashlittle2`` with both seeds 0, ``pc`` the upper and ``pb`` the lower
     half: equal to yanyiwu/simhash's.

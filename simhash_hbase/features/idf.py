@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import product
 from math import log
 from random import Random
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -18,9 +19,13 @@ from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel.cache import tables
 from simhash_hbase.kernel.dictionary import jieba_file
-from simhash_hbase.kernel.texts import VERSION, CountedWords, DistinctWords, Weights, Wording, batches
+from simhash_hbase.kernel.texts import VERSION, CountedWords, Weights, batches
 
-LEARNED_WORDING = Wording(folded=True)
+STOP_WORDS = (
+    *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
+    *("not", "of", "on", "one", "or", "that", "the", "then", "this", "to", "we", "which", "with", "you"),
+)
+"""The words that jieba.analyse drops (``KeywordExtractor.STOP_WORDS`` of jieba 0.42.1), in upper case, too."""
 LEARN_FROM = 3_000
 """Documents of a sample: 600 already help, more than some thousand change little (see README.md of this folder)."""
 SAMPLE_LIMIT = 100_000  # Documents that a reservoir keeps at most.
@@ -39,13 +44,7 @@ class _Encoded(msgspec.Struct, array_like=True, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class IdfTable:
-    """Document frequencies learned from a sample; the weight of a word is ln(1 + N / df).
-
-    Raises
-    ------
-    InvalidArgument
-        There is no document, or a frequency is below 2 or above their number.
-    """
+    """Document frequencies learned from a sample; the weight of a word is ln(1 + N / df)."""
 
     documents: int
     """Documents of the sample, N."""
@@ -95,13 +94,7 @@ class IdfTable:
 
     @classmethod
     def decode(cls, data: bytes) -> "IdfTable":
-        """Unpack what `encode` returned.
-
-        Raises
-        ------
-        CorruptIndex
-            The bytes are no table, or of another format.
-        """
+        """Unpack what `encode` returned; raise `CorruptIndex` for anything else."""
         try:
             encoded = msgspec.msgpack.decode(zlib.decompress(data), type=_Encoded)
             pairs = zip(encoded.words, encoded.counts, strict=True)
@@ -125,13 +118,7 @@ class IdfTable:
 
 @cache
 def jieba_idf(seed: int = 0) -> Weights:
-    """Return the table that jieba ships, opened once a process; a word that it lacks has the median weight.
-
-    Examples
-    --------
-    >>> round(jieba_idf().other, 3)
-    11.955
-    """
+    """Return the table that jieba ships; a word that it lacks has the median weight, and a stop word none."""
     arrays = tables(f"idf-{VERSION}-{jieba_idf_digest()}-{seed}", lambda: _jieba_tables(seed))
     return Weights(arrays["keys"], arrays["values"], other=float(arrays["median"][0]), seed=seed)
 
@@ -141,7 +128,8 @@ def _jieba_tables(seed: int) -> dict[str, NDArray[Any]]:
     words = {word: float(weight) for word, weight in lines}
     # The upper one of two in the middle, as jieba has it.
     median = sorted(words.values())[len(words) // 2]
-    weights = Weights.of_words(words, other=median, seed=seed)
+    dropped = {"".join(form): 0.0 for word in STOP_WORDS for form in product(*zip(word, word.upper(), strict=True))}
+    weights = Weights.of_words(words | dropped, other=median, seed=seed)
     return {"keys": weights.keys, "values": weights.values, "median": np.array([median])}
 
 
@@ -156,16 +144,7 @@ def _jieba_idf_bytes() -> bytes:
 
 
 class Reservoir(Generic[T]):
-    """A uniform sample of a stream whose length nobody knows (Vitter's algorithm R).
-
-    Examples
-    --------
-    >>> sample = Reservoir(limit=2, seed=1)
-    >>> for letter in "abcdef":
-    ...     _ = sample.add(letter)
-    >>> len(sample.items), sample.seen
-    (2, 6)
-    """
+    """A uniform sample of a stream whose length nobody knows (Vitter's algorithm R)."""
 
     def __init__(self, *, limit: int = SAMPLE_LIMIT, seed: int = 0) -> None:
         if not 1 <= limit <= SAMPLE_LIMIT:
@@ -196,27 +175,26 @@ class Sample(NamedTuple):
     keys: list[bytes]  # Of the texts, see `text_key`.
     words: list[CountedWords]  # Of the texts in their order, some texts each.
 
-
-def learn_idf(texts: Iterable[str], *, limit: int = LEARN_FROM) -> IdfTable:
-    """Count document frequencies over a sample of a stream of texts; the sampled texts are kept in memory."""
-    return learn(texts, limit=limit).idf
+    def fingerprints(self, weights: Weights) -> dict[bytes, tuple[int, int]]:
+        """Return for the key of each text its fingerprint and its number of features."""
+        simhashes, features = map(np.concatenate, zip(*(words.vote(weights) for words in self.words), strict=True))
+        return dict(zip(self.keys, zip(simhashes.tolist(), features.tolist(), strict=True), strict=True))
 
 
 def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0) -> Sample:
-    """Do what `learn_idf` does, and keep the counts of the words of each text, too, by their hashes with a seed."""
+    """Count document frequencies over a sample of a stream of texts, which is kept in memory, and hash with a seed."""
     sample: Reservoir[str] = Reservoir(limit=limit)
     for text in texts:
         sample.add(text)
     if not sample.items:
         raise InvalidArgument("an idf table is learned from at least one document")
-    parts: list[DistinctWords] = []
-    words: list[CountedWords] = []
-    for batch in batches(sample.items):
-        counted = batch.count(LEARNED_WORDING, seed=seed)
-        parts.append(counted.distinct())
-        words.append(counted.without_places())
-    idf = IdfTable.of_counts(len(sample.items), DistinctWords.merged(parts).repeated())
-    return Sample(idf, list(map(text_key, sample.items)), words)
+    frequencies, words = Counter[str](), list[CountedWords]()
+    # Large batches meet fewer words again.
+    for batch in batches(sample.items, times=8):
+        counted = batch.count(folded=True, seed=seed)
+        frequencies.update(counted.document_frequencies())
+        words.append(counted.without_texts())
+    return Sample(IdfTable.of_counts(len(sample.items), frequencies), list(map(text_key, sample.items)), words)
 
 
 def text_key(text: str) -> bytes:

@@ -6,7 +6,6 @@ analysed: a few milliseconds.
 """
 
 import unicodedata
-from collections.abc import Iterable
 from contextlib import suppress
 
 import msgspec
@@ -35,15 +34,15 @@ _TEXTS = (
 
 def installed_versions(*, jieba: bool) -> dict[str, str]:
     """List what fingerprints depend on and others maintain."""
-    return {"unicode": unicodedata.unidata_version, **_versions_of(["jieba"] if jieba else [])}
+    return {"unicode": unicodedata.unidata_version, **(_versions_of("jieba") if jieba else {})}
 
 
 def extractor_versions() -> dict[str, str]:
     """List what the main text of a page depends on."""
-    return _versions_of(_EXTRACTORS)
+    return _versions_of(*_EXTRACTORS)
 
 
-def _versions_of(names: Iterable[str]) -> dict[str, str]:
+def _versions_of(*names: str) -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     versions = {}

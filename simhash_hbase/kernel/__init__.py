@@ -13,12 +13,12 @@ from simhash_hbase.digests import blake2b
 
 _pure = bool(os.environ.get("SIMHASH_HBASE_PURE"))
 _modules = sorted(Path(__file__).parent.glob(f"*{EXTENSION_SUFFIXES[0]}"))
-_sources = [module.with_name(f"{module.name.partition('.')[0]}.py") for module in _modules]
+_sources = {module.with_name(f"{module.name.partition('.')[0]}.py"): module.read_bytes() for module in _modules}
 _changed = [
     source.name
-    for source, module in zip(_sources, _modules, strict=True)
+    for source, module in _sources.items()
     # What Cython shares among the modules has no source.
-    if source.exists() and blake2b(source.read_bytes(), digest_size=16).hexdigest().encode() not in module.read_bytes()
+    if source.exists() and blake2b(source.read_bytes(), digest_size=16).hexdigest().encode() not in module
 ]
 
 COMPILED = bool(_modules) and not _changed and not _pure

@@ -26,29 +26,18 @@ _ALIGNMENT = 64
 
 
 def tables(name: str, make: Callable[[], Tables]) -> Tables:
-    """Return named arrays from the user's cache, and make them where they are not in it.
+    """Return arrays of numbers from the user's cache, and make them where they are not in it.
 
-    Parameters
-    ----------
-    name : str
-        The name of the file: a digest of all that the arrays depend on.
-    make : callable
-        Makes the arrays, of numbers.
-
-    Returns
-    -------
-    dict
-        The arrays. What this process writes into them stays in it.
+    The name tells all that they depend on. What this process writes into them stays in it.
     """
     file = _file(name)
-    kept = _mapped(file) if file else None
-    if kept is not None:
-        return kept
-    arrays = make()
-    if file:
-        with suppress(OSError):
-            _write(file, _packed(arrays))
-            return _mapped(file) or arrays
+    arrays = _mapped(file) if file else None
+    if arrays is None:
+        arrays = make()
+        if file:
+            with suppress(OSError):
+                _write(file, _packed(arrays))
+                return _mapped(file) or arrays
     return arrays
 
 

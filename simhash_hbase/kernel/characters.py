@@ -13,7 +13,6 @@ from simhash_hbase.kernel.forms import COMPOSED, FORMAT, KEPT, LIST, LISTED, MAP
 from simhash_hbase.kernel.normal import joining
 from simhash_hbase.kernel.shingles import BINS, mix
 
-_BLOCK = 32
 # Kinds of characters in words that jieba does not know, as `segment` has them:
 _PART = 64  # A letter, a digit or a mark of a script that puts blanks between words.
 _DIGIT = 128  # ASCII's digits are of this kind, too.
@@ -48,8 +47,11 @@ def character_arrays() -> dict[str, NDArray[Any]]:
         "folded": np.where(kinds[:MAPPED] & FORMAT, np.uint32(0), same),
     }
     lists: dict[str, list[int]] = {name: [] for name in tables}
-    for number in _changing(everything[:MAPPED]):
-        composed = unicodedata.normalize("NFKC", everything[number])
+    for number, character in enumerate(everything[:MAPPED]):
+        composed = unicodedata.normalize("NFKC", character)
+        # In a table 0 says that nothing is left: the null character goes into the list.
+        if number and composed.lower() == character and character not in joining():
+            continue
         points = list(map(ord, composed.lower()))
         if not joining().isdisjoint(composed) or "Σ" in composed or len(points) > MOST_LISTED:
             kinds[number] |= SLOW
@@ -83,16 +85,6 @@ def _kinds(everything: str) -> NDArray[np.uint16]:
     kinds[_numbers("".join(composed))] |= COMPOSED
     kinds[MAPPED:] |= COMPOSED | SLOW
     return kinds
-
-
-def _changing(characters: str) -> list[int]:
-    """Find the characters in blocks of which one has another form, or joins a character before it."""
-    found = [0]  # In a table 0 says that nothing is left: the null character goes into the list.
-    for start in range(0, len(characters), _BLOCK):
-        block = characters[start : start + _BLOCK]
-        if not unicodedata.is_normalized("NFKC", block) or block != block.lower() or not joining().isdisjoint(block):
-            found += range(max(1, start), start + len(block))
-    return found
 
 
 def _numbers(characters: str) -> NDArray[np.uint32]:

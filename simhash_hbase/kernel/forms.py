@@ -2,8 +2,6 @@
 
 A table holds for each code point the one that it becomes, 0 for none, or, with bit 31 set, the place of several in a
 list: their number, then they. Texts with characters whose form depends on their neighbours are left to Python.
-
-The file is Python and is compiled by Cython where that is possible; the results are the same.
 """
 
 from __future__ import annotations
@@ -29,7 +27,10 @@ _SLOW = cython.declare(cython.int, 2)
 def kinds_of(
     points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.ushort[::1], found: cython.ushort[::1]
 ) -> cython.longlong:
-    """Put the kinds of the characters of each text into `found`, and return the number of listed characters."""
+    """Put the kinds of the characters of each text into `found`, and return the number of listed characters.
+
+    Text i has the code points from ``offsets[i]`` to ``offsets[i + 1]``.
+    """
     listed: cython.longlong = 0
     with cython.nogil:
         for text in range(offsets.shape[0] - 1):
@@ -51,19 +52,7 @@ def rewrite(
     written: cython.uint[::1],
     ends: cython.longlong[::1],
 ) -> None:
-    """Write the forms of texts.
-
-    Parameters
-    ----------
-    points, offsets : buffers of uint32 and int64
-        Code points of texts; text i has those from ``offsets[i]`` to ``offsets[i + 1]``.
-    found : buffer of uint16
-        Kinds of the characters of each text; of those with `SLOW` nothing is written.
-    table, listed : buffers of uint32
-        The forms.
-    written, ends : buffers of uint32 and int64
-        Filled: the forms of all texts, and where each ends, after a 0.
-    """
+    """Write the forms of texts, but for those with a character that is `SLOW`, and where each ends, after a 0."""
     size: cython.Py_ssize_t = 0
     with cython.nogil:
         ends[0] = 0

@@ -41,8 +41,6 @@ def bounded_marks(text: str) -> str:
 
     Examples
     --------
-    >>> bounded_marks("e\u0301") == "e\u0301"
-    True
     >>> len(bounded_marks("e" + 61 * "\u0301"))
     64
     """
@@ -61,13 +59,7 @@ def bounded_marks(text: str) -> str:
 
 
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    r"""Normalise a text, in time and memory that grow with its length and no faster.
-
-    Examples
-    --------
-    >>> normal_form("NFC", "e\u0301") == "é"
-    True
-    """
+    """Normalise a text, in time and memory that grow with its length and no faster."""
     return "".join(unicodedata.normalize(form, bounded_marks(piece)) for piece in pieces(text))
 
 

@@ -7,10 +7,7 @@ neighbours) become pairs of characters that overlap, each a letter with its mark
 
 The rest of a text is cut as ``jieba.lcut`` cuts it. Blocks of Han and ASCII are cut along the path of the greatest
 probability through the dictionary; runs of single characters that are no word go through the hidden Markov model. Sums
-of logarithms are added in jieba's order, and of two equal ones the later wins as in jieba, so that the tokens are the
-same to the last bit of a float. Time and memory grow with the length of a text and no faster.
-
-The file is Python and is compiled by Cython where that is possible; the tokens are the same.
+of logarithms are added in jieba's order, and of two equal ones the later wins as in jieba, so that tokens are the same.
 """
 
 from __future__ import annotations
@@ -25,9 +22,6 @@ KEYWORDS = 3  # Tokens of two characters or more: what ``jieba.analyse`` looks a
 HAN_FIRST = 0x4E00
 HAN_LAST = 0x9FD5
 
-_FIRST_HAN = cython.declare(cython.uint, 0x4E00)
-_LAST_HAN = cython.declare(cython.uint, 0x9FD5)
-_EMITTED = cython.declare(cython.Py_ssize_t, 0x9FD5 - 0x4E00 + 1)
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)  # Interpreted, no product wraps.
 # Kinds of characters in words that jieba does not know, as `characters` has them.
@@ -72,7 +66,7 @@ def _slot(trie: cython.ulonglong[::1], node: cython.ulonglong, character: cython
 
 
 def read_dictionary(points: cython.uint[::1], trie: cython.ulonglong[::1]) -> cython.longlong:
-    """Put the words of a dictionary into an empty trie.
+    """Put the words of a dictionary into an empty trie, and return the sum of their frequencies.
 
     Parameters
     ----------
@@ -81,16 +75,6 @@ def read_dictionary(points: cython.uint[::1], trie: cython.ulonglong[::1]) -> cy
         lines about one word the last one counts; a frequency of 0 makes it no word.
     trie : buffer of uint64, length 2 * `SLOTS` or more
         Filled: in each slot an entry, and the frequency of the word if it is one.
-
-    Returns
-    -------
-    int
-        The sum of the frequencies of all lines.
-
-    Raises
-    ------
-    ValueError
-        The dictionary is larger than a trie holds, or has a word of more than 60 characters.
     """
     used: cython.ulonglong = 1
     total: cython.longlong = 0
@@ -137,7 +121,7 @@ def _is_alphanumeric(point: cython.uint) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 def _is_han(point: cython.uint) -> cython.bint:
-    return _FIRST_HAN <= point <= _LAST_HAN
+    return 0x4E00 <= point <= 0x9FD5
 
 
 @cython.cfunc
@@ -163,9 +147,9 @@ class Cutter:
         first characters of words, by character. In place of a frequency is the logarithm of the word's share of all
         words. ``weights`` (float64): the same memory. ``pairs`` (uint8, length 16,384): whether a word begins with two
         characters of ASCII, at 128 times the first one and the second one. ``model`` (float64): logarithms of jieba's
-        hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, and 20,950 of the
-        characters for each state. ``kinds`` (uint16): for each code point its kinds. ``unknown`` (float64, one value):
-        logarithm of the share of a word that occurs once.
+        hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, 4 of each character.
+        ``kinds`` (uint16): for each code point its kinds. ``unknown`` (float64, one value): logarithm of the share of a
+        word that occurs once.
     """
 
     trie: cython.ulonglong[::1]
@@ -196,19 +180,10 @@ class Cutter:
     def cut(
         self, points: cython.uint[::1], offsets: cython.longlong[::1], mode: cython.int, tokens: tuple[memoryview, ...]
     ) -> None:
-        """Cut texts into tokens.
+        """Cut texts into tokens: text i has the code points from ``offsets[i]`` to ``offsets[i + 1]``.
 
-        Parameters
-        ----------
-        points : buffer of uint32
-            Code points of all texts; typographic apostrophes in words of other scripts become those of ASCII.
-        offsets : buffer of int64, length n + 1
-            Text i has the points from ``offsets[i]`` to ``offsets[i + 1]``.
-        mode : int
-            Which tokens: `JIEBA_TOKENS`, `TOKENS`, `WORDS` or `KEYWORDS`.
-        tokens : three buffers
-            Filled: start and stop of each token (uint32, as long as `points`), and for each text the number of tokens
-            before it (int64, length n + 1).
+        The buffers `tokens` are filled: start and stop of each token (uint32, as long as `points`), and for each text
+        the number of tokens before it (int64). Typographic apostrophes in words of other scripts become those of ASCII.
         """
         self.points = points
         self.mode = mode
@@ -348,8 +323,8 @@ class Cutter:
 
     @cython.cfunc
     @cython.nogil
-    def _find_path(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        """Find the best path of a block, from its end: the length of the word at each place."""
+    def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
+        """Cut a block along its best path, which is found from its end: the length of the word at each place."""
         self.sums[stop & _WINDOW] = 0.0
         for place in range(stop - 1, start - 1, -1):
             reached = place + 1
@@ -374,13 +349,8 @@ class Cutter:
                 best = self.unknown + self.sums[(place + 1) & _WINDOW]
             self.sums[place & _WINDOW] = best
             self.lengths[place - start] = length
-
-    @cython.cfunc
-    @cython.nogil
-    def _cut_block(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.void:
-        place: cython.Py_ssize_t = start
+        place = start
         singles: cython.Py_ssize_t = start  # Where the single characters before this place begin.
-        self._find_path(start, stop)
         while place < stop:
             length = self.lengths[place - start]
             if length > 1:
@@ -450,24 +420,23 @@ class Cutter:
         Each state follows one of two: B and S follow E or S, M and E follow B or M. Of a character, bit 0 to 3 of its
         way back say for B, E, M and S whether it is the later one.
         """
-        at: cython.Py_ssize_t = 20 + self.points[start] - _FIRST_HAN
+        model = self.model
+        at: cython.Py_ssize_t = 20 + 4 * (self.points[start] - 0x4E00)
         ways: cython.int = 0
         state: cython.int = 0
-        model = self.model
         before: cython.double[4] = [0.0, 0.0, 0.0, 0.0]
         after: cython.double[4] = [0.0, 0.0, 0.0, 0.0]
         for state in range(4):
-            before[state] = model[state] + model[at + state * _EMITTED]
+            before[state] = model[state] + model[at + state]
         for place in range(start + 1, stop):
-            at = 20 + self.points[place] - _FIRST_HAN
+            at = 20 + 4 * (self.points[place] - 0x4E00)
             ways = 0
             for state in range(4):
                 # Steps: model[4 + 4 * from + to].
                 other = 1 if state == 0 or state == 3 else 0
-                chance = model[at + state * _EMITTED]
-                first = before[other] + model[4 + 4 * other + state] + chance
-                second = before[other + 2] + model[12 + 4 * other + state] + chance
-                after[state] = second if second >= first else first
+                first = before[other] + model[4 + 4 * other + state] + model[at + state]
+                second = before[other + 2] + model[12 + 4 * other + state] + model[at + state]
+                after[state] = max(first, second)
                 ways |= (second >= first) << state
             for state in range(4):
                 before[state] = after[state]

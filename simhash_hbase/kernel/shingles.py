@@ -3,8 +3,6 @@
 One-permutation MinHash (Li, Owen, Zhang 2012) with optimal densification (Shrivastava 2017): a shingle's hash names one
 of 512 bins by its upper 9 bits, each bin keeps its smallest hash, and an empty bin takes the hash of the first filled
 one in an order of its own. The mixer is splitmix64's finaliser (Steele, Lea, Flood 2014).
-
-The file is Python and is compiled by Cython where that is possible; the results are the same.
 """
 
 from __future__ import annotations
@@ -62,8 +60,6 @@ def sketch(
         Filled: the lowest bit of each bin's hash, the first bin's most significant.
     segments : buffer of uint32, length bands x n
         Filled: a hash of the bins of each band.
-    bands : int
-        Bands, each of as many bins.
     """
     minima: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
     dense: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
@@ -118,23 +114,19 @@ def _densify(
         if minima[bin] != _EMPTY:
             filled[many] = bin
             many += 1
-    if many == 0:
-        return
-    for bin in range(512):
+    for bin in range(512 if many else 0):
         if minima[bin] != _EMPTY:
             continue
-        if many * many < 512:
+        at = bin * 512
+        if many < 23:
             # Of few filled bins the one with the least key is found sooner than by going through the order.
             least = _EMPTY
-            choice = 0
-            for at in range(many):
-                key = _mix(((bin * 512 + filled[at] + 1) * _GOLDEN) & _EMPTY)
+            for number in range(many):
+                key = _mix(((at + filled[number] + 1) * _GOLDEN) & _EMPTY)
                 if key < least:
                     least = key
-                    choice = filled[at]
+                    dense[bin] = minima[filled[number]]
         else:
-            at = bin * 512
             while minima[orders[at]] == _EMPTY:
                 at += 1
-            choice = orders[at]
-        dense[bin] = minima[choice]
+            dense[bin] = minima[orders[at]]

@@ -11,6 +11,7 @@ from functools import cache, partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Self
 
+import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,20 +26,11 @@ from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, piec
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
 
-VERSION = 8  # Of tables in the cache: changes whenever the same files of jieba would make others.
+VERSION = 9  # Of tables in the cache: changes whenever the same files of jieba would make others.
 MAX_WORD = 1 << 10  # Most characters of a word; a longer one is replaced by its beginning and a digest of the whole.
 _KEPT = 48
 SKETCH_WORDS = 8
 _DIGEST_BYTES = 16
-
-
-class Wording(NamedTuple):
-    """Which words of a text count."""
-
-    folded: bool
-    """Whether NFKC and lower case come before; then every word counts, else those of two characters and more."""
-    dropped: tuple[str, ...] = ()
-    """Words of ASCII letters in lower case that do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +38,9 @@ class Weights:
     """Weights of words, by their hashes."""
 
     keys: NDArray[np.uint64]
-    """Hashes in a table with open addresses, whose length is a power of two."""
+    """Hashes in a table with open addresses, whose length is a power of two; 0 where it is free."""
     values: NDArray[np.float64]
-    """The weight at each place of the table; 0 where it is free."""
+    """The weight at each place of the table."""
     other: float
     """The weight of every other word."""
     seed: int
@@ -56,7 +48,7 @@ class Weights:
 
     @classmethod
     def of_words(cls, words: Mapping[str, float], *, other: float, seed: int) -> Self:
-        """Make a table of words and their weights, which are above 0."""
+        """Make a table of words and their weights."""
         size = 1 << max(4, (2 * len(words)).bit_length())
         keys, values = np.zeros(size, np.uint64), np.zeros(size)
         weights = np.fromiter(words.values(), np.float64, len(words))
@@ -65,93 +57,47 @@ class Weights:
 
     def weight(self, word: str) -> float:
         """Return the weight of a word."""
-        key = word_hashes([word], self.seed)
-        return float(votes.weight_of(self.keys.data, self.values.data, self.other, int(key[0])))
-
-
-_NO_PLACES = (np.zeros(0, np.uint32),) * 4
+        key, _ = mmh3.hash64(word.encode("utf-8", "surrogatepass"), self.seed, signed=False)
+        return float(votes.weight_of(self.keys.data, self.values.data, self.other, key))
 
 
 class CountedWords(NamedTuple):
-    """The distinct words of texts, and how often each occurs in its text."""
+    """The distinct words of texts: text i has those from ``offsets[i]`` to ``offsets[i + 1]``."""
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int32]
+    """How often each word occurs in its text."""
     offsets: NDArray[np.int64]
-    """Text i has the words from ``offsets[i]`` to ``offsets[i + 1]``."""
-    places: tuple[NDArray[np.uint32], ...] = _NO_PLACES
-    """Code points, starts and stops of all words, and the number of the word where each of these is first."""
+    points: NDArray[np.uint32]
+    """Code points of the texts."""
+    starts: NDArray[np.uint32]
+    """Where each word occurs first."""
+    stops: NDArray[np.uint32]
 
-    def word(self, number: int) -> str:
-        """Return a word by its number."""
-        points, starts, stops, firsts = self.places
-        place = firsts[number]
-        return _text(points[starts[place] : stops[place]])
+    def words(self) -> list[str]:
+        """Return the words of all texts."""
+        return _between(self.points, self.starts, self.stops)
 
-    def without_places(self) -> "CountedWords":
-        """Let go of the texts, of which only `word`, `distinct`, and `vote` with `top` need something."""
-        return self._replace(places=_NO_PLACES)
+    def document_frequencies(self) -> dict[str, int]:
+        """Return how many texts each word is in."""
+        together = np.array([0, len(self.hashes)])
+        distinct = _counted(self.points, self.starts.copy(), self.stops.copy(), together, seed=0)
+        return dict(zip(distinct.words(), distinct.counts.tolist(), strict=True))
 
-    def distinct(self) -> "DistinctWords":
-        """Return the words of all texts, each once."""
-        hashes, numbers, documents = np.unique(self.hashes, return_index=True, return_counts=True)
-        points, starts, stops, firsts = self.places
-        begins = starts[firsts[numbers]].astype(np.int64)
-        lengths = stops[firsts[numbers]] - begins
-        return DistinctWords(hashes, documents, _gathered(points, begins, lengths), lengths)
+    def without_texts(self) -> "CountedWords":
+        """Let go of the texts, of which only words and a vote of the heaviest need something."""
+        nothing = self.points[:0].copy()
+        return self._replace(points=nothing, starts=nothing, stops=nothing)
 
     def vote(self, weights: Weights, *, top: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Decide the fingerprint of each text, and count the features that voted.
-
-        Returns
-        -------
-        simhashes : ndarray of uint64, shape (n,)
-        features : ndarray of int32, shape (n,)
-            0 where no bit is decided, so that there is no fingerprint; -1 where the weights are too large.
-        """
-        if top and len(self.places[-1]) < len(self.hashes):
+        """Return the fingerprint of each text, and how many features voted, -1 where they weigh too much."""
+        if top and len(self.starts) < len(self.hashes):
             raise ValueError("the texts were let go of, whose words decide between equal weights")
         texts = len(self.offsets) - 1
         simhashes, features = np.zeros(texts, np.uint64), np.zeros(texts, np.intc)
         buffers = _buffers(weights.keys, weights.values, simhashes, features)
-        self.features().vote(*buffers, other=weights.other, top=top or 0)
+        votes.Features(*_buffers(*self)).vote(*buffers, other=weights.other, top=top or 0)
         return simhashes, features
-
-    def features(self) -> votes.Features:
-        """Return what counts and weighs them."""
-        return votes.Features(_buffers(*self.places), _buffers(self.hashes, self.counts, self.offsets))
-
-
-class DistinctWords(NamedTuple):
-    """Words of some texts, each once, and of how many texts."""
-
-    hashes: NDArray[np.uint64]
-    documents: NDArray[np.int64]
-    points: NDArray[np.uint32]  # Code points of the words, one behind the other.
-    lengths: NDArray[np.int64]
-
-    @classmethod
-    def merged(cls, parts: Sequence["DistinctWords"]) -> "DistinctWords":
-        """Add up the texts of several batches."""
-        hashes, documents, points, lengths = map(np.concatenate, zip(*parts, strict=True))
-        distinct, first, which = np.unique(hashes, return_index=True, return_inverse=True)
-        totals = np.zeros(len(distinct), np.int64)
-        np.add.at(totals, which, documents)
-        begins = np.cumsum(lengths) - lengths
-        return cls(distinct, totals, _gathered(points, begins[first], lengths[first]), lengths[first])
-
-    def repeated(self) -> dict[str, int]:
-        """Return the words of two texts or more, and of how many."""
-        text, stops = _text(self.points), np.cumsum(self.lengths)
-        places = zip((stops - self.lengths).tolist(), stops.tolist(), self.documents.tolist(), strict=True)
-        return {text[start:stop]: documents for start, stop, documents in places if documents > 1}
-
-
-def _gathered(points: NDArray[np.uint32], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Put words one behind the other."""
-    ends = np.cumsum(lengths)
-    places: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)
-    return points[places]
 
 
 class Sketched(NamedTuple):
@@ -159,12 +105,12 @@ class Sketched(NamedTuple):
 
     sketches: NDArray[np.uint64]
     """Shape (n, 8); zeros for a text without a letter, a number or a mark."""
-    digests: list[bytes]
-    """16-byte BLAKE2b of the normal forms: equal digests mean equal texts but for case, blanks and punctuation."""
     sizes: NDArray[np.int64]
-    """Characters of the normal forms, shape (n,)."""
+    """Characters of the normal forms."""
     segments: NDArray[np.uint32]
     """Hashes of the groups of minima, shape (n, bands)."""
+    digests: list[bytes]
+    """16-byte BLAKE2b of the normal forms: equal digests mean equal texts but for case, blanks and punctuation."""
 
 
 class Batch:
@@ -179,15 +125,20 @@ class Batch:
         listed = forms.kinds_of(*_buffers(self.points, self.offsets, kernel_tables()["kinds"], self.kinds))
         self._most = len(self.points) + 1 + (forms.MOST_LISTED - 1) * listed
 
-    def count(self, wording: Wording, *, seed: int) -> CountedWords:
-        """Cut the texts into words, and count these."""
-        if wording.folded:
-            points, offsets = self._forms("folded", partial(canonical, folded=True))
+    def count(self, *, folded: bool, seed: int) -> CountedWords:
+        """Count the words of the texts: in NFKC and lower case all, else those of two characters or more."""
+        form = partial(canonical, folded=folded)
+        if folded:
+            points, offsets = self._forms("folded", form)
         else:
-            form = partial(canonical, folded=False)
             points, offsets = self._completed(self.points, self.offsets, forms.COMPOSED, form)
-        words = _cut(points, offsets, segment.WORDS if wording.folded else segment.KEYWORDS)
-        return _counted(points, *words, seed=seed, dropped=wording.dropped)
+        starts, stops, before = _cut(points, offsets, segment.WORDS if folded else segment.KEYWORDS)
+        long = np.flatnonzero(stops - starts > MAX_WORD)
+        if len(long):
+            bounded, ends = _points(list(map(bounded_word, _between(points, starts[long], stops[long]))))
+            starts[long], stops[long] = len(points) + ends[:-1], len(points) + ends[1:]
+            points = np.concatenate([points, bounded])
+        return _counted(points, starts, stops, before, seed)
 
     def shingles(self, size: int, *, seed: int) -> CountedWords:
         """Count the runs of `size` characters of the normal forms; a shorter text is one."""
@@ -197,13 +148,12 @@ class Batch:
         before = np.concatenate([[0], np.cumsum(numbers)])
         starts = np.arange(before[-1]) + np.repeat(ends[:-1] - before[:-1], numbers)
         stops = np.minimum(starts + size, np.repeat(ends[1:], numbers))
-        return _counted(normal, starts.astype(np.uint32), stops.astype(np.uint32), before, seed=seed)
+        return _counted(normal, starts.astype(np.uint32), stops.astype(np.uint32), before, seed)
 
     def normal_forms(self) -> list[str]:
         """Return the texts as `normalize` does, several times as fast."""
         normal, ends = self._forms("normal", normalize)
-        text = _text(normal)
-        return [text[start:stop] for start, stop in pairwise(ends.tolist())]
+        return _between(normal, ends[:-1], ends[1:])
 
     def sketch(self, bands: int = 0, bins: int = 0) -> Sketched:
         """Sketch and digest the texts; bands are groups of `bins` minima."""
@@ -213,7 +163,11 @@ class Batch:
         segments = np.zeros((len(self.texts), bands), np.uint32)
         chosen = arrays["orders"], arrays["groups"][: bands * bins]
         shingles.sketch(*_buffers(normal, ends, *chosen, sketches.ravel(), segments.ravel()), bands=bands)
-        return Sketched(sketches, _digests(normal, ends), np.diff(ends), segments)
+        # Digits and letters alone have no lone surrogate.
+        digests = [
+            blake2b(form.encode(), digest_size=_DIGEST_BYTES).digest() for form in _between(normal, ends[:-1], ends[1:])
+        ]
+        return Sketched(sketches, np.diff(ends), segments, digests)
 
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return code points of the texts' forms, by a table or else by a function, and where each ends, after a 0."""
@@ -235,27 +189,15 @@ class Batch:
         return np.concatenate(parts), np.array([0, *accumulate(map(len, parts))], np.int64)
 
 
-def batches(texts: Sequence[str]) -> Iterator[Batch]:
-    """Divide texts into batches, in their order."""
+def batches(texts: Sequence[str], *, times: int = 1) -> Iterator[Batch]:
+    """Divide texts into batches, at least one, in their order; they are that many times as large as usual."""
     start = characters = 0
     for number, text in enumerate(texts):
-        if characters and characters + len(text) > BATCH:
+        if characters and characters + len(text) > BATCH * times:
             yield Batch(texts[start:number])
             start, characters = number, 0
         characters += len(text)
-    if start < len(texts):
-        yield Batch(texts[start:])
-
-
-def tokens(text: str, *, folded: bool = False, kind: int = segment.TOKENS) -> list[str]:
-    """Cut a text into its tokens: of Chinese and ASCII those of ``jieba.lcut``, blanks and punctuation among them.
-
-    Examples
-    --------
-    >>> tokens("L'été：用TF-IDF")
-    ["L'été", '：', '用', 'TF', '-', 'IDF']
-    """
-    return cut(canonical(text, folded=folded), kind)
+    yield Batch(texts[start:])
 
 
 def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
@@ -268,18 +210,11 @@ def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:
     """
     points, offsets = _points([text])
     starts, stops, _ = _cut(points, offsets, kind)
-    text = _text(points)  # Apostrophes may be others now.
-    return [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+    return _between(points, starts, stops)
 
 
 def canonical(text: str, *, folded: bool) -> str:
-    r"""Bring a text into the form that is cut into words.
-
-    Examples
-    --------
-    >>> canonical("ＴＨＥ Ver\xadmögen", folded=True)
-    'the vermögen'
-    """
+    """Bring a text into the form that is cut into words."""
     form = normal_form("NFKC" if folded else "NFC", _with_kind(text, forms.FORMAT, 0)).replace(JOINER, "")
     return form.lower() if folded else form
 
@@ -320,17 +255,13 @@ def _bounded(word: str) -> str:
 def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
     """Hash words as they vote."""
     points, offsets = _points(words)
-    hashes = np.zeros(len(words), np.uint64)
-    votes.hash_words(points.data, offsets[1:].data, seed, hashes.data)
-    return hashes
+    ends = offsets.astype(np.uint32)
+    return _counted(points, ends[:-1], ends[1:].copy(), np.arange(len(words) + 1), seed).hashes
 
 
 @cache
 def kernel_tables() -> dict[str, NDArray[Any]]:
-    """Return the arrays that the kernel works by: jieba's dictionary and model, characters, bins.
-
-    They are kept in the user's cache, so that all processes share them.
-    """
+    """Return the arrays that the kernel works by: jieba's dictionary and model, characters, bins."""
     digests = (dictionary_digest(), model_digest(), unicodedata.unidata_version, str(VERSION))
     return tables(f"kernel-{digest_of(' '.join(digests).encode())}", _make_tables)
 
@@ -372,28 +303,16 @@ def _counted(
     starts: NDArray[np.uint32],
     stops: NDArray[np.uint32],
     before: NDArray[np.int64],
-    *,
     seed: int,
-    dropped: tuple[str, ...] = (),
 ) -> CountedWords:
-    long = np.flatnonzero(stops - starts > MAX_WORD)
-    if len(long):
-        longest_words = (_text(points[start:stop]) for start, stop in zip(starts[long], stops[long], strict=True))
-        bounded, ends = _points(list(map(bounded_word, longest_words)))
-        starts[long], stops[long] = len(points) + ends[:-1], len(points) + ends[1:]
-        points = np.concatenate([points, bounded])
-    size, texts = len(starts), len(before)
-    places = (points, starts, stops, np.empty(size, np.uint32))
-    words = CountedWords(np.empty(size, np.uint64), np.empty(size, np.intc), np.empty(texts, np.int64), places)
-    left_out = Weights.of_words(dict.fromkeys(dropped, 1.0), other=0.0, seed=seed)
-    longest = max(map(len, dropped), default=0)
-    words.features().count(before.data, _buffers(left_out.keys, left_out.values), longest, seed)
-    used = int(words.offsets[-1])
-    return CountedWords(words.hashes[:used], words.counts[:used], words.offsets, (*places[:3], places[3][:used]))
+    """Count the words of texts; `starts` and `stops` are overwritten."""
+    size = len(starts)
+    hashes, counts, offsets = np.empty(size, np.uint64), np.empty(size, np.intc), np.empty(len(before), np.int64)
+    votes.Features(*_buffers(hashes, counts, offsets, points, starts, stops)).count(before.data, seed)
+    used = int(offsets[-1])
+    return CountedWords(hashes[:used], counts[:used], offsets, points, starts[:used], stops[:used])
 
 
-def _digests(normal: NDArray[np.uint32], ends: NDArray[np.int64]) -> list[bytes]:
-    # Digits and letters alone have no lone surrogate.
-    text = _text(normal)
-    parts = (text[start:stop].encode() for start, stop in pairwise(ends.tolist()))
-    return [blake2b(part, digest_size=_DIGEST_BYTES).digest() for part in parts]
+def _between(points: NDArray[np.uint32], starts: NDArray[Any], stops: NDArray[Any]) -> list[str]:
+    text = _text(points)
+    return [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,19 @@ IN_FLIGHT = 3
 SHARES = (256, 128, 64, 32, 16, 8, 4, 2)
 """Of a whole chunk, in the first chunks of a stream whose first results are waited for: together nearly one."""
 
-Payload = tuple[str, list[str], list[object], list[dict[str, object] | None] | None]
-"""A method of `Analysis` and its arguments: ids, texts (or fingerprints or features), metadata."""
+Payload = tuple[str, list[str], list[Any], list[Any] | None]
+"""A method of `Analysis` and its arguments: ids, texts (or pages, fingerprints or features), metadata."""
+
+
+def payload(documents: Sequence[Document | Page]) -> Payload:
+    """Reduce documents, all with a text or pages, with features or with a fingerprint, to what a worker needs."""
+    ids = [document.id for document in documents]
+    metadata = [document.metadata for document in documents] if any(each.metadata for each in documents) else None
+    for kind, name in (("fingerprints", "simhash"), ("features", "features")):
+        if documents and getattr(documents[0], name, None) is not None:
+            return kind, ids, [getattr(document, name) for document in documents], metadata
+    texts = [replace(each, raw=None) if isinstance(each, Page) else each.text for each in documents]
+    return "texts", ids, texts, metadata
 
 
 @dataclass(slots=True)
@@ -75,20 +86,11 @@ class Chunk:
         found = (self.documents[at] for at in self._done.kept)
         return [document for document in found if isinstance(document, Document)]
 
-    def parts(self) -> tuple[Payload, dict[int, Page]]:
-        """Return the payload, with placeholders for pages, and the pages by their positions."""
-        pages = {at: replace(page, raw=None) for at, page in enumerate(self.documents) if isinstance(page, Page)}
-        return payload([_text_to_come(page) if isinstance(page, Page) else page for page in self.documents]), pages
-
     @property
     def _done(self) -> Analysed:
         if self.analysed is None:
             raise RuntimeError("the chunk was not analysed yet")
         return self.analysed
-
-
-def _text_to_come(page: Page) -> Document:
-    return Document(page.id, "", None, None, None, page.place, None)
 
 
 def analyse(
@@ -125,7 +127,7 @@ def _shared(chunks: Iterable[Chunk], analysis: Analysis, workers: int) -> Iterat
     with closing(Workers(analysis, workers - 1)) as pool:
         waiting: deque[tuple[Chunk, Future[Done]]] = deque()
         for chunk in chunks:
-            waiting.append((chunk, pool.submit(analyse_chunk, *chunk.parts())))
+            waiting.append((chunk, pool.submit(analyse_chunk, *payload(chunk.documents))))
             if len(waiting) > workers * IN_FLIGHT:
                 yield _next(waiting, analysis)
         while waiting:
@@ -144,7 +146,7 @@ def _next(waiting: deque[tuple[Chunk, Future[Done]]], analysis: Analysis) -> Chu
 
 
 def _analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:
-    return finish(chunk, analyse_chunk(analysis, *chunk.parts()))
+    return finish(chunk, analyse_chunk(analysis, *payload(chunk.documents)))
 
 
 def _chunks(records: Iterator[Scanned], shares: Iterable[int] = repeat(1)) -> Iterator[Chunk]:
@@ -166,19 +168,20 @@ class Done(NamedTuple):
     extracted: dict[int, Document]  # Documents of the pages that have text, by their positions.
 
 
-def analyse_chunk(analysis: Analysis | None, what: Payload, pages: dict[int, Page]) -> Done:
-    """Extract, fingerprint and sketch the parts of a chunk, in any process."""
-    if not pages:
-        return Done(work(analysis, *what), {})
-    made = {at: extract(page) for at, page in pages.items()}
+def analyse_chunk(
+    analysis: Analysis | None, kind: str, ids: list[str], what: list[Any], metadata: list[Any] | None
+) -> Done:
+    """Extract, fingerprint and sketch the payload of a chunk, in any process."""
+    made = {at: extract(page) for at, page in enumerate(what) if isinstance(page, Page)}
+    if not made:
+        return Done(work(analysis, kind, ids, what, metadata), {})
     refused = {at: record.reason for at, record in made.items() if isinstance(record, Reject)}
     extracted = {at: record for at, record in made.items() if isinstance(record, Document)}
-    kind, ids, texts, metadata = what
     metadata = metadata or [None] * len(ids)
     for at, document in extracted.items():
-        texts[at], metadata[at] = document.text, document.metadata
+        what[at], metadata[at] = document.text, document.metadata
     left = [at for at in range(len(ids)) if at not in refused]
-    done = work(analysis, kind, [ids[at] for at in left], [texts[at] for at in left], [metadata[at] for at in left])
+    done = work(analysis, kind, [ids[at] for at in left], [what[at] for at in left], [metadata[at] for at in left])
     refused |= {left[at]: reason for at, reason in done.refused.items()}
     kept = [left[at] for at in done.kept]
     return Done(Analysed(done.entries, kept, dict(sorted(refused.items()))), extracted)
@@ -211,25 +214,11 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def payload(documents: Sequence[Document]) -> Payload:
-    """Reduce documents, all with a text, all with features or all with a fingerprint, to what a worker needs."""
-    ids = [document.id for document in documents]
-    has_metadata = any(document.metadata for document in documents)
-    metadata = [document.metadata for document in documents] if has_metadata else None
-    if documents and documents[0].simhash is not None:
-        return "fingerprints", ids, [document.simhash for document in documents], metadata
-    if documents and documents[0].features is not None:
-        return "features", ids, [document.features for document in documents], metadata
-    return "texts", ids, [document.text for document in documents], metadata
-
-
 def work(
     analysis: Analysis | None, kind: str, ids: Sequence[str], what: Sequence[object], metadata: object
 ) -> Analysed:
     """Analyse a payload in this process; without an analysis, let its documents pass."""
     if analysis is None:
         return Analysed(Entries.of_fingerprints([], np.empty(0, np.uint64)), list(range(len(ids))), {})
-    if not ids:
-        return analysis.fingerprints([], [])
-    done: Analysed = getattr(analysis, kind)(ids, what, metadata)
+    done: Analysed = getattr(analysis, kind)(ids, what, metadata) if ids else analysis.fingerprints([], [])
     return done

@@ -6,7 +6,7 @@ from simhash_hbase import create_index
 from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.idf import learn_idf
+from simhash_hbase.features.idf import learn
 from simhash_hbase.profile import Profile
 
 
@@ -40,13 +40,13 @@ def test_a_document_without_features_is_refused_at_its_place():
 
 def test_an_idf_needs_a_document():
     with pytest.raises(InvalidArgument):
-        learn_idf([])
+        learn([])
 
 
 def test_a_sample_is_the_same_for_the_same_stream():
     texts = [f"第{number}个文件说的是不同的事情" for number in range(50)]
 
-    assert learn_idf(texts, limit=10).digest() == learn_idf(iter(texts), limit=10).digest()
+    assert learn(texts, limit=10).idf.digest() == learn(iter(texts), limit=10).idf.digest()
 
 
 def test_a_text_of_at_most_five_characters_has_no_sketch():

@@ -3,16 +3,10 @@
 import pytest
 from support.corpora import sample
 from support.plain_jieba import jieba
+from support.words import word_tokens
 
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.features.analyzers import (
-    Analyzer,
-    JiebaAnalyzer,
-    LearnedAnalyzer,
-    ShingleAnalyzer,
-    WeightedAnalyzer,
-    word_tokens,
-)
+from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
 from simhash_hbase.features.idf import IdfTable, jieba_idf
 
 TABLE = IdfTable.learn([["the", "我"], ["the"], ["the", "hbase"]])

@@ -4,11 +4,12 @@ import unicodedata
 
 import pytest
 from support.languages import COPIES, EDITS, FORMS, copies, decomposed, full_width, make_index, measure, read_passages
+from support.words import word_tokens
 
 from simhash_hbase.errors import EmptyDocument
-from simhash_hbase.features.analyzers import LearnedAnalyzer, word_tokens
+from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.idf import learn_idf
+from simhash_hbase.features.idf import learn
 from simhash_hbase.kernel.texts import Batch, normalize
 from simhash_hbase.opening import create_index
 
@@ -84,7 +85,7 @@ def test_no_two_passages_of_all_languages_match():
 
 
 def test_each_letter_and_mark_is_in_a_feature(texts):
-    analyzer = LearnedAnalyzer(idf=learn_idf(texts))
+    analyzer = LearnedAnalyzer(idf=learn(texts).idf)
 
     for text in texts:
         features = dict(analyzer.features(text))
@@ -103,7 +104,7 @@ def test_the_same_text_in_another_form_is_an_exact_copy(texts, index, form):
 @pytest.mark.parametrize(("word", "other"), MARKED)
 def test_a_mark_makes_another_word(word, other, form):
     first, second = (unicodedata.normalize(form, each) for each in (word, other))
-    analyzer = LearnedAnalyzer(idf=learn_idf([first, second]))
+    analyzer = LearnedAnalyzer(idf=learn([first, second]).idf)
     simhashes, features = Fingerprinter(analyzer).fingerprint_many([first, second])
 
     assert word_tokens(first) != word_tokens(second)

@@ -21,8 +21,9 @@ from support.classes import (
     UNSPACED_MARKS,
     VOICED,
 )
+from support.words import tokens
 
-from simhash_hbase.kernel.texts import canonical, cut, tokens
+from simhash_hbase.kernel.texts import canonical, cut
 
 LINES = (Path(__file__).parents[1] / "support" / "languages.jsonl").read_text(encoding="utf-8").splitlines()
 LANGUAGES = [json.loads(line)["text"] for line in LINES]

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.classes import DIGITS, HIRAGANA, KATAKANA, LETTERS, MARKS, UNSPACED
+from support.words import tokens, word_tokens
 
-from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, word_tokens
+from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter, fingerprint
 from simhash_hbase.features.idf import IdfTable, jieba_idf
-from simhash_hbase.kernel.texts import MAX_WORD, Batch, bounded_word, canonical, cut, tokens
+from simhash_hbase.kernel.texts import MAX_WORD, Batch, bounded_word, canonical, cut
 
 WORD_CATEGORIES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Nd")
 TABLE = IdfTable.learn([["the", "закон", "法"], ["the", "закон"], ["the"]])

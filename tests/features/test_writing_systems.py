@@ -8,7 +8,7 @@ import pytest
 
 from simhash_hbase import create_index
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.features.idf import learn_idf
+from simhash_hbase.features.idf import learn
 from simhash_hbase.profile import Profile
 
 RUSSIAN = "Сегодня утром президент подписал новый закон о налогах"
@@ -40,7 +40,7 @@ def documents(language, count, words=250):
 def analysis(analyzer, texts):
     if analyzer == "jieba":
         return Analysis(Profile.resolve(analyzer="jieba"))
-    idf = learn_idf(texts)
+    idf = learn(texts).idf
     return Analysis(Profile.resolve(analyzer="learned", idf=idf.digest()), idf)
 
 
@@ -63,7 +63,7 @@ def test_unrelated_documents_are_far_apart_and_edited_copies_near(language, anal
 
 def test_a_worker_s_copy_of_an_analysis_cuts_alike():
     texts = [RUSSIAN, "L'été à Orléans", "用TF-IDF算权重", "けさ大統領は"] * 3
-    idf = learn_idf(texts)
+    idf = learn(texts).idf
     made = Analysis(Profile.resolve(analyzer="learned", idf=idf.digest()), idf)
 
     sent = pickle.loads(pickle.dumps(made))

@@ -2,8 +2,9 @@
 
 import pytest
 from support.plain_jieba import jieba
+from support.words import word_tokens
 
-from simhash_hbase.features.analyzers import JiebaAnalyzer, word_tokens
+from simhash_hbase.features.analyzers import JiebaAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.texts import cut

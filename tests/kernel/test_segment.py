@@ -8,10 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.corpora import first_texts
 from support.plain_jieba import jieba
+from support.words import tokens
 
 from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.dictionary import dictionary_digest
-from simhash_hbase.kernel.texts import cut, tokens
+from simhash_hbase.kernel.texts import cut
 
 PIECES = [
     "的",

@@ -13,8 +13,8 @@ from simhash_hbase.kernel.texts import VERSION, _make_tables
 CHARACTERS = ("folded", "folded_lists", "kinds", "normal", "normal_lists")
 DIGESTS = {
     "characters of Unicode 14": "c82d8809f05de406",
-    "jieba and bins": "753a84155d0da380",
-    "idf": "10ec525b4ec662a2",
+    "jieba and bins": "915d7e9ee98b26d1",
+    "idf": "52a25ac7c9446dc0",
 }
 
 
@@ -38,4 +38,4 @@ def test_who_changes_a_table_changes_the_version_too():
         digests["characters of Unicode 14"] = digest(characters)
 
     # Where they differ, give `VERSION` its next number, and write down both.
-    assert (VERSION, {**DIGESTS, **digests}) == (8, DIGESTS)
+    assert (VERSION, {**DIGESTS, **digests}) == (9, DIGESTS)

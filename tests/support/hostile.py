@@ -4,10 +4,11 @@ from hashlib import blake2b
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
-from simhash_hbase.features.idf import learn_idf
+from simhash_hbase.features.idf import learn
 from simhash_hbase.kernel import COMPILED
-from simhash_hbase.kernel.texts import Batch, cut, tokens
+from simhash_hbase.kernel.texts import Batch, cut
 from support.languages import read_passages
+from support.words import tokens
 
 LENGTH = 200_000 if COMPILED else 4_000
 HOSTILE = {
@@ -73,7 +74,7 @@ def everything():
     """Return in a form for JSON what is made of passages, of special texts and of the beginnings of hostile ones."""
     passages = [text for texts in read_passages().values() for text in texts[::5]]
     texts = [*special(), *passages, *(text[:1_500] for text in HOSTILE.values())]
-    idf = learn_idf(texts)
+    idf = learn(texts).idf
     analyzers = [
         JiebaAnalyzer(top=3),
         JiebaAnalyzer(),

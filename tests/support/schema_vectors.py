@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 
 from simhash_hbase.features.analysis import Analysis, make_analyzer
-from simhash_hbase.features.analyzers import STOP_WORDS, WeightedAnalyzer, word_tokens
+from simhash_hbase.features.analyzers import WeightedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint, integer_weights
 from simhash_hbase.features.hashes import hash_features
-from simhash_hbase.features.idf import IdfTable
+from simhash_hbase.features.idf import STOP_WORDS, IdfTable
 from simhash_hbase.index.copies import copy_cells
 from simhash_hbase.index.documentrows import entry_band_prefixes, member_cells
-from simhash_hbase.kernel.texts import normalize, tokens
+from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import Sketches, hamming, judge
 from simhash_hbase.rows.blocks import Scheme
@@ -26,6 +26,7 @@ from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documents import DocumentState, Member, Text, encode
 from simhash_hbase.rows.keys import document_row, id_digest, index_row, member_row, pack_prefixes, row_keys
 from support.sketching import shingle_hashes, slow_minima
+from support.words import tokens, word_tokens
 
 ADDED = 1_700_000_000_000
 DIGEST = bytes(range(8))

@@ -14,7 +14,7 @@ import pytest
 from support.corpus import near_copies, text
 
 from simhash_hbase import InvalidArgument, create_index, open_index
-from simhash_hbase.features.idf import learn_idf
+from simhash_hbase.features.idf import learn
 from simhash_hbase.tables import RefusedRows, drop_near_duplicates, mark_near_duplicates
 from simhash_hbase.tables.request import Request
 
@@ -150,7 +150,7 @@ def test_the_idf_is_learned_from_the_same_texts_as_by_the_command(tmp_path):
     table = pa.Table.from_pylist(rows)
     learned = Request.of("text", "id", "first", None, "raise", {})._learned(lambda: table.to_batches(max_chunksize=999))
 
-    assert learn_idf(learned["learn_from"]).digest() == wanted.idf
+    assert learn(learned["learn_from"]).idf.digest() == wanted.idf
 
 
 @pytest.mark.parametrize("opened", [False, True])

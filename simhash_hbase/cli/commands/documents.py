@@ -166,9 +166,9 @@ def query(
     """Find the near-duplicates of documents, nearest first."""
     from simhash_hbase.corpus import Documents
     from simhash_hbase.corpus.documents import answered
-    from simhash_hbase.rows.clock import parse_since
     from simhash_hbase.inputs import Reject
     from simhash_hbase.opening import open_index
+    from simhash_hbase.rows.clock import parse_since
 
     if not (files or choice.texts or choice.ids or choice.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")

@@ -190,5 +190,5 @@ def check_empty(index: Index) -> None:
     pages = index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=1)
     if next(iter(pages), None) is not None:
         raise InvalidArgument(
-            f"{index.store.url} already holds documents: add --into-existing, or load into an empty index"
+            f"{index.store.url} already holds documents: add `into_existing`, or load into an empty index"
         )

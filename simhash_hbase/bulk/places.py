@@ -75,7 +75,7 @@ def staging_folder(conf: Path, given: str | None, token: str) -> str:
     # A cluster of scripts/faults has an HDFS on the loopback address.
     if where.scheme != "file" and where.hostname not in LOOPBACK:
         raise InvalidArgument(
-            f"{conf}: HBase keeps its data in {root or 'a folder that is not named there'}: add --staging PATH"
+            f"{conf}: HBase keeps its data in {root or 'a folder that is not named there'}: add `staging=PATH`"
         )
     return f"{root.rstrip('/')}-staging/{token}"
 

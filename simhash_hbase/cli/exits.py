@@ -1,5 +1,10 @@
-"""How a run of the command line ends: its exit code, and the sentence about an error."""
+"""How a run of the command line ends: its exit code, and the sentence about an error.
 
+Sentences of the library name parameters in backticks: ``leave out `results` ``, ``add `staging=PATH` ``. Only here they
+become options.
+"""
+
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from signal import SIGPIPE
@@ -14,6 +19,13 @@ SIGNAL_CODES = 128  # A process that a signal ended has this more than its numbe
 PIPE_CLOSED = SIGNAL_CODES + SIGPIPE  # Other programs are ended by this signal when nobody reads their output.
 
 TELLING_CHARACTERS = 3  # A shorter value stands in many sentences by chance.
+
+_OTHERWISE = {"format": "--input-format"}  # Options that are not called like their parameters.
+PARAMETERS = (
+    "clusters", "contained", "dry_run", "duplicates", "encoding", "exact", "format", "html", "into_existing", "keep",
+    "max_document_bytes", "output", "rejects", "report", "results", "resume", "staging", "take_over", "workers",
+)  # fmt: skip
+_PARAMETER = re.compile(rf"`({'|'.join(PARAMETERS)})(?:=([^`\s]+))?`")
 
 
 def after(refused: int) -> int:
@@ -38,6 +50,22 @@ class State:
     interrupted: str = "what was acknowledged stays"  # How the sentence about an interrupt goes on.
 
 
+def in_options(sentence: str) -> str:
+    """Write the parameters that a sentence of the library names as options.
+
+    Examples
+    --------
+    >>> in_options("`resume` goes with `results=FILE`"), in_options("give `format=csv`")
+    ('--resume goes with --results FILE', 'give --input-format csv')
+    """
+    return _PARAMETER.sub(_as_option, sentence)
+
+
+def _as_option(named: re.Match[str]) -> str:
+    option = _OTHERWISE.get(named[1], "--" + named[1].replace("_", "-"))
+    return f"{option} {named[2]}" if named[2] else option
+
+
 def sentence_of(error: BaseException) -> str:
     """Write an error as one sentence: what went wrong, and where.
 
@@ -51,10 +79,10 @@ def sentence_of(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "the memory is used up: fewer --workers need less"
     if not isinstance(error, OSError) or error.strerror is None:
-        return str(error) or type(error).__name__
+        return in_options(str(error)) or type(error).__name__
     reason = error.strerror[:1].lower() + error.strerror[1:]
     places = [place for place in (error.filename, error.filename2) if place is not None]
-    return ": ".join([" and ".join(map(str, places)), reason]) if places else reason
+    return in_options(": ".join([" and ".join(map(str, places)), reason])) if places else reason
 
 
 def usage_sentence(error: click.ClickException) -> str:

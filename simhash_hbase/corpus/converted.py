@@ -55,7 +55,7 @@ class KeptRows:
 
     def __init__(self, path: str, files: Mapping[str, str], notes: BinaryIO) -> None:
         if path.lower().endswith((".gz", ".zst")):
-            raise InvalidArgument(f"--output {path}: Parquet compresses inside of the file: name it .parquet")
+            raise InvalidArgument(f"`output` {path}: Parquet compresses inside of the file: name it .parquet")
         self._path = path
         self._files = files
         self._numbers = RowNotes(files, notes)
@@ -97,7 +97,7 @@ def same_columns(files: Mapping[str, str]) -> Mapping[str, str]:
     names = tuple(schemas)
     for name in names[1:]:
         if schemas[name] != schemas[names[0]]:
-            raise InvalidArgument(f"--output keeps rows of the same columns, and those of {names[0]} and {name} differ")
+            raise InvalidArgument(f"`output` keeps rows of the same columns, and those of {names[0]} and {name} differ")
     return {name: files[name] for name in names}
 
 
@@ -123,21 +123,21 @@ class Conversion:
         """Refuse what will not go, before the work."""
         if is_remote(path):
             raise InvalidArgument(
-                f"--output {shown(path)}: a converted file is written to this machine: name a path, then copy it"
+                f"`output` {shown(path)}: a converted file is written to this machine: name a path, then copy it"
             )
         if self.target == "parquet" and not path.lower().endswith(".parquet"):
-            raise InvalidArgument(f"--output {path}: Parquet compresses inside of the file: name it .parquet")
+            raise InvalidArgument(f"`output` {path}: Parquet compresses inside of the file: name it .parquet")
         if "parquet" in (self.source, self.target):
             # A missing extra is an error now.
             import simhash_hbase.inputs.parquet  # noqa: F401, PLC0415
         columns = self.columns()
         if twice := next((name for name in columns if columns.count(name) > 1), None):
-            raise InvalidArgument(f"--output {path} cannot be converted: the column {twice!r} is there twice")
+            raise InvalidArgument(f"`output` {path} cannot be converted: the column {twice!r} is there twice")
 
     @property
     def loss(self) -> str:
         """One sentence on what becomes of values."""
-        said = f"--output converts {NAMES[self.source]} to {NAMES[self.target]}"
+        said = f"`output` converts {NAMES[self.source]} to {NAMES[self.target]}"
         if self.target == "parquet":
             return f"{said}: columns of objects, or of values of several types, are strings of JSON"
         if self.target in DELIMITERS:

@@ -93,7 +93,7 @@ class FileDecisions:
         self._checkpoint = Path(checkpoint_path(path))
         self.start = self._earlier(new) if resume else None
         if not resume and self._path.exists():
-            raise InvalidArgument(f"{path} exists already: continue its run with --resume if that can be, or remove it")
+            raise InvalidArgument(f"{path} exists already: continue its run with `resume` if that can be, or remove it")
         self._is_new = not self._path.exists()
         self._file: BinaryIO = open_placed(self._path, "a+b")
         self._file.truncate(self.start.result_bytes if self.start else 0)
@@ -171,7 +171,7 @@ def checkpoint_path(path: str) -> str:
 def new_checkpoint(sources: Sources, deciding: object) -> Checkpoint:
     """Describe a run from its beginning, by its input and all that decides what is written."""
     if "-" in sources:
-        raise InvalidArgument("--results needs files: standard input cannot be read again after a restart")
+        raise InvalidArgument("`results` needs files: standard input cannot be read again after a restart")
     inputs = blake2b(digest_size=16)
     for source in sources.files():
         if source.path is not None and source.mode:

@@ -15,41 +15,44 @@ _Identity = tuple[int, int] | str
 
 
 def check_destinations(sources: Sources, written: Mapping[str, str | None]) -> None:
-    """Refuse to write over the input, or where nothing can be; called before any file is opened for writing."""
-    places = {option: path for option, path in written.items() if path is not None}
+    """Refuse to write over the input, or where nothing can be; called before any file is opened for writing.
+
+    Places go by what messages call them: a parameter in backticks, or what is written beside such a file.
+    """
+    places = {name: path for name, path in written.items() if path is not None}
     read: set[_Identity | None] = set()
     if places:
         read = {_identity(source.path) for source in sources.files() if source.path is not None}
         read |= set(_standard_input()) if "-" in sources else set()
     taken: dict[_Identity, str] = {}
-    for option, path in places.items():
+    for name, path in places.items():
         if (identity := _identity(path)) is None:
             continue
         if identity in read:
-            raise InvalidArgument(f"{option} {shown(path)} is a file of the input: name another one")
+            raise InvalidArgument(f"{name} {shown(path)} is a file of the input: name another one")
         for folder in sources.folders:
             if _is_read_with(folder, path):
                 raise InvalidArgument(
-                    f"{option} {shown(path)} is in {shown(folder)}, which is read: name a place outside of it"
+                    f"{name} {shown(path)} is in {shown(folder)}, which is read: name a place outside of it"
                 )
         if identity in taken:
-            raise InvalidArgument(f"{taken[identity]} and {option} both name {shown(path)}")
-        taken[identity] = option
+            raise InvalidArgument(f"{taken[identity]} and {name} both name {shown(path)}")
+        taken[identity] = name
     _check_remote(places)
-    for option, path in places.items():
-        # At the beginning, not after hours. What is no option is beside a file that was named, or makes its folders.
-        if option.startswith("--") and not is_remote(path) and not (parent := Path(path).parent).is_dir():
-            raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{option} {path}")
+    for name, path in places.items():
+        # At the beginning, not after hours. What is no parameter is beside a file that was named, or makes its folders.
+        if name.startswith("`") and not is_remote(path) and not (parent := Path(path).parent).is_dir():
+            raise FileNotFoundError(ENOENT, f"there is no folder {parent}: make it first", f"{name} {path}")
 
 
 def _check_remote(places: Mapping[str, str]) -> None:
-    remote = {option: path for option, path in places.items() if is_remote(path) and option.startswith("--")}
-    for option, path in remote.items():
-        if option != "--output":
-            raise InvalidArgument(f"{option} {shown(path)}: only --output can be written to an object store")
-        if "--results" in places:
+    remote = {name: path for name, path in places.items() if is_remote(path) and name.startswith("`")}
+    for name, path in remote.items():
+        if name != "`output`":
+            raise InvalidArgument(f"{name} {shown(path)}: only `output` can be written to an object store")
+        if "`results`" in places:
             raise InvalidArgument(
-                f"--output {shown(path)} cannot be continued: leave out --results, or name a local file"
+                f"`output` {shown(path)} cannot be continued: leave out `results`, or name a local file"
             )
 
 

@@ -69,13 +69,13 @@ class Refusals:
 
     @classmethod
     @contextmanager
-    def open(cls, path: str | None, note: Callable[[str], None], *, count: int = 0) -> Iterator[Self]:
+    def open(cls, path: str | None, watch: Watch, *, count: int = 0) -> Iterator[Self]:
         """Open the file for them, with the records of an earlier run left in it."""
         if path is None:
-            yield cls(note, None, count)
+            yield cls(watch.note, None, count)
             return
-        with write_rejects(path, keep=count) as keep:
-            yield cls(note, keep, count)
+        with write_rejects(path, keep=count) as write:
+            yield cls(watch.note, lambda reject: write(replace(reject, reason=watch.words(reject.reason))), count)
 
     def add(self, reject: Reject) -> None:
         """Take a refused record; report it, unless there were many, or some for the same reason."""
@@ -101,7 +101,7 @@ class Refusals:
         if len(self._hidden) > SHOWN_REASONS:
             kinds.append("and others")
         records = "record was" if total == 1 else "records were"
-        self._note(f"{total:,} more {records} refused: {', '.join(kinds)}; --rejects FILE keeps them all")
+        self._note(f"{total:,} more {records} refused: {', '.join(kinds)}; `rejects=FILE` keeps them all")
 
 
 class Once:
@@ -157,7 +157,7 @@ class Documents:
         self._stack = ExitStack()
         self._skipped = 0
         self._refusals = Refusals(watch.note, None, 0)
-        check_destinations(self._sources, {"--rejects": reading.rejects})
+        check_destinations(self._sources, {"`rejects`": reading.rejects})
 
     def __enter__(self) -> Self:
         return self
@@ -177,7 +177,7 @@ class Documents:
     def chunks(self, index: Index | Analysis) -> Iterator[Chunk]:
         """Read, and analyse unless the index is behind a service; refused records are reported as they come."""
         analysis = index if isinstance(index, Analysis) else None if isinstance(index, RemoteIndex) else index.analysis
-        opened = Refusals.open(self._path, self._watch.note, count=self.refused)
+        opened = Refusals.open(self._path, self._watch, count=self.refused)
         self._refusals = self._stack.enter_context(opened)
         consumed = Progress()
         records = islice(scan(self._sources, self._settings, consumed), self._skipped, None)

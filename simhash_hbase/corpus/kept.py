@@ -62,7 +62,7 @@ def opened(path: str | None, keep: int) -> Iterator[BinaryIO]:
         return
     with open_placed(path, "a+b") as file:
         if file.seek(0, 2) < keep:
-            raise InvalidArgument(f"{path} is shorter than the checkpoint says: remove --results FILE to start anew")
+            raise InvalidArgument(f"{path} is shorter than the checkpoint says: remove `results=FILE` to start anew")
         file.truncate(keep)
         # Cutting moves no position, and how long the file is will be asked before the next byte is written.
         file.seek(0, 2)
@@ -77,10 +77,10 @@ class KeptFolder:
         self._waiting: list[Path] = []
         self._count = 0
         if self._folder.exists() and not self._folder.is_dir():
-            raise InvalidArgument(f"--output {path} is a file, and the input's documents are files: name a folder")
+            raise InvalidArgument(f"`output` {path} is a file, and the input's documents are files: name a folder")
         self._folder.mkdir(exist_ok=True)
         if not resume and next(self._folder.iterdir(), None) is not None:
-            raise InvalidArgument(f"--output {path} exists already and is not empty: name another folder")
+            raise InvalidArgument(f"`output` {path} exists already and is not empty: name another folder")
 
     def write(self, raw: bytes, name: str, place: Place) -> None:
         """Write one document."""
@@ -104,7 +104,7 @@ def check_id(name: str) -> None:
     """Refuse the id of a file that was named by itself, if it leads out of any folder."""
     relative = PurePath(name)
     if relative.is_absolute() or ".." in relative.parts:
-        raise InvalidArgument(f"--output keeps files under their ids, and {name} leads elsewhere: name its folder")
+        raise InvalidArgument(f"`output` keeps files under their ids, and {name} leads elsewhere: name its folder")
 
 
 class KeptCaptures:
@@ -178,10 +178,10 @@ class KeptForm:
             return self.conversion.loss
         if self.kind == RECORDS:
             more = ", and revisit or metadata records of duplicates" if self.refers else ""
-            return f"--output keeps whole records of originals{more}; warcinfo, requests and other records are left out"
+            return f"`output` keeps whole records of originals{more}; warcinfo, requests and other records are left out"
         if self.kind == ROWS:
             return (
-                "--output keeps rows, schema, codecs and row groups, written when all is decided; pages, encodings and"
+                "`output` keeps rows, schema, codecs and row groups, written when all is decided; pages, encodings and"
                 " indexes inside the file are made anew"
             )
         return None
@@ -189,7 +189,7 @@ class KeptForm:
     def referring(self) -> "KeptForm":
         """Return the form in which records of duplicates are written, too."""
         if self.kind != RECORDS:
-            raise InvalidArgument("--duplicates revisit needs --output FILE, and crawls as the input")
+            raise InvalidArgument("`duplicates=revisit` needs `output=FILE`, and crawls as the input")
         return replace(self, refers=True)
 
 
@@ -262,26 +262,26 @@ def _named_form(form: KeptForm, first: Beginning, path: str) -> KeptForm:
         _SHOWN[first.format],
         _ADVICE.get(first.format, "name it .jsonl, .csv, .tsv or .parquet"),
     )
-    raise InvalidArgument(f"--output {shown(path)} is {named} by its name, and the input is {given}: {advice}")
+    raise InvalidArgument(f"`output` {shown(path)} is {named} by its name, and the input is {given}: {advice}")
 
 
 def _check_alike(first: Beginning, other: Beginning) -> None:
     kinds = [_KINDS.get(each.format, LINES) for each in (first, other)]
     names = f"{first.name} and {other.name}"
     if kinds[0] != kinds[1]:
-        raise InvalidArgument(f"--output keeps {LINES}, {FILES}, {RECORDS} or {ROWS}, and {names} are not alike")
+        raise InvalidArgument(f"`output` keeps {LINES}, {FILES}, {RECORDS} or {ROWS}, and {names} are not alike")
     if kinds[0] != LINES:
         return
     if first.format != other.format:
         raise InvalidArgument(
-            f"--output keeps {LINES} of one format, and {names} are {first.format} and {other.format}"
+            f"`output` keeps {LINES} of one format, and {names} are {first.format} and {other.format}"
         )
     if first.encoding != other.encoding:
         raise InvalidArgument(
-            f"--output keeps {LINES} in one encoding, and {names} are in {first.encoding} and {other.encoding}"
+            f"`output` keeps {LINES} in one encoding, and {names} are in {first.encoding} and {other.encoding}"
         )
     if first.header != other.header:
-        raise InvalidArgument(f"--output keeps rows below one header, and those of {names} differ")
+        raise InvalidArgument(f"`output` keeps rows below one header, and those of {names} differ")
 
 
 @contextmanager
@@ -296,7 +296,7 @@ def open_kept(path: str | None, form: KeptForm, watch: Watch, *, keep: int | Non
             converted.finish(watch)
     elif is_remote(path) and form.kind in (FILES, ROWS):
         raise InvalidArgument(
-            f"--output {shown(path)}: {form.kind} are written to this machine: name a path, then copy it"
+            f"`output` {shown(path)}: {form.kind} are written to this machine: name a path, then copy it"
         )
     elif form.kind == FILES:
         yield KeptFolder(path, resume=resume)

@@ -68,7 +68,8 @@ class DedupOptions:
     made_with : mapping
         Other choices that a resumed run must share, such as options of the index that it makes.
     beside : mapping
-        Places that the caller writes itself, by what messages call them: the run writes elsewhere.
+        Places that the caller writes itself, by what messages call them: the run writes elsewhere. A parameter of the
+        caller is in backticks.
     """
 
     keep: str = "first"
@@ -87,14 +88,14 @@ class DedupOptions:
 
     def __post_init__(self) -> None:
         if self.resume and not self.results:
-            raise InvalidArgument("--resume goes with --results FILE")
+            raise InvalidArgument("`resume` goes with `results=FILE`")
         if self.preference.by != "first" and self.resume:
-            raise InvalidArgument(f"--resume cannot be combined with --keep {self.keep}, which decides at the end")
+            raise InvalidArgument(f"`resume` cannot be combined with `keep` {self.keep}, which decides at the end")
         check_share(self.contained)
         if self.resume and self.judges_texts:
-            raise InvalidArgument("--resume cannot be combined with --exact: the texts of the earlier run are gone")
+            raise InvalidArgument("`resume` cannot be combined with `exact`: the texts of the earlier run are gone")
         if self.resume and self.dry_run:
-            raise InvalidArgument("--resume cannot be combined with --dry-run")
+            raise InvalidArgument("`resume` cannot be combined with `dry_run`")
 
     @property
     def judges_texts(self) -> bool:
@@ -126,6 +127,7 @@ class Watch(NamedTuple):
 
     note: Callable[[str], None] = _ignore  # Takes a sentence for people: a warning, or a record that was refused.
     meter: Metering = silent
+    words: Callable[[str], str] = str  # Writes `parameters` in reasons that go into a file by the caller's own names.
 
 
 @dataclass(frozen=True)

@@ -194,12 +194,12 @@ class Deduplication:
         """Name every file that a run with these options writes."""
         options, results = self._options, self._options.results
         return {
-            "--output": options.output,
-            "the numbers of --output's rows": rows_path(options.output) if options.output and results else None,
-            "--clusters": options.clusters,
-            "--results": results,
+            "`output`": options.output,
+            "the numbers of `output`'s rows": rows_path(options.output) if options.output and results else None,
+            "`clusters`": options.clusters,
+            "`results`": results,
             "the checkpoint": checkpoint_path(results) if results else None,
-            "--rejects": self._reading.rejects,
+            "`rejects`": self._reading.rejects,
         }
 
     def _deciding(self) -> list[object]:

@@ -95,7 +95,7 @@ def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
     found = read_open_load(store)
     if found is not None and found.token != token and not take_over:
         raise StoreBusy(
-            f"another load into {store.url} was not finished: repeat its command where it ran, or add --take-over"
+            f"another load into {store.url} was not finished: repeat its command where it ran, or add `take_over`"
         )
     _write_load(store, OpenLoad(token, is_open=True))
     [cell] = store.get(FAMILY_INDEX, [(_LOAD_ROW, VALUE_QUALIFIER)])

@@ -89,7 +89,7 @@ def _number(value: object) -> float:
 
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 DOCUMENT_BYTES = 8 << 20  # The default limit of a text: the longest Western novels have 4 to 7 MB.
-RAISE = "--max-document-bytes raises the limit"  # Advice about a document that is too long.
+RAISE = "`max_document_bytes` raises the limit"  # Advice about a document that is too long.
 _RECORD = 4
 
 

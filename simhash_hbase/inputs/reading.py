@@ -73,7 +73,7 @@ def _by_name(source: Source) -> str:
     if source.in_folder and suffix not in _KINDS:
         return "folder"
     if suffix not in SUFFIXES:
-        raise InvalidInput(f"{source.name}: the name does not tell the format; give --input-format {'|'.join(FORMATS)}")
+        raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
     return SUFFIXES[suffix]
 
 

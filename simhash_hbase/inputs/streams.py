@@ -229,10 +229,10 @@ def _looks_binary(head: bytes, codec: str) -> bool:
 
 
 def _wide_without_mark(head: bytes) -> str:
-    """Name the option for a file that is half zeros, as ASCII is in UTF-16."""
+    """Name the parameter for a file that is half zeros, as ASCII is in UTF-16."""
     for codec, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
         if zeros.count(0) > len(zeros) // 2 and not others.count(0):
-            return f"; if it is {codec} without a byte order mark, give --encoding {codec}"
+            return f"; if it is {codec} without a byte order mark, give `encoding={codec}`"
     return ""
 
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 from simhash_hbase.errors import SimhashError, WorkerLost
 from simhash_hbase.features.analysis import Analysis
 
-WORKER_LOST = "a worker process was ended from outside; fewer --workers need less memory"
+WORKER_LOST = "a worker process was ended from outside; fewer `workers` need less memory"
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """The report of one `dedup`: from decisions and input to a page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -84,19 +84,19 @@ def _documents(count: int) -> str:
     return "1 document is" if count == 1 else f"{count:,} documents are"
 
 
-def refused(reading: InputTotals) -> str:
+def refused(reading: InputTotals, words: Callable[[str], str]) -> str:
     """List refused records, each with its place and reason; nothing when there are none."""
     if not reading.refused:
         return ""
     rows = "".join(
-        f"<tr><td>{_quoted(str(reject.place))}</td><td>{_quoted(shortened(reject.reason, _REASON))}</td></tr>"
+        f"<tr><td>{_quoted(str(reject.place))}</td><td>{_quoted(shortened(words(reject.reason), _REASON))}</td></tr>"
         for reject in reading.rejects
     )
-    shown = len(reading.rejects)
+    shown, advice = len(reading.rejects), words("`rejects=FILE` keeps them whole.")
     which = "all of them" if shown == reading.refused else f"the first {shown:,} of {reading.refused:,}"
     return (
         '<section id="refused-records"><h2>Refused records</h2>'
-        f'<p class="note">Here are {which}; the rest of the input went on. --rejects FILE keeps them whole.</p>'
+        f'<p class="note">Here are {which}; the rest of the input went on. {advice}</p>'
         f'<div class="card"><table><thead><tr><th scope="col">where</th><th scope="col">why</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div></section>"
     )
@@ -163,6 +163,7 @@ class ReportRun:
     time: datetime
     keep: str = "first"
     dry: bool = False
+    words: Callable[[str], str] = str  # Writes `parameters` in sentences by the caller's own names.
 
 
 def write_report(stream: BinaryIO, corpus: DecidedCorpus, run: ReportRun, *, meter: Metering = silent) -> None:
@@ -182,7 +183,7 @@ def write_report(stream: BinaryIO, corpus: DecidedCorpus, run: ReportRun, *, met
     sentences = _clusters_shown(listed, clusters), _pairs_shown(listed, chosen, reading.duplicates)
     named, profile = _named(corpus.sources), corpus.analysis.profile
     # An order by a field has no shorter name than its form.
-    kept = _KEPT.get(run.keep, f"that of --keep {run.keep}")
+    kept = _KEPT.get(run.keep, run.words(f"that of `keep` {run.keep}"))
     page = make_page(
         heading=f"Near-duplicates of {named}",
         lead=f"{named} against {run.index}, {run.time:%-d %B %Y, %H:%M} UTC. {_rule(profile)};"
@@ -192,7 +193,7 @@ def write_report(stream: BinaryIO, corpus: DecidedCorpus, run: ReportRun, *, met
             Section(notices(reading, dry=run.dry)),
             Section(charts(distances, similarities, reading.duplicates, profile.rule), [("histograms", "Histograms")]),
             Section(lists(*sentences, distances) if clusters else "", [("clusters", "Clusters"), ("pairs", "Pairs")]),
-            Section(refused(reading), [("refused-records", "Refused records")]),
+            Section(refused(reading, run.words), [("refused-records", "Refused records")]),
         ],
         data={"pairs": listed.pairs, "clusters": listed.clusters} if clusters else None,
         version=version("simhash-hbase"),

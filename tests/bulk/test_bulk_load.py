@@ -240,7 +240,7 @@ def test_what_changed_after_the_load_began_wins(index, tmp_path):
 def test_an_index_with_documents_is_refused(index, tmp_path):
     run(index, tmp_path, [document(1)])
 
-    with pytest.raises(InvalidArgument, match="--into-existing"):
+    with pytest.raises(InvalidArgument, match="`into_existing`"):
         run(index, tmp_path, [document(2)])
 
 

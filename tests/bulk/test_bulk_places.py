@@ -53,7 +53,7 @@ def test_a_named_staging_folder_is_never_used_itself_since_it_is_removed(make_co
 
 @pytest.mark.parametrize("root", ["hdfs://one/hbase", None])
 def test_a_cluster_needs_a_staging_folder(make_conf, root):
-    with pytest.raises(InvalidArgument, match="--staging PATH"):
+    with pytest.raises(InvalidArgument, match="`staging=PATH`"):
         staging_folder(make_conf(root), None, "token")
 
 

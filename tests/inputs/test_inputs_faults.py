@@ -325,7 +325,7 @@ def test_a_text_above_the_limit_is_refused_and_may_be_allowed(tmp_path, name, re
     (refused,) = read_bytes(tmp_path, name, data, max_document_bytes=1_199_999)
     (good,) = read_bytes(tmp_path, name, data, max_document_bytes=1_200_010)
 
-    assert refused.reason == "the text is longer than 1,199,999 bytes; --max-document-bytes raises the limit"
+    assert refused.reason == "the text is longer than 1,199,999 bytes; `max_document_bytes` raises the limit"
     assert LONG in good.text
 
 
@@ -343,7 +343,7 @@ def test_a_record_far_above_the_limit_is_not_held(tmp_path, name):
     (refused,) = read_bytes(tmp_path, name, data, max_document_bytes=1_000, block_bytes=100, **options)
 
     assert "is longer than 4,000 bytes; " in refused.reason
-    assert "--max-document-bytes raises the limit" in refused.reason
+    assert "`max_document_bytes` raises the limit" in refused.reason
     assert len(refused.raw) <= 4_200
 
 
@@ -376,7 +376,7 @@ def test_a_wide_file_without_a_mark_is_refused_with_the_option_that_reads_it(tmp
     (refused,) = read_bytes(tmp_path, name, data)
     (good,) = read_bytes(tmp_path, name, data, encoding=codec)
 
-    assert refused.reason.endswith(f"give --encoding {codec}")
+    assert refused.reason.endswith(f"give `encoding={codec}`")
     assert good.text == "x"
 
 

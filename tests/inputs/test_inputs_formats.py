@@ -179,7 +179,7 @@ def test_an_address_of_another_kind_is_refused_without_its_password(name):
     [
         ("no.txt", "does not exist"),
         ("*.none", "no file matches"),
-        ("a.odd", "--input-format"),
+        ("a.odd", "`format="),
         ("a.parquet.gz", "decompress it first"),
     ],
 )

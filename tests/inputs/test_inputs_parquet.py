@@ -232,6 +232,6 @@ def test_a_text_above_the_limit_is_refused_and_the_other_rows_are_read(tmp_path)
 
     assert [r.reason if isinstance(r, Reject) else r.text for r in got] == [
         "a",
-        "the text is longer than 1,199 bytes; --max-document-bytes raises the limit",
+        "the text is longer than 1,199 bytes; `max_document_bytes` raises the limit",
         "b",
     ]

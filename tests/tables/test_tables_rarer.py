@@ -85,7 +85,7 @@ def test_the_warning_names_the_line_that_called(kind):
 def test_the_limit_of_a_text_may_be_raised_and_lowered():
     table = pa.table({"text": ["some words", "some longer words"]})
 
-    with pytest.warns(RefusedRows, match="row 1: the text is longer than 12 bytes; --max-document-bytes raises"):
+    with pytest.warns(RefusedRows, match="row 1: the text is longer than 12 bytes; `max_document_bytes` raises"):
         kept = drop_near_duplicates(table, unreadable="drop", analyzer="shingle", max_document_bytes=12)
 
     assert kept["text"].to_pylist() == ["some words"]

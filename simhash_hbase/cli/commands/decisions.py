@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from simhash_hbase.cli.exits import after
+from simhash_hbase.cli.exits import after, in_options
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     Choice,
@@ -252,6 +252,7 @@ def dedup(
                     time=datetime.now(UTC),
                     keep=options.keep,
                     dry=options.dry_run,
+                    words=in_options,
                 )
                 write_report(report, decided, run, meter=output.meter)
     counts = {"kept": done.originals, "duplicates": done.duplicates, "refused": done.refused}
@@ -283,7 +284,7 @@ def _dedup_options(url: str | None, choice: Choice, index_choice: Choice) -> Ded
         made_with={"create": choice.create, **profile_fields(index_choice), **table_fields(index_choice)},
         beside={
             "the index": folder_of(url) if url else None,
-            "--report": choice.report,
+            "`report`": choice.report,
             "the report's partial file": partial_of(choice.report) if choice.report else None,
         },
     )

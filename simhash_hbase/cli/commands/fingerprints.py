@@ -226,7 +226,7 @@ def explain(
     from simhash_hbase.inputs import Sources
     from simhash_hbase.opening import is_address, open_index
 
-    check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"--html": choice.html})
+    check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"`html`": choice.html})
     # The format and the text field are those of the sample to learn from.
     settings = replace(sample.settings, format=None, text_field="text")
     how: dict[str, Any] = {"as_text": choice.text, "settings": settings, "own": own, "output": output}

@@ -81,12 +81,12 @@ def load(
     from simhash_hbase.pipeline.analyse import processors
 
     sources = Sources(files)
-    check_destinations(sources, {"--rejects": reading.rejects})
+    check_destinations(sources, {"`rejects`": reading.rejects})
     into_existing = choice.into_existing
     with (
         output,
         open_index(url, collection=collection) as index,
-        Refusals.open(reading.rejects, output.note) as refused,
+        Refusals.open(reading.rejects, output.watch) as refused,
     ):
         spool = Spool(_work_folder(index, choice.work), index.address, index.profile, index.collection)
         _begin(index, spool, into_existing=into_existing, take_over=choice.take_over)

@@ -108,7 +108,7 @@ def dedup(
     output.give_way()
     with (
         output,
-        Refusals.open(reading.rejects, output.note) as refusals,
+        Refusals.open(reading.rejects, output.watch) as refusals,
         session(options) as running,
         output.meter("spark dedup", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),
@@ -195,7 +195,7 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
     with (
         output,
         open_index(url, collection=choice.collection) as index,
-        Refusals.open(reading.rejects, output.note) as refusals,
+        Refusals.open(reading.rejects, output.watch) as refusals,
         session(options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,
         measured(running, meter),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 import msgspec
 
+from simhash_hbase.cli.exits import in_options
 from simhash_hbase.cli.screen.progress import LINE_EVERY_S, Bar, Lines, Pace, live_bar
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
 from simhash_hbase.corpus.notes import counted, per_second
@@ -157,11 +158,11 @@ class Output:
     @property
     def watch(self) -> Watch:
         """What the library needs to report on its work."""
-        return Watch(self.note, self.meter)
+        return Watch(self.note, self.meter, in_options)
 
     def error(self, text: str) -> None:
         """Print why the exit code is not 0; standard error, also when quiet."""
-        said = secretless(harmless(text))
+        said = secretless(harmless(in_options(text)))
         self._has_said = True
         erase_starting()
         if self._is_terminal():

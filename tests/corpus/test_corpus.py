@@ -199,7 +199,7 @@ def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(tmp_path,
     path = str(tmp_path / "no such folder" / "file")
 
     with (
-        pytest.raises(FileNotFoundError, match=f"there is no folder {tmp_path / 'no such folder'}.*--{option} {path}"),
+        pytest.raises(FileNotFoundError, match=f"there is no folder {tmp_path / 'no such folder'}.*`{option}` {path}"),
         Deduplication([source], DedupOptions(**{option: path})),
     ):
         raise AssertionError("not reached")

@@ -33,7 +33,7 @@ def test_the_first_is_the_original_and_near_copies_name_it(make_index):
     assert claim(index, {"a": BASE}) == [True]
     assert claim(index, {"b": BASE ^ 1, "c": FAR}) == [("a", 1), True]
     assert answered(index.query_simhash(BASE)) == [("a", 0)]
-    assert [(s.id, s.state, s.of) for s in index.get_many("abc")] == [
+    assert [(s.id, s.state, s.of) for s in index.get_many(["a", "b", "c"])] == [
         ("a", "original", None),
         ("b", "duplicate", "a"),
         ("c", "original", None),

@@ -210,8 +210,10 @@ def test_the_crawl_of_the_page_gets_the_records_that_are_shown(fresh):
 
 def test_the_blocks_of_the_command_line_keep_what_their_options_say(fresh):
     provide(fresh, "")
+    made = run(fresh, "./scripts/install")
     ran = [run(fresh, ACTIVATED + commands(blocks()[name])) for name in ("preferred", "contained")]
 
+    assert made.returncode == 0, made.stderr
     assert [(done.returncode, done.stdout) for done in ran] == [(0, "")] * 2, [done.stderr for done in ran]
     records = {name: [json.loads(line) for line in (fresh / f"{name}.jsonl").read_text().splitlines()] for name in KEPT}
     assert {name: [record["id"] for record in found] for name, found in records.items()} == KEPT

@@ -27,8 +27,7 @@ from simhash_hbase.errors import (
     WorkerLost,
 )
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-from simhash_hbase.features.fingerprints import Fingerprinter, cosine, fingerprint
-from simhash_hbase.features.hashes import WeakHashWarning
+from simhash_hbase.features.fingerprints import Fingerprinter, WeakHashWarning, cosine, fingerprint
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy

@@ -59,7 +59,7 @@ def other_extractor(profile: Profile) -> str | None:
     if _IMPORTED_FOR_PAGES not in sys.modules or profile.extractor is None:
         return None
     # Only pages need the analyzers here; every command has sentences of this module.
-    from simhash_hbase.features.probe import extractor_versions  # noqa: PLC0415
+    from simhash_hbase.features.analysis import extractor_versions  # noqa: PLC0415
 
     here = extractor_versions()
     differing = [name for name in sorted(profile.extractor) if profile.extractor[name] != here.get(name)]

@@ -33,17 +33,14 @@ class CountingAnalyzer(ABC):
 
     @abstractmethod
     def weights(self, *, seed: int) -> Weights:
-        """Return the weights of features by their hashes."""
-
-    @abstractmethod
-    def weight(self, feature: str) -> float:
-        """Return the weight of one occurrence of a feature; 0 for one that does not count."""
+        """Return the weights of features by their hashes, 0 for those that do not count."""
 
     def features(self, text: str) -> list[tuple[str, float]]:
         """List features and weights, the heaviest first, ties by the feature."""
         counted = self.count(Batch([text]), seed=0)
         words = zip(counted.words(), counted.counts.tolist(), strict=True)
-        weighed = [(word, count * weight) for word, count in words if (weight := self.weight(word))]
+        table = self.weights(seed=0)
+        weighed = [(word, count * weight) for word, count in words if (weight := table.weight(word))]
         weighed.sort(key=lambda pair: (-pair[1], pair[0]))
         return weighed[: self.top]
 
@@ -69,9 +66,6 @@ class JiebaAnalyzer(CountingAnalyzer):
     def weights(self, *, seed: int) -> Weights:
         return jieba_idf(seed)
 
-    def weight(self, feature: str) -> float:
-        return jieba_idf().weight(feature)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedAnalyzer(CountingAnalyzer):
@@ -96,9 +90,6 @@ class LearnedAnalyzer(CountingAnalyzer):
 
     def weights(self, *, seed: int) -> Weights:
         return self.idf.weights(seed)
-
-    def weight(self, feature: str) -> float:
-        return self.idf.weight(feature)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,10 +118,7 @@ class ShingleAnalyzer(CountingAnalyzer):
         return counted
 
     def weights(self, *, seed: int) -> Weights:
-        return Weights.of_words({}, other=1.0, seed=seed)
-
-    def weight(self, feature: str) -> float:
-        return 1.0
+        return Weights.of_words([], [], other=1.0, seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,18 +8,17 @@ from functools import cache, cached_property
 from itertools import product
 from math import log
 from random import Random
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import mmh3
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
-from simhash_hbase.kernel.cache import tables
-from simhash_hbase.kernel.dictionary import jieba_file
-from simhash_hbase.kernel.texts import VERSION, CountedWords, Weights, batches
+from simhash_hbase.kernel.cache import Tables, tables
+from simhash_hbase.kernel.tables import VERSION, jieba_file
+from simhash_hbase.kernel.texts import CountedWords, Weights, batches
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -50,6 +49,10 @@ class IdfTable:
     """Documents of the sample, N."""
     frequencies: Mapping[str, int] = field(repr=False)
     """Documents that hold a word, df, for words that two or more hold; any other counts as 1."""
+    _weights: dict[int, Weights] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_weights": {}}
 
     def __post_init__(self) -> None:
         if self.documents < 1:
@@ -75,18 +78,21 @@ class IdfTable:
     @classmethod
     def of_counts(cls, documents: int, counts: Mapping[str, int]) -> "IdfTable":
         """Take in how many of the documents each word occurs."""
-        return cls(documents=documents, frequencies={word: n for word, n in sorted(counts.items()) if n > 1})
+        return cls(documents=documents, frequencies=dict(sorted(pair for pair in counts.items() if pair[1] > 1)))
 
     def weight(self, word: str) -> float:
         """Return the weight of one occurrence of a word."""
         return log(1 + self.documents / self.frequencies.get(word, 1))
 
     def weights(self, seed: int) -> Weights:
-        """Return the weights by the hashes of words, as fingerprints are made of them."""
-        # Few frequencies, many words. Logarithms are Python's, as in `weight`.
-        logarithms = {count: log(1 + self.documents / count) for count in {1, *self.frequencies.values()}}
-        words = {word: logarithms[count] for word, count in self.frequencies.items()}
-        return Weights.of_words(words, other=logarithms[1], seed=seed)
+        """Return the weights by the hashes of words, as fingerprints are made of them; made once for each seed."""
+        if seed not in self._weights:
+            # Few frequencies, many words. Logarithms are Python's, as in `weight`.
+            logarithms = {count: log(1 + self.documents / count) for count in {1, *self.frequencies.values()}}
+            weights = [logarithms[count] for count in self.frequencies.values()]
+            table = Weights.of_words(list(self.frequencies), weights, other=logarithms[1], seed=seed)
+            self._weights[seed] = table
+        return self._weights[seed]
 
     def encode(self) -> bytes:
         """Pack and compress the table."""
@@ -123,14 +129,16 @@ def jieba_idf(seed: int = 0) -> Weights:
     return Weights(arrays["keys"], arrays["values"], other=float(arrays["median"][0]), seed=seed)
 
 
-def _jieba_tables(seed: int) -> dict[str, NDArray[Any]]:
-    lines = (line.split(" ") for line in _jieba_idf_bytes().decode().splitlines())
-    words = {word: float(weight) for word, weight in lines}
+def _jieba_tables(seed: int) -> Tables:
+    fields = _jieba_idf_bytes().decode().split()
+    numbers = {field: float(field) for field in set(fields[1::2])}
+    words = dict(zip(fields[::2], map(numbers.__getitem__, fields[1::2]), strict=True))
     # The upper one of two in the middle, as jieba has it.
     median = sorted(words.values())[len(words) // 2]
-    dropped = {"".join(form): 0.0 for word in STOP_WORDS for form in product(*zip(word, word.upper(), strict=True))}
-    weights = Weights.of_words(words | dropped, other=median, seed=seed)
-    return {"keys": weights.keys, "values": weights.values, "median": np.array([median])}
+    dropped = ["".join(form) for word in STOP_WORDS for form in product(*zip(word, word.upper(), strict=True))]
+    words |= dict.fromkeys(dropped, 0.0)
+    table = Weights.of_words(list(words), list(words.values()), other=median, seed=seed)
+    return {"keys": table.keys, "values": table.values, "median": np.array([median])}
 
 
 @cache

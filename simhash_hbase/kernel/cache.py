@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tables = dict[str, NDArray[Any]]
+Part = bytes | memoryview
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _DIGEST_BYTES = 16  # Of all that follows.
@@ -51,19 +52,21 @@ def _file(name: str) -> Path | None:
     return cache / "simhash-hbase" / "tables" / name if cache.is_absolute() else None
 
 
-def _packed(arrays: Tables) -> bytes:
-    """Return the content of a file: digest, length of the header, header, arrays."""
+def _packed(arrays: Tables) -> list[Part]:
+    """Return the content of a file in parts: digest, length of the header, header, arrays."""
     places, end = {}, 0  # Of each array its type, its shape, and where it is.
     for name, array in arrays.items():
         places[name] = (array.dtype.str, array.shape, end)
         end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
     header = msgspec.msgpack.encode(places)
     length = len(header).to_bytes(_LENGTH_BYTES, "little")
-    parts = [length, header, bytes(-(_DIGEST_BYTES + _LENGTH_BYTES + len(header)) % _ALIGNMENT)]
+    parts: list[Part] = [length, header, bytes(-(_DIGEST_BYTES + _LENGTH_BYTES + len(header)) % _ALIGNMENT)]
     for array in arrays.values():
-        parts += [array.tobytes(), bytes(-array.nbytes % _ALIGNMENT)]
-    content = b"".join(parts)
-    return mmh3.mmh3_x64_128_digest(content) + content
+        parts += [array.data, bytes(-array.nbytes % _ALIGNMENT)]
+    digest = mmh3.mmh3_x64_128()
+    for part in parts:
+        digest.update(part)
+    return [digest.digest(), *parts]
 
 
 def _mapped(file: Path) -> Tables | None:
@@ -89,7 +92,7 @@ def _mapped(file: Path) -> Tables | None:
     return {name: np.ndarray(shape, kind, content, first + at) for name, (kind, shape, at) in places.items()}
 
 
-def _write(file: Path, content: bytes) -> None:
+def _write(file: Path, parts: list[Part]) -> None:
     """Put a file in its place at once: other processes see all of it or nothing."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not _is_own(file.parent.stat()):
@@ -99,7 +102,7 @@ def _write(file: Path, content: bytes) -> None:
     number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with open(number, "wb") as opened:
-            opened.write(content)
+            opened.writelines(parts)
         os.replace(beside, file)
     except BaseException:
         os.unlink(beside)

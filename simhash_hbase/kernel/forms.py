@@ -15,7 +15,6 @@ MOST_LISTED = 4  # Characters that one becomes, at most.
 # Kinds of characters:
 WORD = 1  # A word character (``\\w``).
 SLOW = 2  # Its forms depend on its neighbours, or are not in the tables.
-LISTED = 4  # It becomes several characters.
 COMPOSED = 8  # Unicode's form NFC may change it or join it with one before it, or it is a format.
 FORMAT = 16  # It controls how text is shown, and is no part of a word.
 KEPT = 32  # It is part of a normal form: a letter, a number or a mark.
@@ -26,21 +25,14 @@ _SLOW = cython.declare(cython.int, 2)
 
 def kinds_of(
     points: cython.uint[::1], offsets: cython.longlong[::1], kinds: cython.ushort[::1], found: cython.ushort[::1]
-) -> cython.longlong:
-    """Put the kinds of the characters of each text into `found`, and return the number of listed characters.
-
-    Text i has the code points from ``offsets[i]`` to ``offsets[i + 1]``.
-    """
-    listed: cython.longlong = 0
+) -> None:
+    """Put the kinds of the characters of each text, from ``offsets[i]`` to ``offsets[i + 1]``, into `found`."""
     with cython.nogil:
         for text in range(offsets.shape[0] - 1):
             both = 0
             for place in range(offsets[text], offsets[text + 1]):
-                kind = kinds[points[place]]
-                both |= kind
-                listed += kind >> 2 & 1
+                both |= kinds[points[place]]
             found[text] = both
-    return listed
 
 
 def rewrite(

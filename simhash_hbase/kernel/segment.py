@@ -12,6 +12,8 @@ of logarithms are added in jieba's order, and of two equal ones the later wins a
 
 from __future__ import annotations
 
+from math import log
+
 from simhash_hbase.kernel import uncompiled as cython
 
 JIEBA_TOKENS = 0  # Every token of ``jieba.lcut``, blanks and punctuation among them.
@@ -49,7 +51,6 @@ _SLOT_MASK = cython.declare(cython.ulonglong, (1 << 21) - 2)
 _ROOTS = cython.declare(cython.ulonglong, 1 << 21)  # Where the slots of first characters begin.
 _WINDOW = cython.declare(cython.Py_ssize_t, 63)  # Probabilities behind a place that its words can reach, less one.
 
-ENTRY_SHIFT = 22  # Bits of an entry of the trie below its key.
 SLOTS = 1 << 20  # Of a trie.
 
 
@@ -65,16 +66,13 @@ def _slot(trie: cython.ulonglong[::1], node: cython.ulonglong, character: cython
     return at
 
 
-def read_dictionary(points: cython.uint[::1], trie: cython.ulonglong[::1]) -> cython.longlong:
-    """Put the words of a dictionary into an empty trie, and return the sum of their frequencies.
+def read_dictionary(
+    points: cython.uint[::1], trie: cython.ulonglong[::1], weights: cython.double[::1], pairs: cython.uchar[::1]
+) -> cython.double:
+    """Put the words of a dictionary into empty tables of `Cutter`, and return the value of ``unknown``.
 
-    Parameters
-    ----------
-    points : buffer of uint32
-        The code points of the file: a line for each word, its frequency and a tag, with a blank between two. Of several
-        lines about one word the last one counts; a frequency of 0 makes it no word.
-    trie : buffer of uint64, length 2 * `SLOTS` or more
-        Filled: in each slot an entry, and the frequency of the word if it is one.
+    The points are those of the file: a line for each word, its frequency and a tag, with a blank between two. Of lines
+    about one word the last one counts; a frequency of 0 makes it no word.
     """
     used: cython.ulonglong = 1
     total: cython.longlong = 0
@@ -97,6 +95,8 @@ def read_dictionary(points: cython.uint[::1], trie: cython.ulonglong[::1]) -> cy
             place += 1
         if place - start > _LONGEST_WORD:
             raise ValueError("the dictionary has a word that is longer than the kernel holds")
+        if place - start > 1 and points[start] < 128 and points[start + 1] < 128:
+            pairs[128 * points[start] + points[start + 1]] = 1
         place += 1
         frequency = 0
         while place < end and 48 <= points[place] <= 57:
@@ -109,7 +109,14 @@ def read_dictionary(points: cython.uint[::1], trie: cython.ulonglong[::1]) -> cy
             total += frequency
             trie[at + 1] = frequency
             trie[at] = (trie[at] & ~_IS_WORD) | (_IS_WORD if frequency else 0)
-    return total
+    unknown: cython.double = -log(total)
+    for at in range(0, 2 * SLOTS, 2):
+        if trie[at] & _IS_WORD:
+            weights[at + 1] = log(trie[at + 1]) + unknown
+        if trie[at] and trie[at] >> (_KEY_SHIFT + 16) == 0:
+            trie[_ROOTS + 2 * (trie[at] >> _KEY_SHIFT)] = trie[at]
+            trie[_ROOTS + 2 * (trie[at] >> _KEY_SHIFT) + 1] = trie[at + 1]
+    return unknown
 
 
 @cython.cfunc
@@ -143,9 +150,9 @@ class Cutter:
     Parameters
     ----------
     tables : dict of buffers
-        ``trie`` (uint64, length 2 * (`SLOTS` + 65,536)): the slots as `read_dictionary` fills them, then those of the
-        first characters of words, by character. In place of a frequency is the logarithm of the word's share of all
-        words. ``weights`` (float64): the same memory. ``pairs`` (uint8, length 16,384): whether a word begins with two
+        ``trie`` (uint64, length 2 * (`SLOTS` + 65,536)): the slots, in each an entry and, as one of ``weights``
+        (float64, the same memory), the logarithm of the word's share of all words; then those of the first characters
+        of words, by character. ``pairs`` (uint8, length 16,384): whether a word begins with two
         characters of ASCII, at 128 times the first one and the second one. ``model`` (float64): logarithms of jieba's
         hidden Markov model, states in the order B, E, M, S: 4 of the beginning, 16 of the steps, 4 of each character.
         ``kinds`` (uint16): for each code point its kinds. ``unknown`` (float64, one value): logarithm of the share of a
@@ -265,11 +272,9 @@ class Cutter:
         """Return whether a word goes on behind punctuation, as UAX #29 has it."""
         point: cython.uint = self.points[place]
         kind: cython.int = self.kinds[point]
-        if (
-            not (kind & (_MID_LETTER | _MID_NUMBER) or point == 34)
-            or place + 1 == end
-            or not self._is_in_word(place + 1)
-        ):
+        if not (kind & (_MID_LETTER | _MID_NUMBER) or point == 34):
+            return False
+        if place + 1 == end or not self._is_in_word(place + 1):
             return False
         before = self.kinds[self.points[place - 1]]
         after = self.kinds[self.points[place + 1]]

@@ -5,28 +5,25 @@ than a table is Python's: forms that depend on neighbours, words of more than 1,
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, Self
 
 import mmh3
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from simhash_hbase.digests import blake2b, digest_of
+from simhash_hbase.digests import blake2b
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.kernel import forms, segment, shingles, votes
-from simhash_hbase.kernel.cache import tables
-from simhash_hbase.kernel.characters import EXTENDS, bin_arrays, character_arrays
-from simhash_hbase.kernel.dictionary import dictionary_arrays, dictionary_digest, model_array, model_digest
 from simhash_hbase.kernel.normal import JOINER, bounded_marks, normal_form, pieces
+from simhash_hbase.kernel.tables import EXTENDS, kernel_tables
 
 BATCH = 1 << 17
 """Characters that are analysed at a time, unless one text has more: their arrays take some 5 MB."""
 
-VERSION = 9  # Of tables in the cache: changes whenever the same files of jieba would make others.
 MAX_WORD = 1 << 10  # Most characters of a word; a longer one is replaced by its beginning and a digest of the whole.
 _KEPT = 48
 SKETCH_WORDS = 8
@@ -47,12 +44,11 @@ class Weights:
     """Of the hash."""
 
     @classmethod
-    def of_words(cls, words: Mapping[str, float], *, other: float, seed: int) -> Self:
-        """Make a table of words and their weights."""
+    def of_words(cls, words: Sequence[str], weights: ArrayLike, *, other: float, seed: int) -> Self:
+        """Make a table of words and their weights; of a word that is there twice the last weight counts."""
         size = 1 << max(4, (2 * len(words)).bit_length())
         keys, values = np.zeros(size, np.uint64), np.zeros(size)
-        weights = np.fromiter(words.values(), np.float64, len(words))
-        votes.insert_weights(*_buffers(keys, values, word_hashes(list(words), seed), weights))
+        votes.insert_weights(*_buffers(keys, values, word_hashes(words, seed), np.array(weights, np.float64)))
         return cls(keys, values, other, seed)
 
     def weight(self, word: str) -> float:
@@ -122,8 +118,7 @@ class Batch:
         if len(self.points) >= 1 << 31:
             raise InvalidArgument("a text of 2,147,483,648 characters or more: wanted a shorter one")
         self.kinds = np.zeros(len(texts), np.uint16)
-        listed = forms.kinds_of(*_buffers(self.points, self.offsets, kernel_tables()["kinds"], self.kinds))
-        self._most = len(self.points) + 1 + (forms.MOST_LISTED - 1) * listed
+        forms.kinds_of(*_buffers(self.points, self.offsets, kernel_tables()["kinds"], self.kinds))
 
     def count(self, *, folded: bool, seed: int) -> CountedWords:
         """Count the words of the texts: in NFKC and lower case all, else those of two characters or more."""
@@ -172,7 +167,9 @@ class Batch:
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return code points of the texts' forms, by a table or else by a function, and where each ends, after a 0."""
         table, listed = kernel_tables()[name], kernel_tables()[f"{name}_lists"]
-        written, ends = np.empty(self._most, np.uint32), np.zeros(len(self.texts) + 1, np.int64)
+        # Most of it is not touched, and takes no memory: few characters become several.
+        written = np.empty(forms.MOST_LISTED * len(self.points) + 1, np.uint32)
+        ends = np.zeros(len(self.texts) + 1, np.int64)
         forms.rewrite(*_buffers(self.points, self.offsets, self.kinds, table, listed, written, ends))
         return self._completed(written[: ends[-1]], ends, forms.SLOW, form)
 
@@ -257,17 +254,6 @@ def word_hashes(words: Sequence[str], seed: int) -> NDArray[np.uint64]:
     points, offsets = _points(words)
     ends = offsets.astype(np.uint32)
     return _counted(points, ends[:-1], ends[1:].copy(), np.arange(len(words) + 1), seed).hashes
-
-
-@cache
-def kernel_tables() -> dict[str, NDArray[Any]]:
-    """Return the arrays that the kernel works by: jieba's dictionary and model, characters, bins."""
-    digests = (dictionary_digest(), model_digest(), unicodedata.unidata_version, str(VERSION))
-    return tables(f"kernel-{digest_of(' '.join(digests).encode())}", _make_tables)
-
-
-def _make_tables() -> dict[str, NDArray[Any]]:
-    return {**dictionary_arrays(), "model": model_array(), **character_arrays(), **bin_arrays()}
 
 
 def _points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

@@ -13,7 +13,7 @@ from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, S
 from simhash_hbase.features.idf import IdfTable, Sample, jieba_idf_digest, learn
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.ownrows import read_profile
-from simhash_hbase.kernel.dictionary import dictionary_digest
+from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.opening.stores import create_store, is_service, open_store
 from simhash_hbase.profile.profile import SEGMENTING, Profile, ProfileOptions
 
@@ -145,7 +145,7 @@ def create_index(
     """
     # An index is opened without them, which is several times faster.
     from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
-    from simhash_hbase.features.hashes import warn_of_weak_hash  # noqa: PLC0415
+    from simhash_hbase.features.fingerprints import warn_of_weak_hash  # noqa: PLC0415
 
     profile, sample = _resolved(learn_from, options)
     warn_of_weak_hash(profile.hash)

@@ -50,7 +50,7 @@ class Chunk:
     """Records that were read completely. After analysis the only pages left are refused ones."""
     rejects: list[Reject] = field(default_factory=list)
     """Refused by the reader, or for lack of text or features, in the order of the input."""
-    analysed: Analysed | None = None  # Entries of `documents`; set by `analyse`.
+    analysed: Analysed = field(init=False)  # Entries of `documents`; set by `analyse`.
     order: list[int] = field(default_factory=list)  # For each reject, the number of documents of this chunk before it.
     characters: int = 0
     records: int = 0  # Records of the input in it, documents and refused ones.
@@ -78,19 +78,13 @@ class Chunk:
     @property
     def entries(self) -> Entries:
         """The entries; only after analysis."""
-        return self._done.entries
+        return self.analysed.entries
 
     @property
     def kept(self) -> list[Document]:
         """The documents that have an entry, in the order of the entries; only after analysis."""
-        found = (self.documents[at] for at in self._done.kept)
+        found = (self.documents[at] for at in self.analysed.kept)
         return [document for document in found if isinstance(document, Document)]
-
-    @property
-    def _done(self) -> Analysed:
-        if self.analysed is None:
-            raise RuntimeError("the chunk was not analysed yet")
-        return self.analysed
 
 
 def analyse(
@@ -140,9 +134,9 @@ def _next(waiting: deque[tuple[Chunk, Future[Done]]], analysis: Analysis) -> Chu
     for chunk, other in ((first, future), *waiting):
         if future.done():
             break
-        if chunk.analysed is None and other.cancel():
+        if not other.cancelled() and other.cancel():
             _analysed(chunk, analysis)
-    return finish(first, future.result()) if first.analysed is None else first
+    return first if future.cancelled() else finish(first, future.result())
 
 
 def _analysed(chunk: Chunk, analysis: Analysis | None) -> Chunk:

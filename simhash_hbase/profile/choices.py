@@ -7,7 +7,7 @@ from simhash_hbase.errors import InvalidArgument
 AnalyzerName = Literal["jieba", "learned", "shingle", "weighted"]
 """How a text becomes weighted features; see `simhash_hbase.features.analyzers`."""
 HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
-"""How a feature becomes 64 bits; see `simhash_hbase.features.hashes.HASHES`."""
+"""How a feature becomes 64 bits; see `simhash_hbase.features.fingerprints.HASHES`."""
 MatchName = Literal["distance", "verified"]
 """When two documents match; see `simhash_hbase.profile.near.MatchRule`."""
 

@@ -97,7 +97,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     jieba_idf: str | None = None
     """Digest of the idf table that jieba ships, for analyzer ``jieba``."""
     probe: str | None = None
-    """Digest of what built-in texts become (see `simhash_hbase.features.probe`); None: not known, so not compared."""
+    """Digest of what built-in texts become (see `simhash_hbase.features.analysis`); None is compared with nothing."""
     versions: dict[str, str] | None = None
     """What was installed where the probe was made: an error names it where the probe differs."""
     extractor: dict[str, str] | None = None

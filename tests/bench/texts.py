@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simhash_hbase.kernel.dictionary import jieba_file
+from simhash_hbase.kernel.tables import jieba_file
 
 __all__ = ["SETS", "are_shared", "corpus", "spread"]
 

@@ -11,7 +11,7 @@ import pytest
 from support.imported import IMPORT_ALL
 from support.results import python, run
 
-from simhash_hbase.features.probe import extractor_versions
+from simhash_hbase.features.analysis import extractor_versions
 from simhash_hbase.index.ownrows import read_profile
 from simhash_hbase.opening import open_store
 from simhash_hbase.rows.keys import index_row

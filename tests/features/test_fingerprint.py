@@ -204,7 +204,7 @@ class OwnIdf:
         return self._weights.get(word, self._other)
 
     def weights(self, seed):
-        return Weights.of_words(self._weights, other=self._other, seed=seed)
+        return Weights.of_words(list(self._weights), list(self._weights.values()), other=self._other, seed=seed)
 
 
 @pytest.mark.parametrize("weights", [{}, {"apple": 1e-6}, {"apple": 1.0}, {"apple": 1.0, "pear": 1e-6}])

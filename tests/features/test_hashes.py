@@ -8,7 +8,7 @@ import pytest
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import InvalidArgument, InvalidProfile
-from simhash_hbase.features.hashes import HASHES, WeakHashWarning, hash_features
+from simhash_hbase.features.fingerprints import HASHES, WeakHashWarning, hash_features
 
 
 def one(feature, name, seed=0):

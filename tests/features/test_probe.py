@@ -10,12 +10,10 @@ import pytest
 from simhash_hbase import create_index
 from simhash_hbase.errors import ProfileMismatch
 from simhash_hbase.features import analysis as analysis_module
-from simhash_hbase.features import probe
-from simhash_hbase.features.analysis import Analysis
+from simhash_hbase.features.analysis import Analysis, probe_digest
 from simhash_hbase.features.analyzers import LearnedAnalyzer, ShingleAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import IdfTable
-from simhash_hbase.features.probe import probe_digest
 from simhash_hbase.kernel import texts as texts_module
 from simhash_hbase.kernel.texts import Batch, kernel_tables
 from simhash_hbase.opening import indexes, open_index
@@ -152,7 +150,7 @@ def test_a_probe_differs_where_anything_that_counts_differs(monkeypatch):
     tables = [IdfTable(documents=9, frequencies={"我": count}) for count in (2, 3)]
     digests = [digest(), digest(ShingleAnalyzer(size=5)), digest(ShingleAnalyzer(binary=True)), digest(seed=1)]
     digests += [digest(hash="md5"), *(digest(LearnedAnalyzer(idf=table)) for table in tables)]
-    monkeypatch.setattr(probe, "_TEXTS", probe._TEXTS[:-1])
+    monkeypatch.setattr(analysis_module, "_TEXTS", analysis_module._TEXTS[:-1])
     digests.append(digest())
 
     assert len(set(digests)) == len(digests)
@@ -179,7 +177,7 @@ def test_an_analysis_is_probed_once(monkeypatch):
 
 
 def test_versions_are_those_of_what_is_installed(monkeypatch):
-    monkeypatch.setattr(probe, "_EXTRACTORS", ("lxml", "nothing-of-this-name"))
+    monkeypatch.setattr(analysis_module, "_EXTRACTORS", ("lxml", "nothing-of-this-name"))
 
-    assert probe.extractor_versions() == {"lxml": version("lxml")}
-    assert probe.installed_versions(jieba=True)["jieba"] == version("jieba")
+    assert analysis_module.extractor_versions() == {"lxml": version("lxml")}
+    assert analysis_module.installed_versions(jieba=True)["jieba"] == version("jieba")

@@ -66,7 +66,7 @@ def test_a_null_character_stands_between_words_as_any_other_sign_does():
 
 def test_the_heaviest_words_are_not_told_without_the_texts():
     words = Batch(["ab cd ef"]).count(folded=True, seed=0).without_texts()
-    weights = Weights.of_words({}, other=1.0, seed=0)
+    weights = Weights.of_words([], [], other=1.0, seed=0)
 
     assert words.vote(weights)[1].tolist() == [3]
     with pytest.raises(ValueError, match="let go of"):
@@ -201,7 +201,7 @@ def test_words_are_hashed_by_murmur3(seed):
 
 def test_a_table_gives_each_word_its_weight_and_others_the_other():
     words = {f"word{number}": 1.0 + number for number in range(3_000)}
-    weights = Weights.of_words(words, other=0.25, seed=3)
+    weights = Weights.of_words(list(words), list(words.values()), other=0.25, seed=3)
 
     assert {word: weights.weight(word) for word in words} == words
     assert {weights.weight(f"other{number}") for number in range(1_000)} == {0.25}

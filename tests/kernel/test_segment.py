@@ -11,7 +11,7 @@ from support.plain_jieba import jieba
 from support.words import tokens
 
 from simhash_hbase.kernel import COMPILED
-from simhash_hbase.kernel.dictionary import dictionary_digest
+from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.kernel.texts import cut
 
 PIECES = [

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from simhash_hbase.kernel import characters
+from simhash_hbase.kernel import tables
 
 
 def _class(ranges):
@@ -10,7 +10,7 @@ def _class(ranges):
     return "".join(f"\\U{int(first, 16):08x}-\\U{int(last or first, 16):08x}" for first, _, last in ends)
 
 
-_BLOCKS = Path(characters.__file__).with_suffix(".txt").read_text("ascii").split("\n\n")[1:]
+_BLOCKS = Path(tables.__file__).with_name("characters.txt").read_text("ascii").split("\n\n")[1:]
 CLASSES = {name: _class(ranges) for name, _, ranges in (block.partition("\n") for block in _BLOCKS)}
 LETTERS, DIGITS, MARKS = (CLASSES[name] for name in ("LETTERS", "DIGITS", "MARKS"))
 HIRAGANA, KATAKANA, VOICED = (CLASSES[name] for name in ("HIRAGANA", "KATAKANA", "VOICED"))

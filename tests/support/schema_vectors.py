@@ -13,8 +13,13 @@ import numpy as np
 
 from simhash_hbase.features.analysis import Analysis, make_analyzer
 from simhash_hbase.features.analyzers import WeightedAnalyzer
-from simhash_hbase.features.fingerprints import Fingerprinter, count_features, fingerprint, integer_weights
-from simhash_hbase.features.hashes import hash_features
+from simhash_hbase.features.fingerprints import (
+    Fingerprinter,
+    count_features,
+    fingerprint,
+    hash_features,
+    integer_weights,
+)
 from simhash_hbase.features.idf import STOP_WORDS, IdfTable
 from simhash_hbase.index.copies import copy_cells
 from simhash_hbase.index.documentrows import entry_band_prefixes, member_cells

@@ -147,7 +147,7 @@ class Output:
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
         """Print the library's warnings as lines, not as Python does."""
-        from simhash_hbase.features.hashes import WeakHashWarning
+        from simhash_hbase.features.fingerprints import WeakHashWarning
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WeakHashWarning)

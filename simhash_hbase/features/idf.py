@@ -2,7 +2,7 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
@@ -18,7 +18,7 @@ from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.kernel.cache import Tables, tables
 from simhash_hbase.kernel.tables import VERSION, jieba_file
-from simhash_hbase.kernel.texts import CountedWords, Weights, batches
+from simhash_hbase.kernel.texts import BATCH, Batch, CountedWords, Weights, divided
 
 STOP_WORDS = (
     *("all", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "have", "if", "in", "is", "it"),
@@ -189,19 +189,30 @@ class Sample(NamedTuple):
         return dict(zip(self.keys, zip(simhashes.tolist(), features.tolist(), strict=True), strict=True))
 
 
-def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0) -> Sample:
-    """Count document frequencies over a sample of a stream of texts, which is kept in memory, and hash with a seed."""
+def learn(texts: Iterable[str], *, limit: int = LEARN_FROM, seed: int = 0, workers: int = 1) -> Sample:
+    """Count document frequencies over a sample of a stream of texts, and hash with a seed.
+
+    The sample is kept in memory; so many threads count it.
+    """
+    # It imports logging, and few processes learn.
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
     sample: Reservoir[str] = Reservoir(limit=limit)
     for text in texts:
         sample.add(text)
     if not sample.items:
         raise InvalidArgument("an idf table is learned from at least one document")
+
+    def count(part: Sequence[str]) -> tuple[CountedWords, dict[str, int]]:
+        counted = Batch(part).count(folded=True, seed=seed)
+        return counted.without_texts(), counted.document_frequencies()
+
     frequencies, words = Counter[str](), list[CountedWords]()
-    # Large batches meet fewer words again.
-    for batch in batches(sample.items, times=8):
-        counted = batch.count(folded=True, seed=seed)
-        frequencies.update(counted.document_frequencies())
-        words.append(counted.without_texts())
+    with ThreadPoolExecutor(workers) as pool:
+        # Large parts meet fewer words again.
+        for counted, found in pool.map(count, divided(sample.items, 8 * BATCH)):
+            frequencies.update(found)
+            words.append(counted)
     return Sample(IdfTable.of_counts(len(sample.items), frequencies), list(map(text_key, sample.items)), words)
 
 

@@ -186,15 +186,20 @@ class Batch:
         return np.concatenate(parts), np.array([0, *accumulate(map(len, parts))], np.int64)
 
 
-def batches(texts: Sequence[str], *, times: int = 1) -> Iterator[Batch]:
-    """Divide texts into batches, at least one, in their order; they are that many times as large as usual."""
+def batches(texts: Sequence[str]) -> Iterator[Batch]:
+    """Divide texts into batches, at least one, in their order."""
+    return map(Batch, divided(texts, BATCH))
+
+
+def divided(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
+    """Divide texts into parts, at least one, of at most so many characters, unless one text has more."""
     start = characters = 0
     for number, text in enumerate(texts):
-        if characters and characters + len(text) > BATCH * times:
-            yield Batch(texts[start:number])
+        if characters and characters + len(text) > most:
+            yield texts[start:number]
             start, characters = number, 0
         characters += len(text)
-    yield Batch(texts[start:])
+    yield texts[start:]
 
 
 def cut(text: str, kind: int = segment.JIEBA_TOKENS) -> list[str]:

@@ -102,6 +102,7 @@ def create_index(
     url: str,
     *,
     learn_from: Iterable[str] | None = None,
+    workers: int = 1,
     if_not_exists: bool = False,
     regions: int | None = None,
     compression: str | None = None,
@@ -115,6 +116,8 @@ def create_index(
         As for `create_store`.
     learn_from : iterable of str, optional
         Texts of the user's own for the idf table of the analyzer ``learned``, which is then the default.
+    workers : int
+        Threads that count the words of these texts.
     if_not_exists : bool
         Open the index that is there already, if it was made with the same profile.
     regions : int, optional
@@ -147,7 +150,7 @@ def create_index(
     from simhash_hbase.features.analysis import Analysis  # noqa: PLC0415
     from simhash_hbase.features.fingerprints import warn_of_weak_hash  # noqa: PLC0415
 
-    profile, sample = _resolved(learn_from, options)
+    profile, sample = _resolved(learn_from, options, workers)
     warn_of_weak_hash(profile.hash)
     idf = sample and sample.idf
     analysis = Analysis(profile, idf, sample=sample).probed()
@@ -172,7 +175,11 @@ def create_index(
 
 @contextmanager
 def temporary_index(
-    input_bytes: int | None, *, learn_from: Iterable[str] | None = None, **options: Unpack[ProfileOptions]
+    input_bytes: int | None,
+    *,
+    learn_from: Iterable[str] | None = None,
+    workers: int = 1,
+    **options: Unpack[ProfileOptions],
 ) -> Iterator[Index]:
     """Make an index that ends with the block, also when a signal or an error ends that.
 
@@ -180,7 +187,7 @@ def temporary_index(
     ----------
     input_bytes : int, optional
         Size of the documents; None if it is unknown.
-    learn_from, **options
+    learn_from, workers, **options
         As for `create_index`.
     """
     with ExitStack() as stack:
@@ -188,7 +195,7 @@ def temporary_index(
         if input_bytes is None or input_bytes > IN_MEMORY_BYTES:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simhash-hbase-"))
             url = f"file:{Path(folder) / 'index'}"
-        yield stack.enter_context(create_index(url, learn_from=learn_from, **options))
+        yield stack.enter_context(create_index(url, learn_from=learn_from, workers=workers, **options))
 
 
 def resolve_profile(
@@ -199,7 +206,9 @@ def resolve_profile(
     return profile, sample and sample.idf
 
 
-def _resolved(learn_from: Iterable[str] | None, options: ProfileOptions) -> tuple[Profile, Sample | None]:
+def _resolved(
+    learn_from: Iterable[str] | None, options: ProfileOptions, workers: int = 1
+) -> tuple[Profile, Sample | None]:
     if learn_from is not None:
         if options.get("analyzer") not in (None, "learned"):
             raise InvalidProfile(f"analyzer {options['analyzer']} learns nothing: leave out the sample to learn from")
@@ -209,7 +218,7 @@ def _resolved(learn_from: Iterable[str] | None, options: ProfileOptions) -> tupl
     profile = _with_machine(Profile.resolve(**options))
     if learn_from is None:
         return profile, None
-    sample = learn(learn_from, seed=profile.seed)
+    sample = learn(learn_from, seed=profile.seed, workers=workers)
     return profile.replace(idf=sample.idf.digest(), idf_documents=sample.idf.documents), sample
 
 

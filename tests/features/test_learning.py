@@ -1,12 +1,15 @@
 """What is learned from a sample: the idf table, and the fingerprints of the sample's own texts."""
 
 import pickle
+from threading import Barrier
 
 import pytest
 from support.corpora import sample
+from support.patience import END_S
 from support.words import word_tokens
 
 from simhash_hbase import create_index
+from simhash_hbase.features import idf
 from simhash_hbase.features.analyzers import LearnedAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.features.idf import IdfTable, learn
@@ -75,3 +78,22 @@ def test_an_index_made_with_a_sample_does_not_cut_it_again(tmp_path, cuts):
         rows = [made.get(str(at)).simhash for at in range(4)]
 
     assert rows == answers(untaught(TEXTS[:4]), TEXTS[:4])[0]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_so_many_threads_count_a_sample_and_the_table_is_the_same(monkeypatch, workers):
+    texts = TEXTS[:4]
+    alone = learn(texts)
+    together = Barrier(workers)
+
+    class Waiting(Batch):
+        def count(self, **options):
+            together.wait(END_S)
+            return super().count(**options)
+
+    monkeypatch.setattr(idf, "Batch", Waiting)
+    monkeypatch.setattr(idf, "BATCH", 0)  # A part has one text.
+
+    shared = learn(texts, workers=workers)
+
+    assert (shared.idf, shared.keys, len(shared.words)) == (alone.idf, alone.keys, 4)

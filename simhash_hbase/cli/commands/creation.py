@@ -150,6 +150,7 @@ def create(
     import msgspec
 
     from simhash_hbase.opening import create_index
+    from simhash_hbase.pipeline.analyse import processors
 
     if files and not sample.learn_from:
         raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
@@ -163,6 +164,7 @@ def create(
             made = create_index(
                 url,
                 learn_from=texts,
+                workers=processors(),
                 if_not_exists=if_not_exists,
                 regions=index_choice.regions,
                 compression=index_choice.compression,

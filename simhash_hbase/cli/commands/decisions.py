@@ -29,7 +29,6 @@ from simhash_hbase.cli.screen.terminal import secretless
 from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
-from simhash_hbase.inputs import InputOptions
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
@@ -167,13 +166,13 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
         return
     _await_input(named.files, output)
     with spooled(sources, wanted=True) as stdin:
-        settings = replace(reading.settings, stdin=stdin)
+        reading = replace(reading, settings=replace(reading.settings, stdin=stdin))
 
         def learn() -> Fields:
-            return _learned({}, settings, lambda: texts_of(sources, settings, output.watch), output)
+            return _learned({}, reading, lambda: texts_of(sources, reading.settings, output.watch), output)
 
         with _temporary(sources, learn, output) as index:
-            yield index, sources, replace(reading, settings=settings)
+            yield index, sources, reading
 
 
 def _dedup_choice(*, create: bool, report: str | None, **options: Any) -> Choice:  # noqa: ANN401
@@ -298,7 +297,7 @@ def _open(
     fields, table = profile_fields(index_choice), table_fields(index_choice)
 
     def learn() -> Fields:
-        return _learned(fields, corpus.reading.settings, corpus.texts, output)
+        return _learned(fields, corpus.reading, corpus.texts, output)
 
     if url is None:
         if table:
@@ -323,14 +322,17 @@ def _open(
     return index
 
 
-def _learned(fields: Fields, settings: InputOptions, texts: Callable[[], Iterator[str]], output: Output) -> Fields:
+def _learned(fields: Fields, reading: Reading, texts: Callable[[], Iterator[str]], output: Output) -> Fields:
     """Complete the fields of a profile; by default its idf is learned from the input."""
+    from simhash_hbase.pipeline.analyse import processors
+
+    settings = reading.settings
     if settings.features_field is not None:
         return {"analyzer": "weighted", **fields}
     if fields.get("analyzer", "learned") != "learned" or settings.simhash_field is not None:
         return fields
     output.note("learning the idf from the input …")
-    return {**fields, "learn_from": texts()}
+    return {**fields, "learn_from": texts(), "workers": reading.workers or processors()}
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.files.local import replacing, to_disk
 from simhash_hbase.files.remote import is_remote, shown
 from simhash_hbase.inputs import Place
-from simhash_hbase.inputs.csvfile import DELIMITERS
-from simhash_hbase.inputs.fields import text_of
+from simhash_hbase.inputs.lines import DELIMITERS
+from simhash_hbase.inputs.records import text_of
 
 _ENTRY = Struct("<IQ")
 _ENTRIES = np.dtype([("file", "<u4"), ("row", "<u8")])

@@ -10,15 +10,16 @@ from typing import BinaryIO
 
 from simhash_hbase.corpus.converted import NAMES, Conversion, KeptConverted, KeptRows, packer, rows_path, same_columns
 from simhash_hbase.corpus.options import Watch
-from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_placed, open_temporary, to_disk
 from simhash_hbase.files.remote import created, is_remote, shown
 from simhash_hbase.index.answers import Decision, plain
-from simhash_hbase.inputs import InputOptions, Page, Place, Sources, scan
-from simhash_hbase.inputs.csvfile import LINES as LINE_FORMATS
-from simhash_hbase.inputs.csvfile import Beginning, headers
-from simhash_hbase.inputs.reading import SUFFIXES
+from simhash_hbase.inputs import InputOptions, Page, Place, Progress, Sources, scan
+from simhash_hbase.inputs.lines import DELIMITERS, read_header
+from simhash_hbase.inputs.lines import LINES as LINE_FORMATS
+from simhash_hbase.inputs.reading import SUFFIXES, format_of
 from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.streams import open_stream
 
 
 class KeptFile:
@@ -119,7 +120,7 @@ class KeptCaptures:
     """
 
     def __init__(self, file: KeptFile, before: Iterable[bytes]) -> None:
-        from simhash_hbase.inputs.revisits import Captures  # noqa: PLC0415 - warcio is an extra
+        from simhash_hbase.inputs.warcpages import Captures  # noqa: PLC0415 - warcio is an extra
 
         self._file = file
         self._captures = Captures()
@@ -201,15 +202,6 @@ def looks_into(name: str | None) -> bool:
     return name in (None, "parquet", *LINE_FORMATS)
 
 
-def _form_of(first: Beginning, rows: Mapping[str, str]) -> KeptForm:
-    kind = _KINDS.get(first.format, LINES)
-    if kind != LINES:
-        return KeptForm(kind=kind, files=rows, takes_bytes=kind != ROWS)
-    line_end = "\n".encode(first.encoding or "utf-8")
-    start = first.mark + (b"" if first.header is None else first.header + line_end)
-    return KeptForm(start=start, line_end=line_end)
-
-
 class NotKept:
     """Keeps nothing."""
 
@@ -228,11 +220,44 @@ Kept = NotKept | KeptFile | KeptCaptures | KeptFolder | KeptRows | KeptConverted
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A file before its records are read."""
+
+    name: str
+    path: str | None  # Where to open it; None is standard input itself.
+    id: str
+    format: str
+    encoding: str | None = None  # The codec of lines.
+    mark: bytes = b""  # The byte order mark of lines.
+    header: bytes | None = None  # The header row's own bytes without the line end; None for formats without one.
+
+
+def _beginnings(sources: Sources, options: InputOptions) -> Iterator[Beginning]:
+    """Look at the sources before they are read; files that reading will refuse are left out."""
+    for source in sources.files(options.stdin):
+        try:
+            name = format_of(source, options)
+        except InvalidInput:
+            continue
+        if not source.has_name or source.fault is not None:
+            continue
+        if name not in LINE_FORMATS:
+            yield Beginning(source.name, source.path, source.id, name)
+            continue
+        stream = open_stream(source, options, Progress())
+        if isinstance(stream, str) or not any(stream.blocks):
+            continue
+        header = read_header(source, options, DELIMITERS[name]) if name in DELIMITERS else None
+        if header is not None or name not in DELIMITERS:
+            yield Beginning(source.name, source.path, source.id, name, stream.encoding, stream.mark, header)
+
+
 def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
     """Find the form that the kept documents of an input can be written in: its own, or the one that the path names."""
     first: Beginning | None = None
     rows: dict[str, str] = {}
-    for here in headers(sources, settings):
+    for here in _beginnings(sources, settings):
         first = first or here
         _check_alike(first, here)
         kind = _KINDS.get(here.format, LINES)
@@ -243,6 +268,15 @@ def kept_form(sources: Sources, settings: InputOptions, path: str) -> KeptForm:
     if first is None:
         return KeptForm()
     return _named_form(_form_of(first, same_columns(rows)), first, path)
+
+
+def _form_of(first: Beginning, rows: Mapping[str, str]) -> KeptForm:
+    kind = _KINDS.get(first.format, LINES)
+    if kind != LINES:
+        return KeptForm(kind=kind, files=rows, takes_bytes=kind != ROWS)
+    line_end = "\n".encode(first.encoding or "utf-8")
+    start = first.mark + (b"" if first.header is None else first.header + line_end)
+    return KeptForm(start=start, line_end=line_end)
 
 
 def _named_form(form: KeptForm, first: Beginning, path: str) -> KeptForm:

@@ -6,8 +6,7 @@ from simhash_hbase.corpus.notes import where
 from simhash_hbase.corpus.options import Watch
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.idf import LEARN_FROM, Reservoir
-from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, scan, total_bytes
-from simhash_hbase.inputs.pages import extracted
+from simhash_hbase.inputs import InputOptions, Progress, Reject, Scanned, extract, scan, total_bytes
 from simhash_hbase.inputs.sources import as_sources
 
 NOTHING_TO_LEARN_FROM = "there is no document to learn the idf from"
@@ -56,7 +55,7 @@ class TextSample:
         """Offer a record."""
         record = scanned
         if not isinstance(scanned, Reject) and (at := self._texts.add("")) is not None:
-            record = extracted(scanned)
+            record = extract(scanned)
             self._texts.items[at] = "" if isinstance(record, Reject) else record.text or ""
         if isinstance(record, Reject):
             self.refused += 1

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 from simhash_hbase.lazily import handing_on
 
 if TYPE_CHECKING:
-    from simhash_hbase.inputs.fields import parse_simhash
     from simhash_hbase.inputs.options import DOCUMENT_BYTES, FORMATS, InputOptions
-    from simhash_hbase.inputs.pages import extract
-    from simhash_hbase.inputs.reading import read, scan
+    from simhash_hbase.inputs.reading import extract, read, scan
     from simhash_hbase.inputs.records import (
         Document,
         Feature,
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
         Record,
         Reject,
         Scanned,
+        parse_simhash,
         repeated_id,
         write_rejects,
     )
@@ -49,9 +48,7 @@ __getattr__ = handing_on(
     __name__,
     {
         "options": ["DOCUMENT_BYTES", "FORMATS", "InputOptions"],
-        "pages": ["extract"],
-        "reading": ["read", "scan"],
-        "fields": ["parse_simhash"],
+        "reading": ["extract", "read", "scan"],
         "records": [
             "Document",
             "Feature",
@@ -60,6 +57,7 @@ __getattr__ = handing_on(
             "Record",
             "Reject",
             "Scanned",
+            "parse_simhash",
             "repeated_id",
             "write_rejects",
         ],

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from simhash_hbase.errors import InvalidArgument, InvalidInput, missing_extra
 from simhash_hbase.inputs.encodings import AUTO, MARK_BYTES, UTF8, byte_order_mark, checked_codec, detect
-from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.pages import PAGE_BYTES
+from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Page, Place, Reject
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Progress, open_bytes, take_all
@@ -283,9 +282,6 @@ def _text(page: PageTree) -> str:
 def _property(tree: HtmlElement, name: str) -> str:
     element = tree.find(f".//meta[@property='{name}']")
     return " ".join(element.get("content", "").split()) if element is not None else ""
-
-
-# Imported here so that a missing package is reported before anything is read.
 
 
 def read_html(source: Source, options: InputOptions, progress: Progress) -> Iterator[Page | Reject]:

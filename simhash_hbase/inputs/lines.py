@@ -1,18 +1,24 @@
-"""JSON lines and plain text: a document a line, or a text a file."""
+"""JSON lines, CSV and plain text: a document a line, a row or a file."""
 
+import csv
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Self
 
 import msgspec
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.encodings import UTF8, undecodable
-from simhash_hbase.inputs.fields import Builder, checked_text
 from simhash_hbase.inputs.options import RAISE, InputOptions
-from simhash_hbase.inputs.records import Document, Place, Record, Reject
+from simhash_hbase.inputs.records import Builder, Document, Place, Record, Reject, checked_text, listed, name_the_field
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Progress, Stream, batches, open_stream, take_all
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+LINES = frozenset({"jsonl", "text", *DELIMITERS})
+"""Formats whose records are lines, so that a file has one encoding for all of them."""
 
 _ARRAY = re.compile(rb"\s*(\[\s*(\{.*)?|\{\s*)", re.DOTALL)
 _POSITION = re.compile(r" \(byte (\d+)\)$")
@@ -35,11 +41,10 @@ def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Ite
 
 
 def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Read a file's JSON lines, or those of a part of it that begins with another line than the first."""
-    decode = _Decoder(stream)
+    """Yield the documents of a file's JSON lines, or of a part of it that begins with another line than the first."""
     build = Builder(options, advise=True).build
     original = stream.original
-    seen = first > 1
+    at_beginning = first == 1
     for batch in batches(stream, options.record_bytes, first):
         for number, line in enumerate(batch.lines, batch.first):
             place = Place(name, number)
@@ -48,67 +53,183 @@ def json_records(stream: Stream, name: str, options: InputOptions, first: int = 
                 continue
             if not line or line.isspace():
                 continue
-            if not seen and _ARRAY.fullmatch(line):
+            if at_beginning and _ARRAY.fullmatch(line):
                 yield Reject(Place(name, 0), _NOT_LINES, b"")
                 return
-            seen = True
-            value = decode(line)
+            at_beginning = False
+            value = _json_object(line, stream)
             if isinstance(value, dict):
                 yield build(value, place, original(line))
             else:
                 yield Reject(place, value, original(line))
 
 
-class _Decoder:
-    def __init__(self, stream: Stream) -> None:
-        self._codec = stream.codec
-        self._encoding = stream.encoding
-        self._decode = msgspec.json.Decoder(dict[str, object]).decode
+_decode = msgspec.json.Decoder(dict[str, object]).decode
 
-    def __call__(self, line: bytes) -> dict[str, object] | str:
+
+def _json_object(line: bytes, stream: Stream) -> dict[str, object] | str:
+    """Return the object of a line, or why there is none."""
+    codec = stream.codec
+    try:
+        return _decode(line if codec == UTF8 else line.decode(codec))
+    except UnicodeError as of_string:
+        # msgspec counts from the beginning of the string, not of the line.
+        error = of_string
         try:
-            return self._decode(line if self._codec == UTF8 else line.decode(self._codec))
-        except UnicodeError as error:
-            return self._undecodable(line, error)
-        except msgspec.DecodeError as error:
-            return self._fault(line, error)
-        except RecursionError:
-            return "the line is nested too deeply"
-
-    def _undecodable(self, line: bytes, error: UnicodeError) -> str:
-        """Find the position in the line: msgspec counts from the beginning of the string."""
-        try:
-            line.decode(self._codec)
-        except UnicodeError as found:
-            error = found
-        return undecodable(error, self._encoding)
-
-    def _fault(self, line: bytes, error: msgspec.DecodeError) -> str:
+            line.decode(codec)
+        except UnicodeError as of_line:
+            error = of_line
+        return undecodable(error, stream.encoding)
+    except msgspec.DecodeError as error:
         text = str(error)
         if text.startswith("Expected `object`"):
             return "the line is not a JSON object"
-        decoded = line.decode(self._codec, "replace")
-        if _python_reads(decoded):
+        decoded = line.decode(codec, "replace")
+        with suppress(ValueError, RecursionError):
+            # Python's reader accepts more than msgspec's.
+            json.loads(decoded)
             return "the line has half of a surrogate pair, NaN or an infinite number"
-        return f"the line is broken JSON: {_with_character(text, decoded)}"
+        if position := _POSITION.search(text):
+            # From msgspec's bytes of UTF-8 to an editor's characters.
+            before = decoded.encode("utf-8", "replace")[: int(position[1])].decode("utf-8", "ignore")
+            text = f"{text[: position.start()]} at character {len(before) + 1}"
+        return f"the line is broken JSON: {text}"
+    except RecursionError:
+        return "the line is nested too deeply"
 
 
-def _with_character(text: str, line: str) -> str:
-    """Convert the position from msgspec's bytes of UTF-8 to an editor's characters."""
-    found = _POSITION.search(text)
-    if found is None:
-        return text
-    before = line.encode("utf-8", "replace")[: int(found[1])].decode("utf-8", "ignore")
-    return f"{text[: found.start()]} at character {len(before) + 1}"
+def read_csv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    """Read comma separated values with a header row, quoted as RFC 4180 says."""
+    return _read_table(source, options, progress, DELIMITERS["csv"])
 
 
-def _python_reads(line: str) -> bool:
-    """Tell values that msgspec refuses from broken JSON: Python's reader accepts more."""
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
+def read_tsv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+    """Read tab separated values, otherwise as `read_csv`."""
+    return _read_table(source, options, progress, DELIMITERS["tsv"])
+
+
+def read_header(source: Source, options: InputOptions, delimiter: str) -> bytes | None:
+    """Return the bytes of the header row without the line end; None when there is none that can be read."""
+    stream = open_stream(source, options, Progress())
+    if isinstance(stream, str):
+        return None
+    rows = _Rows(stream, options, delimiter)
+    while isinstance(row := rows.next_row(), list):
+        if row:
+            return rows.raw()
+    return None
+
+
+def _read_table(source: Source, options: InputOptions, progress: Progress, delimiter: str) -> Iterator[Record]:
+    stream = open_stream(source, options, progress)
+    if isinstance(stream, str):
+        yield Reject(Place(source.name, 0), stream, b"")
+        return
+    # The csv module has one global limit. It is never lowered, so other readers of the process only accept more.
+    csv.field_size_limit(max(csv.field_size_limit(), options.record_bytes))
+    rows = _Rows(stream, options, delimiter)
+    header: list[str] | None = None
+    build = Builder(options, advise=True).build
+    while (row := rows.next_row()) is not None:
+        place, raw = Place(source.name, rows.start), rows.raw()
+        if header is None and isinstance(row, list):
+            if not row:
+                continue
+            header, fault = row, _header_fault(row, options)
+            if fault is not None:
+                yield Reject(Place(source.name, 0), fault, b"")
+                return
+        elif header is None:
+            yield Reject(Place(source.name, 0), f"the header row is unusable: {row}", b"")
+            return
+        elif isinstance(row, str):
+            yield Reject(place, row, raw)
+        elif row and len(row) != len(header):
+            yield Reject(place, f"the row has {len(row)} fields, the header {len(header)}", raw)
+        elif row:
+            yield build(dict(zip(header, row, strict=True)), place, raw)
+
+
+def _header_fault(header: list[str], options: InputOptions) -> str | None:
+    needed = options.source_field
+    if needed not in header:
+        return f"the header row has no column {needed!r}; it has {listed(header)}: {name_the_field(options)}"
+    for name in options.record_fields:
+        if header.count(name) > 1:
+            return f"the header row has the column {name!r} twice"
+    return None
+
+
+class _RowRefused(Exception):
+    """Ends the row that the csv module is collecting; the module starts afresh after it."""
+
+
+class _Rows:
+    """The rows of a table, by the csv module; remembers which lines made the present row.
+
+    Its iterator feeds the csv module with lines, until the row is refused.
+    """
+
+    def __init__(self, stream: Stream, options: InputOptions, delimiter: str) -> None:
+        self.start = 0
+        """The number of the row's first line."""
+        self._fault: str | None = None
+        self._stream = stream
+        self._limit = options.record_bytes
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._numbered = (
+            (number, line, batch.fault)
+            for batch in batches(stream, options.record_bytes)
+            for number, line in enumerate(batch.lines, batch.first)
+        )
+        self._rows = csv.reader(self, delimiter=delimiter, strict=True)
+
+    def next_row(self) -> list[str] | str | None:
+        """Return the next row, or why it is refused, or None at the end."""
+        self._pieces, self._held, self._fault = [], 0, None
+        row = None
+        try:
+            row = next(self._rows, None)
+        except _RowRefused:
+            pass
+        except csv.Error as error:
+            # Without the module's advice to programmers.
+            text = str(error)
+            if "unexpected end of data" in text:
+                lines = f"{len(self._pieces):,}"
+                text = f"a quote is not closed, so that the row takes all lines to the last, {lines} in all"
+            elif "new-line character" in text:
+                text = "the row has a carriage return without a line feed: make line ends \\n or \\r\\n"
+            else:
+                text = f"the row is broken CSV: {text}"
+            self._fault = self._fault or text
+        return self._fault or row
+
+    def raw(self) -> bytes:
+        """Return the present row as it is in the file."""
+        return self._stream.original(b"\n".join(self._pieces))
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        number, line, fault = next(self._numbered)
+        if not self._pieces:
+            self.start = number
+        self._pieces.append(line)
+        self._held += len(line) + 1
+        if fault is None and self._held > self._limit + 1:
+            fault = f"the row is longer than {self._limit:,} bytes; perhaps a quote is not closed, else {RAISE}"
+        if fault is not None:
+            self._fault = fault
+            raise _RowRefused
+        try:
+            return line.decode(self._stream.codec) + "\n"
+        except UnicodeError as error:
+            # The row goes on to its closing quote, so that the rows after it stay whole.
+            self._fault = self._fault or undecodable(error, self._stream.encoding, line=number)
+            return line.decode(self._stream.codec, "replace") + "\n"
 
 
 def read_text_lines(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
@@ -121,25 +242,21 @@ def read_text_lines(source: Source, options: InputOptions, progress: Progress) -
 
 
 def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Read a file's lines, or those of a part of it that begins with another line than the first."""
+    """Yield a file's lines, or those of a part of it that begins with another line than the first."""
     for batch in batches(stream, options.record_bytes, first):
         for number, line in enumerate(batch.lines, batch.first):
-            place = Place(name, number)
+            place, raw = Place(name, number), stream.original(line)
             if batch.fault is not None:
-                yield Reject(place, batch.fault, stream.original(line))
+                yield Reject(place, batch.fault, raw)
             elif line and not line.isspace():
-                yield _line_document(line, stream, place, options)
-
-
-def _line_document(line: bytes, stream: Stream, place: Place, options: InputOptions) -> Record:
-    raw = stream.original(line)
-    try:
-        text = checked_text(line.decode(stream.codec), "the line", options.max_document_bytes)
-    except UnicodeError as error:
-        return Reject(place, undecodable(error, stream.encoding), raw)
-    except InvalidInput as error:
-        return Reject(place, str(error), raw, str(place))
-    return Document(str(place), text, None, None, None, place, raw if options.keep_raw else None)
+                try:
+                    text = checked_text(line.decode(stream.codec), "the line", options.max_document_bytes)
+                except UnicodeError as error:
+                    yield Reject(place, undecodable(error, stream.encoding), raw)
+                except InvalidInput as error:
+                    yield Reject(place, str(error), raw, str(place))
+                else:
+                    yield Document(str(place), text, None, None, None, place, raw if options.keep_raw else None)
 
 
 def read_whole_file(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
@@ -154,18 +271,15 @@ def read_whole_file(source: Source, options: InputOptions, progress: Progress) -
     if not whole:
         reason = f"the file is longer than {options.record_bytes:,} bytes"
         yield Reject(place, f"{reason}; {RAISE}; only its beginning is kept", raw, source.id)
-    elif stream.fault is not None:
+        return
+    if stream.fault is not None:
         yield Reject(place, stream.fault, raw, source.id)
-    else:
-        yield _file_document(data, stream, source, raw, options)
-
-
-def _file_document(data: bytes, stream: Stream, source: Source, raw: bytes, options: InputOptions) -> Record:
-    place = Place(source.name, 0)
+        return
     try:
         text = checked_text(data.decode(stream.codec), "the file", options.max_document_bytes)
     except UnicodeError as error:
-        return Reject(place, undecodable(error, stream.encoding, before=len(stream.mark)), raw, source.id)
+        yield Reject(place, undecodable(error, stream.encoding, before=len(stream.mark)), raw, source.id)
     except InvalidInput as error:
-        return Reject(place, str(error), raw, source.id)
-    return Document(source.id, text, None, None, None, place, raw if options.keep_raw else None)
+        yield Reject(place, str(error), raw, source.id)
+    else:
+        yield Document(source.id, text, None, None, None, place, raw if options.keep_raw else None)

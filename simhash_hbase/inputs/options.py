@@ -89,6 +89,8 @@ def _number(value: object) -> float:
 
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
 DOCUMENT_BYTES = 8 << 20  # The default limit of a text: the longest Western novels have 4 to 7 MB.
+PAGE_BYTES = 4 << 20
+"""A longer page is refused: its tree would take several hundred MB. Crawlers cut pages at 1 to 5 MB."""
 RAISE = "`max_document_bytes` raises the limit"  # Advice about a document that is too long.
 _RECORD = 4
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import InvalidInput, missing_extra
 from simhash_hbase.files.remote import is_remote, open_remote, shown, without_secrets
 from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
-from simhash_hbase.inputs.fields import Builder, listed, name_the_field, text_of
 from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.records import Place, Record, Reject
+from simhash_hbase.inputs.records import Builder, Place, Record, Reject, listed, name_the_field, text_of
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Progress
 

@@ -1,27 +1,27 @@
-"""The table of readers, which of them a source gets, and the reading of all sources."""
+"""The table of readers, which of them a source gets, the reading of all sources, and the documents of pages."""
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 
 from simhash_hbase.errors import InvalidInput, SimhashError
 from simhash_hbase.files.remote import without_secrets
-from simhash_hbase.inputs.options import FORMATS, InputOptions
-from simhash_hbase.inputs.pages import extracted
-from simhash_hbase.inputs.records import Place, Record, Reject, Scanned
+from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
+from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, checked_text
 from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
 from simhash_hbase.inputs.streams import Progress
+from simhash_hbase.rows.entries import metadata_problem
 
 Reader = Callable[[Source, InputOptions, Progress], Iterator[Scanned]]
 
 READERS = {
     "jsonl": ("lines", "read_jsonl"),
-    "csv": ("csvfile", "read_csv"),
-    "tsv": ("csvfile", "read_tsv"),
+    "csv": ("lines", "read_csv"),
+    "tsv": ("lines", "read_tsv"),
     "text": ("lines", "read_text_lines"),
     "folder": ("lines", "read_whole_file"),
     "html": ("html", "read_html"),
-    "warc": ("warc", "read_warc"),
-    "wet": ("warc", "read_warc"),
+    "warc": ("warcpages", "read_warc"),
+    "wet": ("warcpages", "read_warc"),
     "parquet": ("parquet", "read_parquet"),
 }
 """Module and function; a new format is one file, one line here, its name in `FORMATS` and its suffixes below."""
@@ -44,6 +44,7 @@ SUFFIXES = {
 _WITHOUT_FIELDS = frozenset({"text", "folder", "html", "warc", "wet"})
 # In a folder anything else is one text; .json is, too, since most such files hold one value.
 _KINDS = frozenset(SUFFIXES) - {".txt", ".text", ".json"}
+_TITLE_CHARACTERS = 200
 
 
 def reader_of(name: str) -> Reader:
@@ -55,7 +56,7 @@ def reader_of(name: str) -> Reader:
 
 def format_of(source: Source, options: InputOptions) -> str:
     """Return the name of the format that a source is read in."""
-    name = options.format or _by_name(source)
+    name = options.format or _format_by_name(source)
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:
         raise InvalidInput(f"{source.name}: a text or a page has no field {options.source_field!r}")
     # Where what comes in has been copied, there is a file.
@@ -66,7 +67,7 @@ def format_of(source: Source, options: InputOptions) -> str:
     return name
 
 
-def _by_name(source: Source) -> str:
+def _format_by_name(source: Source) -> str:
     suffix = source.suffix
     if source.name == STDIN:
         return "jsonl"
@@ -77,13 +78,10 @@ def _by_name(source: Source) -> str:
     return SUFFIXES[suffix]
 
 
-_SHOWN = 200  # Most characters of a library's message.
-
-
 def read(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Record]:
-    """Read documents.
+    """Yield the documents of some sources, and the records that are refused.
 
     Memory is bounded by the block and the longest record, whatever the input's length. The
     iterator holds one open file and closes it when it is exhausted or closed.
@@ -95,64 +93,78 @@ def read(
     ...
     simhash_hbase.errors.InvalidInput: missing.jsonl does not exist
     """
-    return map(extracted, scan(sources, options, progress))
+    return map(extract, scan(sources, options, progress))
 
 
 def scan(
     sources: Sequence[str], options: InputOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Scanned]:
-    """Read documents, but only the bytes of pages: for callers that extract few, or in other processes."""
+    """Yield the same, but pages as their bytes: for callers that extract few, or in other processes."""
     options = options or InputOptions()
-    found = as_sources(sources)
-    for name in _formats(found, options):
-        reader_of(name)
-    return _scan(found, options, progress or Progress())
-
-
-def _formats(sources: Sources, options: InputOptions) -> set[str]:
-    """Find the formats of all files, of those in folders as far as they are known."""
-    found = set()
-    for source in sources.files(options.stdin):
+    listed = as_sources(sources)
+    # An unknown format or a missing extra raises before anything is read; of a folder only the file is refused.
+    names = set()
+    for source in listed.files(options.stdin):
         if not source.has_name or source.fault is not None:
             continue
         try:
-            found.add(format_of(source, options))
+            names.add(format_of(source, options))
         except InvalidInput:
             if not source.in_folder:
                 raise
-    return found
+    for name in names:
+        reader_of(name)
+    return _scan(listed, options, progress or Progress())
 
 
 def _scan(sources: Sources, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
     for source in sources.files(options.stdin):
-        yield from _scan_one(source, options, progress)
+        if not source.has_name:
+            yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
+            continue
+        if source.fault is not None:
+            yield Reject(Place(source.name, 0), source.fault, b"")
+            continue
+        try:
+            reader = reader_of(format_of(source, options))
+        except InvalidInput as error:
+            yield Reject(Place(source.name, 0), str(error), b"", source.id)
+            continue
+        last = 0
+        try:
+            for record in reader(source, options, progress):
+                last = record.place.line
+                yield record
+        except (SimhashError, MemoryError):
+            raise
+        except Exception as error:
+            # An unforeseen error of a library costs only the rest of its file.
+            where = f" after record {last}" if last else ""
+            what = " ".join(without_secrets(f"{type(error).__name__}: {error}").split())[:200]
+            yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)
 
 
-def _scan_one(source: Source, options: InputOptions, progress: Progress) -> Iterator[Scanned]:
-    if not source.has_name:
-        yield Reject(Place(shown(source.name), 0), "the file's name is not UTF-8: rename the file", b"")
-        return
-    if source.fault is not None:
-        yield Reject(Place(source.name, 0), source.fault, b"")
-        return
+def extract(record: Scanned) -> Record:
+    """Return the document of a page: its bytes decoded, the main text taken out; other records as they are."""
+    if not isinstance(record, Page):
+        return record
+    raw = record.content if record.raw is None else record.raw
+    if len(record.content) > PAGE_BYTES:
+        return Reject(record.place, f"the page is longer than {PAGE_BYTES:,} bytes", raw, record.id)
     try:
-        reader = reader_of(format_of(source, options))
+        # trafilatura is an extra.
+        html = import_module("simhash_hbase.inputs.html")
+        text = html.decode_page(record.content, record.content_type, record.options.encoding, html=record.html)
+        metadata = record.metadata
+        if record.html:
+            text, title, url = html.main_text(text)
+            title = title if len(title) <= _TITLE_CHARACTERS else title[: _TITLE_CHARACTERS - 1] + "…"
+            metadata = {"title": title, "url": "" if url == record.id else url} | metadata
+        checked_text(text, "the page", record.options.max_document_bytes)
     except InvalidInput as error:
-        yield Reject(Place(source.name, 0), str(error), b"", source.id)
-        return
-    yield from _guarded(reader(source, options, progress), source)
-
-
-def _guarded(records: Iterator[Scanned], source: Source) -> Iterator[Scanned]:
-    """Yield the records; an unforeseen error of a library costs only the rest of its file."""
-    last = 0
-    try:
-        for record in records:
-            last = record.place.line
-            yield record
-    except (SimhashError, MemoryError):
-        raise
-    except Exception as error:
-        where = f" after record {last}" if last else ""
-        what = " ".join(without_secrets(f"{type(error).__name__}: {error}").split())[:_SHOWN]
-        yield Reject(Place(source.name, 0), f"reading stopped{where}, the rest is lost: {what}", b"", source.id)
+        return Reject(record.place, str(error), raw, record.id)
+    names = record.options.metadata_fields or tuple(metadata)
+    chosen: dict[str, object] = {name: metadata[name] for name in names if metadata.get(name)}
+    if "url" in chosen and metadata_problem(chosen) is not None:
+        del chosen["url"]
+    return Document(record.id, text, None, None, chosen or None, record.place, record.raw)

@@ -1,16 +1,20 @@
-"""What a reader yields: a document, a page, or a refused record, each with its place; rejects as JSON lines."""
+"""What a reader yields: a document, a page, or a refused record; documents made of records with named fields."""
 
 import base64
+import math
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
 
+from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_placed
-from simhash_hbase.inputs.options import InputOptions
+from simhash_hbase.inputs.options import DOCUMENT_BYTES, RAISE, InputOptions
+from simhash_hbase.rows.entries import MAX_ID_BYTES, metadata_problem
 
 Feature = tuple[str | int, float]
 
@@ -100,21 +104,197 @@ def write_rejects(path: str, *, keep: int = 0) -> Iterator[Callable[[Reject], No
             file.truncate(file.tell())
 
         def write(reject: Reject) -> None:
-            file.write(encode(_as_json(reject)) + b"\n")
+            # A file's name may hold bytes that are not UTF-8; JSON cannot.
+            name = reject.place.file.encode(errors="backslashreplace").decode()
+            entry: dict[str, object] = {"file": name, "line": reject.place.line, "reason": reject.reason}
+            try:
+                entry["raw"] = reject.raw.decode()
+            except UnicodeDecodeError:
+                entry["raw_base64"] = base64.b64encode(reject.raw).decode()
+            if reject.id is not None:
+                entry["id"] = reject.id
+            file.write(encode(entry) + b"\n")
             # A checkpoint may count on it at once.
             file.flush()
 
         yield write
 
 
-def _as_json(reject: Reject) -> dict[str, object]:
-    # A file's name may hold bytes that are not UTF-8; JSON cannot.
-    name = reject.place.file.encode(errors="backslashreplace").decode()
-    entry: dict[str, object] = {"file": name, "line": reject.place.line, "reason": reject.reason}
+_HEX_FINGERPRINT = re.compile(r"[0-9a-fA-F]{16}|0[xX][0-9a-fA-F]{1,16}")
+_DECIMAL_FINGERPRINT = re.compile(r"[0-9]{1,20}")
+
+
+def parse_simhash(value: str | int) -> int:
+    """Return a fingerprint that is written as 16 hex digits, as ``0x…``, as decimal digits or as an integer.
+
+    Examples
+    --------
+    >>> parse_simhash("00000000000000ff"), parse_simhash("0xff"), parse_simhash("255")
+    (255, 255, 255)
+    >>> parse_simhash("1000000000000000") == 1 << 60
+    True
+    """
+    number: object = value
+    if isinstance(value, str):
+        # Sixteen digits are hexadecimal, although they may be decimal, too.
+        if _HEX_FINGERPRINT.fullmatch(value):
+            number = int(value, 16)
+        else:
+            number = int(value) if _DECIMAL_FINGERPRINT.fullmatch(value) else None
+    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1 << 64:
+        return number
+    # An integer above Python's limit of 4300 decimal digits has no repr; hex has no such limit.
+    text = hex(value) if type(value) is int else repr(value)
+    raise InvalidArgument(f"{_cut(text)} is not a fingerprint: 16 hex digits, 0x… or an integer below 2**64")
+
+
+_MISSING = object()
+_SHOWN_NAMES = 12
+
+
+class Builder:
+    """Makes documents of records with named fields; `advise` lists the fields of the first without the needed one."""
+
+    def __init__(self, options: InputOptions, *, advise: bool = False) -> None:
+        self._options = options
+        self._id = options.id_field
+        self._source = options.source_field
+        self._preference = options.preference if options.preference and options.preference.field else None
+        self._advise = advise
+
+    def build(self, record: Mapping[str, object], place: Place, raw: bytes) -> Record:
+        """Return the document of a record."""
+        options = self._options
+        known = None
+        try:
+            known = self._id_of(record, place)
+            value = record.get(self._source, _MISSING)
+            if value is _MISSING:
+                return Reject(place, self._missing(record), raw, known)
+            text = simhash = features = None
+            if options.simhash_field is not None:
+                if not isinstance(value, str | int):
+                    reason = f"the fingerprint is neither a string nor an integer but {_json_type(value)}"
+                    return Reject(place, reason, raw, known)
+                simhash = parse_simhash(value)
+            elif options.features_field is not None:
+                _check_length(len(raw), options.max_document_bytes, "the record with its features")
+                features = _features(value)
+            else:
+                text = checked_text(value, f"the field {self._source!r}", options.max_document_bytes)
+            metadata = None
+            if options.metadata_fields:
+                metadata = {name: record[name] for name in options.metadata_fields if name in record} or None
+                if metadata and (problem := metadata_problem(metadata)):
+                    return Reject(place, f"the metadata {problem}", raw, known)
+            preference = None if self._preference is None else self._preference.place(record)
+        except (InvalidInput, InvalidArgument) as error:
+            return Reject(place, str(error), raw, known)
+        return Document(known, text, simhash, features, metadata, place, raw if options.keep_raw else None, preference)
+
+    def _missing(self, record: Mapping[str, object]) -> str:
+        reason = f"the field {self._source!r} is missing"
+        if self._advise:
+            self._advise = False
+            reason += f"; it has {listed(record)}: {name_the_field(self._options)}"
+        return reason
+
+    def _id_of(self, record: Mapping[str, object], place: Place) -> str:
+        value = record.get(self._id, _MISSING)
+        if value is _MISSING:
+            return str(place)
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str):
+            # Tables turn the id 1 into 1.0 where another row has none.
+            kind = f"the number {value!r}" if isinstance(value, float) else _json_type(value)
+            raise InvalidInput(f"the id is neither a string nor an integer but {kind}")
+        if not value:
+            raise InvalidInput("the id is empty")
+        if len(value) * 4 > MAX_ID_BYTES and len(value.encode()) > MAX_ID_BYTES:
+            raise InvalidInput(f"the id is longer than {MAX_ID_BYTES} bytes")
+        return value
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the names of the fields of a record for a message."""
+    shown = [_cut(name) for name in names]
+    rest = f" and {len(shown) - _SHOWN_NAMES:,} more" if len(shown) > _SHOWN_NAMES else ""
+    return (", ".join(shown[:_SHOWN_NAMES]) or "none") + rest
+
+
+def _cut(text: str, characters: int = 40) -> str:
+    return text if len(text) <= characters else f"{text[:characters]}…"
+
+
+def name_the_field(options: InputOptions) -> str:
+    """Return advice to name the field that the fingerprint comes from."""
+    name = "text" if options.source_field == options.text_field else "simhash" if options.simhash_field else "features"
+    return f"name the right one with --{name}-field"
+
+
+def checked_text(value: object, what: str, max_bytes: int = DOCUMENT_BYTES) -> str:
+    """Return the text of a document.
+
+    Raises
+    ------
+    InvalidInput
+        When it is not a string, too long, empty or blank, or has a NUL character.
+    """
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} is not a string but {_json_type(value)}")
+    if len(value) * 4 > max_bytes:
+        # By pieces, as a copy of a long text would be as long.
+        pieces = (value[start : start + (1 << 16)] for start in range(0, len(value), 1 << 16))
+        _check_length(sum(len(piece.encode("utf-8", "surrogatepass")) for piece in pieces), max_bytes, "the text")
+    if not value or value.isspace():
+        raise InvalidInput("the text is empty")
+    if "\0" in value:
+        raise InvalidInput("the text has a NUL character, so it is not text")
+    return value
+
+
+def _check_length(length: int, max_bytes: int, what: str) -> None:
+    if length > max_bytes:
+        raise InvalidInput(f"{what} is longer than {max_bytes:,} bytes; {RAISE}")
+
+
+def _features(value: object) -> tuple[Feature, ...]:
+    if isinstance(value, str):
+        # A CSV column holds them as JSON.
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+            raise InvalidInput("the features are not a JSON array") from error
+    if not isinstance(value, list) or not value:
+        raise InvalidInput("the features are not a list of [feature, weight] with at least one")
+    return tuple(_feature(pair) for pair in value)
+
+
+def _feature(pair: object) -> Feature:
+    if not isinstance(pair, list) or len(pair) != 2:  # noqa: PLR2004 - a pair
+        raise InvalidInput("a feature is not a pair [feature, weight]")
+    feature, weight = pair
+    if isinstance(feature, bool) or not isinstance(feature, str | int):
+        raise InvalidInput(f"a feature is neither a string nor an integer but {_json_type(feature)}")
+    if isinstance(feature, int) and not 0 <= feature < 1 << 64:
+        raise InvalidInput("an integer feature is outside 0 <= feature < 2**64")
+    if isinstance(weight, bool) or not isinstance(weight, int | float):
+        raise InvalidInput(f"a feature's weight is not a number but {_json_type(weight)}")
     try:
-        entry["raw"] = reject.raw.decode()
-    except UnicodeDecodeError:
-        entry["raw_base64"] = base64.b64encode(reject.raw).decode()
-    if reject.id is not None:
-        entry["id"] = reject.id
-    return entry
+        number = float(weight)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidInput("a feature's weight is not finite")
+    return feature, number
+
+
+def text_of(value: object) -> str | None:
+    """Return a value as a string where only strings can be: others as JSON, null as None."""
+    return value if isinstance(value, str | None) else msgspec.json.encode(value).decode()
+
+
+def _json_type(value: object) -> str:
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
+    return "null" if value is None else names.get(type(value), "an object")

@@ -123,12 +123,6 @@ def to_utf8(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
         raise InvalidInput(f"the file ends inside a character of {codec}")
 
 
-def from_utf8(piece: bytes, codec: str) -> bytes:
-    """Return what `to_utf8` made ``piece`` of."""
-    decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS)
-    return decoder.decode(piece).encode(codec, _ERRORS)
-
-
 SAMPLE_BYTES = 64 << 10
 _BINARY_BYTES = 512
 _NUL_SHARE = 0.05
@@ -162,8 +156,11 @@ class Stream(Bytes):
     mark: bytes = b""  # The byte order mark before the blocks.
 
     def original(self, piece: bytes) -> bytes:
-        """Return a piece of ``blocks`` as it is in the file."""
-        return from_utf8(piece, self.encoding) if self.encoding in WIDE else piece
+        """Return a piece of ``blocks`` as it is in the file; a cut character at its end is left out."""
+        if self.encoding not in WIDE:
+            return piece
+        decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS)
+        return decoder.decode(piece).encode(self.encoding, _ERRORS)
 
 
 def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
@@ -177,22 +174,16 @@ def take_all(blocks: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
     return b"".join(pieces), True
 
 
-def open_bytes(source: Source, options: InputOptions, progress: Progress) -> Bytes:
-    """Open a source as it is, decompressed but not decoded; parameters as of `open_stream`."""
-    found = Bytes(iter(()))
-    found.blocks = _until_fault(_blocks(source, options, progress), found)
-    return found
-
-
-def open_chunks(source: Source, options: InputOptions, progress: Progress) -> Bytes:
-    """Open a source as it is, not even decompressed; parameters as of `open_stream`."""
-    found = Bytes(iter(()))
-    found.blocks = _until_fault(_chunks(source, options, progress), found)
-    return found
+def open_bytes(source: Source, options: InputOptions, progress: Progress, *, decompress: bool = True) -> Bytes:
+    """Open a source without decoding it."""
+    opened = Bytes(iter(()))
+    blocks = (_blocks if decompress else _chunks)(source, options, progress)
+    opened.blocks = _until_fault(blocks, opened)
+    return opened
 
 
 def open_stream(source: Source, options: InputOptions, progress: Progress) -> Stream | str:
-    """Open a source."""
+    """Open a source and find its encoding; return why it cannot be read if it is known at the beginning."""
     stream = Stream(iter(()))
     blocks = _until_fault(_blocks(source, options, progress), stream)
     head = b""
@@ -217,7 +208,7 @@ def open_stream(source: Source, options: InputOptions, progress: Progress) -> St
 
 
 def _looks_binary(head: bytes, codec: str) -> bool:
-    """Tell a binary file from text with a stray NUL, which costs only its own line."""
+    """Return whether a file is binary; a stray NUL in a text costs only its own line."""
     nuls = head.count(0)
     if nuls > _NUL_SHARE * len(head):
         return True
@@ -229,7 +220,7 @@ def _looks_binary(head: bytes, codec: str) -> bool:
 
 
 def _wide_without_mark(head: bytes) -> str:
-    """Name the parameter for a file that is half zeros, as ASCII is in UTF-16."""
+    """Return advice about a file that is half zeros, as ASCII is in UTF-16."""
     for codec, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
         if zeros.count(0) > len(zeros) // 2 and not others.count(0):
             return f"; if it is {codec} without a byte order mark, give `encoding={codec}`"
@@ -285,64 +276,46 @@ class LineBatch:
 
 def batches(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[LineBatch]:
     r"""Split a stream at ``\n`` and ``\r\n``, not at U+2028, U+0085 or a lone ``\r``; number lines from `first` on."""
-    splitter = _LineSplitter(max_bytes, first)
+    number = first
+    pieces: list[bytes] = []  # The beginning of a line whose end has not come yet.
+    held, skipping = 0, False
     for block in stream.blocks:
-        yield from splitter.feed(block)
-    yield from splitter.finish(stream.fault)
-
-
-class _LineSplitter:
-    """Keeps the beginning of a line whose end has not come yet."""
-
-    def __init__(self, max_bytes: int, first: int) -> None:
-        self._max_bytes = max_bytes
-        self._number = first
-        self._pieces: list[bytes] = []
-        self._held = 0
-        self._skipping = False
-
-    def feed(self, block: bytes) -> Iterator[LineBatch]:
         cut = block.rfind(b"\n")
         if cut >= 0:
-            yield from self._whole_lines(block[:cut].split(b"\n"))
-        self._hold(block[cut + 1 :])
+            lines, start = block[:cut].split(b"\n"), number
+            number += len(lines)
+            if skipping:
+                lines, start = lines[1:], start + 1
+            elif pieces:
+                lines[0] = b"".join((*pieces, lines[0]))
+            pieces, held, skipping = [], 0, False
+            yield from _bounded(lines, start, max_bytes)
+        if not skipping:
+            pieces.append(block[cut + 1 :])
+            held += len(pieces[-1])
         # One byte more may be the \r of a line that just fits.
-        if self._held > self._max_bytes + 1:
-            yield self._too_long(b"".join(self._pieces), self._number)
-            self._pieces, self._held, self._skipping = [], 0, True
+        if held > max_bytes + 1:
+            yield _too_long(b"".join(pieces), number, max_bytes)
+            pieces, held, skipping = [], 0, True
+    rest = b"".join(pieces)
+    if stream.fault is not None:
+        yield LineBatch(number, [rest], stream.fault)
+    elif rest:
+        yield from _bounded([rest], number, max_bytes)
 
-    def finish(self, fault: str | None) -> Iterator[LineBatch]:
-        rest = b"".join(self._pieces)
-        if fault is not None:
-            yield LineBatch(self._number, [rest], fault)
-        elif rest:
-            yield from self._bounded(self._number, [rest])
 
-    def _whole_lines(self, lines: list[bytes]) -> Iterator[LineBatch]:
-        first = self._number
-        self._number += len(lines)
-        if self._skipping:
-            lines, first = lines[1:], first + 1
-        elif self._pieces:
-            lines[0] = b"".join((*self._pieces, lines[0]))
-        self._pieces, self._held, self._skipping = [], 0, False
-        yield from self._bounded(first, lines)
+def _bounded(lines: list[bytes], first: int, max_bytes: int) -> Iterator[LineBatch]:
+    """Yield the lines without their ends, those that are too long in batches of their own."""
+    lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
+    start = 0
+    for at, line in enumerate(lines):
+        if len(line) > max_bytes:
+            yield LineBatch(first + start, lines[start:at])
+            yield _too_long(line, first + at, max_bytes)
+            start = at + 1
+    yield LineBatch(first + start, lines[start:] if start else lines)
 
-    def _hold(self, piece: bytes) -> None:
-        if piece and not self._skipping:
-            self._pieces.append(piece)
-            self._held += len(piece)
 
-    def _bounded(self, first: int, lines: list[bytes]) -> Iterator[LineBatch]:
-        lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
-        start = 0
-        for at, line in enumerate(lines):
-            if len(line) > self._max_bytes:
-                yield LineBatch(first + start, lines[start:at])
-                yield self._too_long(line, first + at)
-                start = at + 1
-        yield LineBatch(first + start, lines[start:] if start else lines)
-
-    def _too_long(self, line: bytes, number: int) -> LineBatch:
-        reason = f"the line is longer than {self._max_bytes:,} bytes; {RAISE}; only its beginning is kept"
-        return LineBatch(number, [line[: self._max_bytes]], reason)
+def _too_long(line: bytes, number: int, max_bytes: int) -> LineBatch:
+    reason = f"the line is longer than {max_bytes:,} bytes; {RAISE}; only its beginning is kept"
+    return LineBatch(number, [line[:max_bytes]], reason)

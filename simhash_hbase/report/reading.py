@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.duplicates import Decided, read_decisions
-from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Reject, Scanned, repeated_id, scan
-from simhash_hbase.inputs.pages import extracted
+from simhash_hbase.inputs import Document, InputOptions, Page, Progress, Reject, Scanned, extract, repeated_id, scan
 from simhash_hbase.pipeline.analyse import analyse
 from simhash_hbase.pipeline.meter import Meter
 from simhash_hbase.rows.keys import id_digest
@@ -87,7 +86,7 @@ def read_again(corpus: DecidedCorpus, wanted: Sequence[int], database: sqlite3.C
         else:
             reading.has_pages |= isinstance(record, Page)
             reading.count(decided, _bytes(record))
-            document = extracted(record) if record.id in names else None
+            document = extract(record) if record.id in names else None
             if isinstance(document, Document) and document.text is not None:
                 row = (document.id, document.text[:COMPARED_CHARACTERS], len(document.text))
                 database.execute("INSERT INTO text VALUES (?, ?, ?)", row)

@@ -11,7 +11,7 @@ from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.inputs.fields import listed
+from simhash_hbase.inputs.records import listed
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.names import MAX_NAME_BYTES
 from simhash_hbase.service.core import Service

@@ -9,7 +9,7 @@ import msgspec
 from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analysis import Analysed
 from simhash_hbase.inputs import Document, InputOptions, Place
-from simhash_hbase.inputs.fields import Builder, listed
+from simhash_hbase.inputs.records import Builder, listed
 from simhash_hbase.rows.entries import Entries, metadata_problem
 from simhash_hbase.service.problems import Problem, of_error
 

@@ -12,7 +12,7 @@ from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.errors import InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import plain
-from simhash_hbase.inputs.fields import checked_text
+from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.service.access import InCollection, Knowing, Metering, Reading, Writing
 from simhash_hbase.service.core import FORBIDDEN, Service

@@ -18,10 +18,10 @@ from simhash_hbase.errors import InvalidInput
 from simhash_hbase.features.idf import LEARN_FROM, Reservoir
 from simhash_hbase.inputs import Document, InputOptions, Place, Reject, Scanned, Sources
 from simhash_hbase.inputs.encodings import AUTO, UTF8, WIDE, checked_codec
-from simhash_hbase.inputs.fields import Builder, listed, name_the_field
 from simhash_hbase.inputs.lines import json_records, text_records
 from simhash_hbase.inputs.parquet import Build, Row, record_of, values_of
 from simhash_hbase.inputs.reading import format_of
+from simhash_hbase.inputs.records import Builder, listed, name_the_field
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Stream
 

@@ -8,8 +8,7 @@ from support.sites import Site
 
 from simhash_hbase import Profile
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject
-from simhash_hbase.inputs.pages import extracted
+from simhash_hbase.inputs import Document, InputOptions, Page, Place, Reject, extract
 from simhash_hbase.pipeline.analyse import analyse, analyse_chunk
 
 ANALYSIS = Analysis(Profile.resolve(analyzer="shingle"))
@@ -56,7 +55,7 @@ def refused(chunks):
 
 def test_pages_become_what_their_texts_do():
     mixed = list(records(100))
-    plain = [extracted(record) for record in mixed]
+    plain = [extract(record) for record in mixed]
 
     assert list(told(analyse(mixed, ANALYSIS))) == list(told(analyse(plain, ANALYSIS)))
     assert refused(analyse(mixed, ANALYSIS)) == refused(analyse(plain, ANALYSIS))

@@ -11,7 +11,7 @@ from support.sites import LAYOUTS, Site
 
 from simhash_hbase.inputs import Document, InputOptions, Page, Reject, extract, read, scan
 from simhash_hbase.inputs.html import layout_tables, main_text
-from simhash_hbase.inputs.pages import PAGE_BYTES
+from simhash_hbase.inputs.options import PAGE_BYTES
 
 CHINESE = "今天的天气很好，我们和孩子们去公园散步，大家都很高兴。"
 TRADITIONAL = "今天的天氣很好，我們和孩子們去公園散步，大家都很高興。"

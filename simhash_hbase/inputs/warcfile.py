@@ -1,0 +1,470 @@
+"""A crawler's file, WARC or WET, cut into its records; damage costs one record, or one gzip member."""
+
+import base64
+import hashlib
+import re
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import suppress
+from io import BytesIO
+from itertools import chain
+from typing import NamedTuple
+
+from simhash_hbase.errors import InvalidInput, missing_extra
+from simhash_hbase.inputs.streams import unzstd
+
+try:
+    from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
+except ImportError as error:
+    raise missing_extra("WARC files need warcio", "warc") from error
+
+_WARC_LINE = re.compile(rb"WARC/\d\.\d{1,2}\r?\n")
+_ZSTD = b"\x28\xb5\x2f\xfd"
+# A header with the only defined method, and without undefined flags.
+_GZIP_MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]")
+_HEADER_BYTES = 4
+_SNIFFED_BYTES = 16  # Of the file, to tell how it is compressed.
+_GZIP_WBITS = 31
+_PROBED_BYTES = 1 << 12
+_STEP_BYTES = 1 << 16
+_JUNK = "the file has data outside its gzip members"
+_RESCUE_BYTES = 1 << 8
+# Most bytes of a damaged member that are searched for the next one.
+_HELD_BYTES = 32 << 20
+
+
+class GzipMember(NamedTuple):
+    """The beginning of a gzip member."""
+
+
+class GzipEnd(NamedTuple):
+    """The end of a gzip member, with the right checksum."""
+
+    compressed: bytes | None  # The member as it is in the file; None when it is too long to be held.
+
+
+class Damage(NamedTuple):
+    """A place where bytes are missing; what came of a member that has not ended may be wrong."""
+
+    reason: str
+
+
+CrawlPiece = bytes | GzipMember | GzipEnd | Damage
+
+
+def pieces(chunks: Iterable[bytes], block_bytes: int, *, named_gzip: bool) -> Iterator[CrawlPiece]:
+    """Yield the bytes of a file, decompressed by its content whatever its name says; damage costs one gzip member."""
+    chunks = iter(chunks)
+    head = b""
+    while len(head) < _SNIFFED_BYTES and (chunk := next(chunks, b"")):
+        head += chunk
+    everything = chain((head,), chunks) if head else iter(())
+    if head.startswith(_ZSTD):
+        try:
+            yield from unzstd(everything, block_bytes)
+        except InvalidInput as error:
+            yield Damage(str(error))
+    elif _GZIP_MEMBER.match(head) or (named_gzip and not _WARC_LINE.match(head)):
+        yield from _Gzip(everything, block_bytes).pieces()
+    else:
+        yield from everything
+
+
+class _Gzip:
+    """Members of a gzip file; the compressed bytes of the present one are held, since it may be damaged."""
+
+    def __init__(self, chunks: Iterator[bytes], block_bytes: int) -> None:
+        self._chunks = chunks
+        self._block_bytes = block_bytes
+        self._held = bytearray()
+        self._offset = 0
+        self._fault: str | None = None
+        self._junk = False
+
+    def pieces(self) -> Iterator[CrawlPiece]:
+        while self._find_member():
+            if self._junk:
+                yield Damage(_JUNK)
+            yield GzipMember()
+            whole = yield from self._member()
+            yield GzipEnd(whole) if self._fault is None else Damage(self._fault)
+        if self._junk:
+            yield Damage(_JUNK)
+
+    def _find_member(self) -> bool:
+        """Move to the next readable member; skipped bytes are junk, unless they belong to a damaged member."""
+        known, self._fault, self._junk = self._fault is not None, None, False
+        if known:
+            self._drop(1)
+        while self._has(_HEADER_BYTES):
+            found = _GZIP_MEMBER.search(self._held)
+            passed = found.start() if found else len(self._held) - _HEADER_BYTES + 1
+            self._junk |= not known and any(self._held[:passed])
+            self._drop(passed)
+            if found and self._is_readable():
+                return True
+            self._junk |= bool(found) and not known
+            self._drop(1 if found else 0)
+        self._junk |= not known and any(self._held)
+        return False
+
+    def _is_readable(self) -> bool:
+        self._has(_PROBED_BYTES)
+        member = zlib.decompressobj(wbits=_GZIP_WBITS)
+        try:
+            return bool(member.decompress(self._held[:_PROBED_BYTES], 1)) or member.eof
+        except zlib.error:
+            return False
+
+    def _member(self) -> Generator[bytes, None, bytes | None]:
+        start = self._offset
+        member, at, given = zlib.decompressobj(wbits=_GZIP_WBITS), 0, False
+        while not member.eof:
+            at_end = not self._has(at + 1)
+            data = bytes(self._held[at : at + _STEP_BYTES])
+            try:
+                block = member.decompress(data, self._block_bytes)
+            except zlib.error:
+                self._fault = "the gzip data is damaged"
+                if not given:
+                    yield from _before_damage(data)
+                return None
+            at += len(data) - len(member.unused_data if member.eof else member.unconsumed_tail)
+            if block:
+                given = True
+                yield block
+            elif at_end:
+                self._fault = "the gzip data is cut off"
+                return None
+            if at > _HELD_BYTES:
+                self._drop(at)
+                at = 0
+        whole = bytes(self._held[:at]) if self._offset == start else None
+        self._drop(at)
+        return whole
+
+    def _has(self, count: int) -> bool:
+        """Read until so many bytes are held; False at the end of the file."""
+        while len(self._held) < count:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return False
+            self._held += chunk
+        return True
+
+    def _drop(self, count: int) -> None:
+        del self._held[:count]
+        self._offset += count
+
+
+def _before_damage(data: bytes) -> Iterator[bytes]:
+    """Yield a member's bytes before its damage, which zlib does not return in longer steps."""
+    member = zlib.decompressobj(wbits=_GZIP_WBITS)
+    with suppress(zlib.error):
+        while block := member.decompress(data, _RESCUE_BYTES):
+            yield block
+            data = member.unconsumed_tail
+
+
+class Lost(Exception):
+    """Bytes are missing; nothing before them belongs to what follows."""
+
+
+class _WholeMember(NamedTuple):
+    """A member that has ended."""
+
+    start: int  # Below 0 where its beginning was dropped.
+    stop: int
+    compressed: bytes | None
+
+
+class Window:
+    """Bytes from some place of a file on.
+
+    Reading raises `Lost` where bytes are missing; the caller then clears the window.
+    """
+
+    def __init__(self, pieces: Iterable[CrawlPiece]) -> None:
+        self.bytes = bytearray()
+        self.members: list[int] = []
+        """Where gzip members begin."""
+        self.is_gzip = False
+        self._whole: list[_WholeMember] = []
+        self._begun = 0
+        self._pieces = iter(pieces)
+
+    def pull(self) -> bool:
+        """Read on; False at the end of the file."""
+        piece = next(self._pieces, None)
+        if isinstance(piece, Damage):
+            raise Lost(piece.reason)
+        if isinstance(piece, GzipMember):
+            self.is_gzip = True
+            self._begun = len(self.bytes)
+            self.members.append(self._begun)
+        elif isinstance(piece, GzipEnd):
+            self._whole.append(_WholeMember(self._begun, len(self.bytes), piece.compressed))
+        elif piece is not None:
+            self.bytes += piece
+        return piece is not None
+
+    def has(self, count: int) -> bool:
+        """Read until so many bytes are there; False where the file ends before."""
+        while len(self.bytes) < count:
+            if not self.pull():
+                return False
+        return True
+
+    def goes_on(self, place: int) -> bool:
+        """Return whether a byte of the same member follows, without reading beyond the member's end."""
+        while all(whole.stop != place for whole in self._whole):
+            if len(self.bytes) > place:
+                return True
+            if not self.pull():
+                return False
+        return False
+
+    def member(self, stop: int) -> bytes | None:
+        """Return, compressed, the gzip member that is exactly the first ``stop`` bytes, if there is one."""
+        return next((whole.compressed for whole in self._whole if (whole.start, whole.stop) == (0, stop)), None)
+
+    def drop(self, count: int) -> None:
+        """Drop the first bytes."""
+        del self.bytes[:count]
+        self.members = [place - count for place in self.members if place >= count]
+        self._begun -= count
+        self._whole = [_WholeMember(a - count, b - count, data) for a, b, data in self._whole if b > count]
+
+    def clear(self) -> None:
+        """Drop all that has been read."""
+        self.bytes.clear()
+        self.members.clear()
+        self._begun = 0
+        self._whole.clear()
+
+
+_WARC = b"WARC/"
+_BLANK_LINES = b"\r\n\r\n"
+_START = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n[A-Za-z-]{1,40}:")
+_START_BYTES = 64
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_MAX_HEAD_BYTES = 64 << 10
+_KEPT_BYTES = 64 << 10
+# No file is as long, and neither Python nor the system takes any number.
+_LENGTH_DIGITS = 15
+_PARSER = StatusAndHeadersParser([], verify=False)
+_DIGESTS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "md5": hashlib.md5}
+
+
+class WarcRecord(NamedTuple):
+    """A record that is whole."""
+
+    number: int  # From 1, of all in the file.
+    headers: StatusAndHeaders  # The WARC headers.
+    block: bytes  # The content; of a long record its first 64 KB.
+    raw: bytes
+    """The whole record to its last blank line, as a gzip member where it is exactly one; of a long record as much as of
+    the block."""
+    is_long: bool = False  # Whether the block is longer than the limit.
+
+
+class Broken(NamedTuple):
+    """A damaged record, or bytes that are not a record."""
+
+    number: int
+    reason: str
+    headers: StatusAndHeaders | None  # The WARC headers, if they are left.
+    raw: bytes  # Its first 64 KB, as far as they are known.
+
+
+def head_of(head: bytes) -> StatusAndHeaders:
+    """Read the first line and the headers of a record, or of an answer by HTTP."""
+    return _PARSER.parse(BytesIO(head))
+
+
+def bare(value: str) -> str:
+    """Return the value of a header without the brackets that ids have, and addresses by some versions of wget.
+
+    Examples
+    --------
+    >>> bare("<http://a.example/>"), bare("http://a.example/<b>")
+    ('http://a.example/', 'http://a.example/<b>')
+    """
+    value = value.strip(" \t")
+    return value[1:-1] if value.startswith("<") and value.endswith(">") else value
+
+
+def head_bytes(block: bytes) -> int:
+    """Return how long the head of an answer by HTTP is."""
+    end = _HEAD_END.search(block)
+    return end.end() if end else len(block)
+
+
+def warc_records(pieces: Iterable[CrawlPiece], max_bytes: int) -> Iterator[WarcRecord | Broken]:
+    """Split a crawler's file into records.
+
+    warcio and FastWARC read the same records, but both stop at the first damage, or return damaged records as whole.
+    """
+    splitter = _RecordSplitter(Window(pieces), max_bytes)
+    while (found := splitter.next()) is not None:
+        yield found
+
+
+class _Wrong(Exception):
+    """The bytes are not a record."""
+
+    def __init__(self, reason: str, start: int) -> None:
+        super().__init__(reason)
+        self.start = start
+
+
+class _RecordSplitter:
+    """Takes records off the beginning of a window."""
+
+    def __init__(self, window: Window, max_bytes: int) -> None:
+        self._window = window
+        self._max_bytes = max_bytes
+        self._number = 0
+        self._headers: StatusAndHeaders | None = None
+        self._damage: Lost | None = None
+
+    def next(self) -> WarcRecord | Broken | None:
+        window = self._window
+        self._number += 1
+        self._headers = None
+        try:
+            if self._damage is not None:
+                damage, self._damage = self._damage, None
+                raise damage
+            while window.has(1) and window.bytes[0] in b"\r\n":
+                window.drop(1)
+            return self._record() if window.bytes else None
+        except (Lost, _Wrong) as error:
+            broken = self._broken(str(error))
+            if isinstance(error, Lost):
+                window.clear()
+            cause = self._find_start(error.start if isinstance(error, _Wrong) else 0)
+            return broken if cause is None else broken._replace(reason=f"{broken.reason}; {cause}")
+
+    def _broken(self, reason: str) -> Broken:
+        raw = bytes(self._window.bytes[:_KEPT_BYTES])
+        headers = self._headers
+        if headers is None and raw.startswith(_WARC):
+            # The head breaks off; its whole lines are still valid.
+            headers = head_of(raw[: raw.rfind(b"\n") + 1] or _WARC)
+        return Broken(self._number, reason, headers, raw)
+
+    def _record(self) -> WarcRecord:
+        window = self._window
+        head = self._head()
+        headers = self._headers = head_of(bytes(window.bytes[:head]))
+        end = head + self._length(headers, head)
+        if end - head > self._max_bytes:
+            return self._long(head, end)
+        self._check_block(head, end)
+        stop = self._stop(end, head)
+        block = bytes(window.bytes[head:end])
+        if not window.is_gzip and _differs(block, headers.get_header("WARC-Block-Digest")):
+            raise _Wrong("its digest is not that of its block", stop)
+        if stop - end < len(_BLANK_LINES):
+            # Another record can follow it.
+            raw = bytes(window.bytes[:end]) + _BLANK_LINES
+        else:
+            raw = window.member(stop) or bytes(window.bytes[:stop])
+        window.drop(stop)
+        return WarcRecord(self._number, headers, block, raw)
+
+    def _head(self) -> int:
+        window = self._window
+        if not window.has(len(_WARC)) or not window.bytes.startswith(_WARC):
+            raise _Wrong("no WARC record begins here", 1)
+        while (end := _HEAD_END.search(window.bytes, 0, _MAX_HEAD_BYTES)) is None:
+            if len(window.bytes) >= _MAX_HEAD_BYTES or not window.pull():
+                raise _Wrong("its head does not end", 1)
+        if _CONTROL.search(window.bytes, 0, end.end()):
+            raise _Wrong("its head has control characters", end.end())
+        return end.end()
+
+    def _length(self, headers: StatusAndHeaders, head: int) -> int:
+        length = headers.get_header("Content-Length") or ""
+        if not (length.isascii() and length.isdigit()):
+            raise _Wrong("it does not say how long it is", head)
+        length = length.lstrip("0") or "0"
+        if len(length) > _LENGTH_DIGITS:
+            raise _Wrong(f"its length has {len(length):,} digits", head)
+        return int(length)
+
+    def _check_block(self, head: int, end: int) -> None:
+        window = self._window
+        while True:
+            if any(0 < place < end and window.bytes.startswith(_WARC, place) for place in window.members):
+                raise _Wrong("another record begins inside of it", head)
+            if len(window.bytes) >= end:
+                return
+            if not window.pull():
+                raise _Wrong(f"the file ends inside of it, {end - len(window.bytes)} bytes too early", head)
+
+    def _stop(self, end: int, head: int) -> int:
+        """Return where the blank lines after the block end: there are two, or a record or nothing follows."""
+        window = self._window
+        stop = end
+        while window.goes_on(stop) and window.bytes[stop] in b"\r\n":
+            stop += 1
+        if stop - end >= len(_BLANK_LINES) or not window.goes_on(stop):
+            return stop
+        if window.has(stop + len(_WARC)) and not window.bytes.startswith(_WARC, stop):
+            raise _Wrong("its length is wrong, no record follows it", head)
+        return stop
+
+    def _long(self, head: int, end: int) -> WarcRecord:
+        """Drop a record that is too long to be held; if another one begins inside it, its length is damaged."""
+        window = self._window
+        window.has(min(head + _KEPT_BYTES, end))
+        beginning = bytes(window.bytes[: min(head + _KEPT_BYTES, end)])
+        while (found := _START.search(window.bytes, 1, end)) is None and len(window.bytes) < end:
+            passed = max(len(window.bytes) - _START_BYTES, 0)
+            window.drop(passed)
+            end -= passed
+            if not window.pull():
+                raise _Wrong("the file ends inside of it", len(window.bytes))
+        if found is not None:
+            raise _Wrong("another record begins inside of it", found.start())
+        stop = self._stop(end, end)
+        window.drop(stop)
+        return WarcRecord(self._number, self._headers, beginning[head:], beginning, is_long=True)
+
+    def _find_start(self, start: int) -> str | None:
+        """Move to the next beginning of a record, or to the end; return the damage met before another member."""
+        window = self._window
+        window.members = [place for place in window.members if place >= start]
+        cause = None
+        while True:
+            found = _START.search(window.bytes, start)
+            places = [found.start()] if found else []
+            places += [place for place in window.members if window.bytes.startswith(_WARC, place)]
+            if places:
+                window.drop(min(places))
+                return cause
+            passed = max(len(window.bytes) - _START_BYTES, 0)
+            window.drop(passed)
+            start = max(start - passed, 0)
+            try:
+                if not window.pull():
+                    window.clear()
+                    return cause
+            except Lost as lost:
+                if window.members:
+                    self._damage = lost
+                    return cause
+                cause = str(lost)
+                window.clear()
+
+
+def _differs(block: bytes, digest: str | None) -> bool:
+    """Return whether a digest such as ``sha1:2Z6X…`` contradicts a block; an unknown kind does not."""
+    name, _, value = (digest or "").partition(":")
+    if name.lower() not in _DIGESTS or not value:
+        return False
+    own = _DIGESTS[name.lower()](block).digest()
+    return value.strip().upper() not in (base64.b32encode(own).decode().rstrip("="), own.hex().upper())

@@ -1,0 +1,294 @@
+"""The pages of a crawler's file, HTTP's codings undone; the records that stand for pages that are left out."""
+
+import hashlib
+import re
+import zlib
+from base64 import b32encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+from simhash_hbase.errors import InvalidInput, missing_extra
+from simhash_hbase.inputs.options import PAGE_BYTES, InputOptions
+from simhash_hbase.inputs.records import Page, Place, Reject
+from simhash_hbase.inputs.sources import Source
+from simhash_hbase.inputs.streams import Progress, gunzip, open_bytes, take_all, unzstd
+from simhash_hbase.inputs.warcfile import Broken, WarcRecord, bare, head_bytes, head_of, pieces, warc_records
+
+try:
+    import brotli
+    from warcio.bufferedreaders import ChunkedDataException, ChunkedDataReader
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+except ImportError as error:
+    raise missing_extra("WARC files need warcio and brotli", "warc") from error
+
+# A missing extra is reported before anything is read, that of crawls first: it has both.
+import simhash_hbase.inputs.html  # noqa: F401
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_PLAIN = frozenset({"text/plain"})
+_HOLDS_CONTENT = frozenset({"response", "resource", "conversion"})
+_STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
+_LOOKS_LIKE_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_HTTP_HEAD_BYTES = 64 << 10
+
+
+def read_warc(source: Source, options: InputOptions, progress: Progress) -> Iterator[Page | Reject]:
+    """Read a crawler's file: WARC of pages, WET of their texts; gzip a record or as a whole, Zstandard, or neither.
+
+    A URL that was captured twice comes twice with one id, and what reads treats it as any repeated id: `dedup` and
+    `load` refuse the later captures, `add` and the index keep the last one, `claim` gives it the first one's decision
+    if the text is the same.
+    """
+    stream = open_bytes(source, options, progress, decompress=False)
+    limit = min(PAGE_BYTES + _HTTP_HEAD_BYTES, options.record_bytes)
+    crawl = pieces(stream.blocks, options.block_bytes, named_gzip=source.compression == "gz")
+    record = None
+    for record in warc_records(crawl, limit):
+        place = Place(source.name, record.number)
+        if isinstance(record, Broken):
+            yield Reject(place, f"the record is damaged: {record.reason}", record.raw, _url(record.headers) or None)
+            continue
+        page = _page(record, place, options)
+        if isinstance(page, str):
+            progress.skipped[page] += 1
+        else:
+            yield page
+    fault = stream.fault
+    if fault is None and record is None and source.compression is not None:
+        fault = "the file is empty: was it fetched whole?"
+    if fault is not None:
+        yield Reject(Place(source.name, 0), fault, b"", source.id)
+
+
+def _url(headers: StatusAndHeaders | None) -> str:
+    return bare(headers.get_header("WARC-Target-URI") or "") if headers is not None else ""
+
+
+class _Body(NamedTuple):
+    """What a record holds of a page."""
+
+    content: bytes
+    content_type: str
+    codings: tuple[str, ...] = ()
+
+
+def _page(record: WarcRecord, place: Place, options: InputOptions) -> Page | Reject | str:
+    """Return the page of a record, or the kind of a record without a page."""
+    kind = (record.headers.get_header("WARC-Type") or "without a type").lower()
+    content_type = record.headers.get_header("Content-Type") or ""
+    body: _Body | str | None = f"{kind} record"
+    if kind == "response" and content_type.lower().startswith("application/http"):
+        body = _answer(record.block)
+    elif kind in _HOLDS_CONTENT:
+        body = _Body(record.block, content_type)
+    if body is None:
+        return Reject(place, "the record is not an HTTP response", record.raw, _url(record.headers) or None)
+    if isinstance(body, str):
+        return body
+    identified = record.headers.get_header("WARC-Identified-Payload-Type") or body.content_type
+    media = identified.partition(";")[0].strip().lower()
+    is_html = media in _HTML or (not media and _LOOKS_LIKE_HTML.match(body.content) is not None)
+    if not is_html and media not in _PLAIN:
+        return f"content of type {media}" if media else "content without a type"
+    url = _url(record.headers) or str(place)
+    if record.is_long:
+        return Reject(place, f"the page is longer than {PAGE_BYTES:,} bytes", record.raw, url)
+    try:
+        # Here, not in the workers: a chunk would hold a thousand small pages, each of which may unpack to megabytes.
+        content = undo(body.content, body.codings, PAGE_BYTES)
+    except InvalidInput as error:
+        return Reject(place, str(error), record.raw, url)
+    return Page(
+        id=url,
+        content=content,
+        options=options,
+        place=place,
+        raw=record.raw if options.keep_raw else None,
+        html=is_html,
+        content_type=body.content_type,
+        metadata={"time": record.headers.get_header("WARC-Date") or ""},
+    )
+
+
+def _answer(block: bytes) -> _Body | str | None:
+    """Return the body of an answer by HTTP; its status if there is none, and None where it is no answer."""
+    status = _STATUS.match(block)
+    if status is None:
+        return None
+    if not status[1].startswith(b"2"):
+        return f"status {status[1].decode()}"
+    start = head_bytes(block)
+    http = head_of(block[:start])
+    codings = ",".join(http.get_header(name) or "" for name in ("Content-Encoding", "Transfer-Encoding"))
+    names = tuple(name.strip().lower() for name in codings.split(",") if name.strip())
+    return _Body(block[start:], http.get_header("Content-Type") or "", names)
+
+
+_FIRST_CHUNK = re.compile(rb"[0-9a-fA-F]{1,16}[ \t]*(;[^\r\n]*)?\r\n")
+_BLOCK_BYTES = 1 << 16
+# By the beginning of the compressed bytes.
+_COMPRESSED = {"gzip": (b"\x1f\x8b", gunzip), "x-gzip": (b"\x1f\x8b", gunzip), "zstd": (b"\x28\xb5\x2f\xfd", unzstd)}
+
+
+def undo(content: bytes, codings: Sequence[str], limit: int) -> bytes:
+    r"""Return a page as it was before HTTP's content and transfer codings.
+
+    A page that is not coded although its header says so comes back as it is.
+
+    Examples
+    --------
+    >>> undo(b"5\r\nhello\r\n0\r\n\r\n", ["chunked"], 100), undo(b"<p>", ["gzip"], 100)
+    (b'hello', b'<p>')
+    """
+    for coding in reversed(codings):
+        if coding == "chunked":
+            if _FIRST_CHUNK.match(content):
+                content = _unchunked(content)
+        elif coding in _COMPRESSED:
+            beginning, decompress = _COMPRESSED[coding]
+            if content.startswith(beginning):
+                content = _joined(decompress((content,), _BLOCK_BYTES), limit)
+        elif coding == "deflate":
+            content = _inflated(content, limit)
+        elif coding == "br":
+            content = _of_brotli(content, limit)
+        elif coding != "identity":
+            raise InvalidInput(f"the page is coded as {coding}, which is unknown")
+    return content
+
+
+def _unchunked(content: bytes) -> bytes:
+    try:
+        page: bytes = ChunkedDataReader(BytesIO(content), raise_exceptions=True).read()
+    except (ChunkedDataException, AssertionError) as error:
+        raise InvalidInput("the page's chunks are damaged or cut off") from error
+    return page
+
+
+def _inflated(content: bytes, limit: int) -> bytes:
+    # The name stands for zlib's form; some servers send the bare one.
+    for wbits in (zlib.MAX_WBITS, -zlib.MAX_WBITS):
+        inflate = zlib.decompressobj(wbits)
+        try:
+            page = inflate.decompress(content, limit + 1)
+        except zlib.error:
+            continue
+        if not inflate.eof and len(page) <= limit:
+            raise InvalidInput("the page's deflate data is cut off")
+        return _joined((page,), limit)
+    return _unless_text(content, "deflate")
+
+
+def _of_brotli(content: bytes, limit: int) -> bytes:
+    decompressor = brotli.Decompressor()
+
+    def blocks() -> Iterator[bytes]:
+        block = decompressor.process(content, output_buffer_limit=_BLOCK_BYTES)
+        while block:
+            yield block
+            block = decompressor.process(b"", output_buffer_limit=_BLOCK_BYTES)
+
+    try:
+        page = _joined(blocks(), limit)
+    except brotli.error:
+        return _unless_text(content, "brotli")
+    if not decompressor.is_finished():
+        raise InvalidInput("the page's brotli data is cut off")
+    return page
+
+
+def _unless_text(content: bytes, coding: str) -> bytes:
+    if content.lstrip()[:1] == b"<":
+        return content
+    raise InvalidInput(f"the page's {coding} data is damaged")
+
+
+def _joined(blocks: Iterable[bytes], limit: int) -> bytes:
+    page, whole = take_all(blocks, limit)
+    if not whole:
+        raise InvalidInput(f"the page is longer than {limit:,} bytes")
+    return page
+
+
+class _Kept(NamedTuple):
+    """The capture that revisits refer to."""
+
+    url: str
+    date: str
+    digest: str
+
+
+class Captures:
+    """Knows the payloads that were kept, about 300 bytes each; makes the records of those that are not."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, _Kept] = {}
+
+    def keep(self, raw: bytes) -> None:
+        """Note a record that is kept."""
+        record = _parsed(raw)
+        if (payload := _payload(record)) is not None:
+            # The crawler's own digest, by which tools find the capture; else one of the same form.
+            own = f"sha1:{b32encode(hashlib.sha1(payload).digest()).decode()}"
+            digest = _field(record, "Payload-Digest") or own
+            kept = _Kept(_field(record, "Target-URI"), _field(record, "Date"), digest)
+            self._kept.setdefault(hashlib.sha256(payload).digest(), kept)
+
+    def reference(self, raw: bytes, fields: Mapping[str, object]) -> bytes:
+        """Return the record for one that is not kept: a revisit if its payload is, else metadata with some fields."""
+        record = _parsed(raw)
+        payload = _payload(record)
+        kept = None if payload is None else self._kept.get(hashlib.sha256(payload).digest())
+        # The same input makes the same bytes, so the id is made of the record's own.
+        url, known = _field(record, "Target-URI"), _field(record, "Record-ID")
+        headers = {
+            "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{known} {url}')}>",
+            "WARC-Date": _field(record, "Date"),
+        }
+        file = BytesIO()
+        writer = WARCWriter(file, gzip=False, warc_version="1.1")
+        if kept is not None:
+            http = head_of(record.block[: head_bytes(record.block)])
+            reference = writer.create_revisit_record(
+                url, kept.digest, kept.url, kept.date, http_headers=http, warc_headers_dict=headers
+            )
+        else:
+            # A value, such as an id of an index, does not end its field; as in addresses.
+            values = {
+                name: str(value).replace("\r", "%0D").replace("\n", "%0A")
+                for name, value in fields.items()
+                if value is not None
+            }
+            lines = "".join(f"{name}: {value}\r\n" for name, value in values.items()).encode()
+            reference = writer.create_warc_record(
+                url,
+                "metadata",
+                payload=BytesIO(lines),
+                length=len(lines),
+                warc_content_type="application/warc-fields",
+                warc_headers_dict=headers | ({"WARC-Refers-To": f"<{known}>"} if known else {}),
+            )
+        writer.write_record(reference)
+        return file.getvalue()
+
+
+def _parsed(raw: bytes) -> WarcRecord:
+    record = next(warc_records(pieces((raw,), 1 << 20, named_gzip=False), len(raw) << 10))
+    if not isinstance(record, WarcRecord):
+        raise InvalidInput(f"a record that was read before is damaged now: {record.reason}")
+    return record
+
+
+def _payload(record: WarcRecord) -> bytes | None:
+    """Return the body of an answer by HTTP as it was sent; other records have no revisits."""
+    media = record.headers.get_header("Content-Type", "").lower()
+    if _field(record, "Type") != "response" or not media.startswith("application/http"):
+        return None
+    return record.block[head_bytes(record.block) :]
+
+
+def _field(record: WarcRecord, name: str) -> str:
+    return bare(record.headers.get_header(f"WARC-{name}") or "")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.cli.screen.progress import LINE_EVERY_S, WINDOW_S, Pace, ProgressLines
-from simhash_hbase.index.upkeep.walk import Progress
+from simhash_hbase.index.upkeep.walk import Walk
 
 
 class Clock:
@@ -165,7 +165,7 @@ def test_a_walk_through_an_index_tells_how_far_it_is(make_memory_index, operatio
 
 
 def test_a_walk_that_nobody_watches_hands_on_its_pages():
-    assert list(Progress(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]
+    assert list(Walk(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]
 
 
 def test_a_command_may_print_lines_more_often(ticking):

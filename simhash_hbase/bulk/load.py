@@ -16,7 +16,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.index.ownrows import begin_load, end_load
 from simhash_hbase.index.timestamps import MARGIN_MS
-from simhash_hbase.index.upkeep.walk import Progress, Watch
+from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
 from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
@@ -81,7 +81,7 @@ def begin(index: Index, spool: Spool, *, into_existing: bool = False, take_over:
 
 
 def load(
-    index: Index, spool: Spool, writer: Writer, *, into_existing: bool = False, watch: Watch | None = None
+    index: Index, spool: Spool, writer: Writer, *, into_existing: bool = False, watch: ProgressCallback | None = None
 ) -> Loaded:
     """Write all finished parts into an index.
 
@@ -96,7 +96,7 @@ def load(
     # From here on cells may be in the index: the input must stay what it is.
     manifest.writing = True
     spool.save()
-    work = _Work(index, spool, manifest.stamp, watch)
+    work = _LoadPass(index, spool, manifest.stamp, watch)
     if into_existing:
         work.add_known()
     work.write(writer)
@@ -104,15 +104,15 @@ def load(
     return Loaded(documents=sum(note.documents for note in manifest.parts), known=work.known, moved=work.moved)
 
 
-class _Work:
+class _LoadPass:
     """One pass of a load over its parts."""
 
-    def __init__(self, index: Index, spool: Spool, stamp: int, watch: Watch | None) -> None:
+    def __init__(self, index: Index, spool: Spool, stamp: int, watch: ProgressCallback | None) -> None:
         self.known = self.moved = 0
         self._index = index
         self._spool = spool
         self._stamp = stamp
-        self._walk = Progress(watch)
+        self._walk = Walk(watch)
         # For each part with known ids the places of all others; most parts have none.
         self._fresh: dict[int, NDArray[np.intp]] = {}
 

@@ -28,10 +28,9 @@ INSTRUCTIONS = (
 WRITING = "remember decides and stores at once, safely beside other agents."
 READING = "This memory is read only."
 
-Text = Annotated[str, Field(description="The whole text of the document, as plain text.")]
-Id = Annotated[str, Field(description="Id of the document, such as its URL.", min_length=1)]
-Limit = Annotated[int, Field(description="Most matches to return.", ge=1, le=1000)]
-Record = dict[str, object]
+TextArgument = Annotated[str, Field(description="The whole text of the document, as plain text.")]
+IdArgument = Annotated[str, Field(description="IdArgument of the document, such as its URL.", min_length=1)]
+LimitArgument = Annotated[int, Field(description="Most matches to return.", ge=1, le=1000)]
 
 
 def make_server(index: Index, *, readonly: bool) -> MCPServer[None]:
@@ -59,10 +58,10 @@ class _Tools:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.reading: tuple[Callable[..., Record], ...] = (self.have_i_seen, self.copies)
-        self.writing: tuple[Callable[..., Record], ...] = (self.remember, self.forget)
+        self.reading: tuple[Callable[..., dict[str, object]], ...] = (self.have_i_seen, self.copies)
+        self.writing: tuple[Callable[..., dict[str, object]], ...] = (self.remember, self.forget)
 
-    def have_i_seen(self, text: Text, limit: Limit = MATCHES) -> Record:
+    def have_i_seen(self, text: TextArgument, limit: LimitArgument = MATCHES) -> dict[str, object]:
         """Find the documents whose text is nearly the same, nearest first; changes nothing.
 
         Each match has its id, the distance (bits of 64 that differ), the estimated similarity (0 to 1), and the time
@@ -71,7 +70,7 @@ class _Tools:
         with _sentences():
             return answer_record(None, self._index.query(text, limit=limit))
 
-    def copies(self, id: Id) -> Record:
+    def copies(self, id: IdArgument) -> dict[str, object]:
         """List what was decided a duplicate of a document, with the time and the similarity; changes nothing.
 
         The id may be that of the original, which is named as `of`, or of one of its copies.
@@ -81,7 +80,7 @@ class _Tools:
                 raise DocumentMissing(f"the index does not hold a document with the id {id!r}")
             return {name: plain(value) for name, value in copies_record(found).items()}
 
-    def remember(self, id: Id, text: Text) -> Record:
+    def remember(self, id: IdArgument, text: TextArgument) -> dict[str, object]:
         """Store a document unless a near copy of it is known.
 
         The status is `original` if it is stored as new, or `duplicate` with the id `of` the known document. The same
@@ -91,7 +90,7 @@ class _Tools:
             claimed = self._index.claim(id, text, deadline_s=LEASES * self._index.profile.lease_s)
             return {name: plain(value) for name, value in decision_record(claimed).items()}
 
-    def forget(self, id: Id) -> Record:
+    def forget(self, id: IdArgument) -> dict[str, object]:
         """Remove a document by its id; `removed` says whether it was there.
 
         Its copies stay: each is still recorded as a duplicate of the removed document, which is marked by `of_removed`,

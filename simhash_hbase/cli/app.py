@@ -18,7 +18,7 @@ from simhash_hbase.cli.exits import (
     SIGNAL_CODES,
     SOME_REFUSED,
     WRONG_USAGE,
-    State,
+    RunState,
     sentence_of,
     usage_sentence,
     with_sources,
@@ -159,7 +159,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(words: list[str]) -> int:
     # Set by the option, wherever its value comes from; an error may come before the options are read.
-    state = State(debug="--debug" in words)
+    state = RunState(debug="--debug" in words)
     try:
         with stoppable():
             _check_words(words)
@@ -195,7 +195,7 @@ def _check_words(words: list[str]) -> None:
             raise InvalidArgument(f"the argument {shown[:SHOWN_CHARACTERS]} is not UTF-8") from error
 
 
-def _report(error: BaseException, state: State, code: int) -> int:
+def _report(error: BaseException, state: RunState, code: int) -> int:
     if state.debug:
         traceback.print_exception(error)
     return _say(with_sources(sentence_of(error), state.settings), code)

@@ -42,7 +42,7 @@ class Setting:
 
 
 @dataclass
-class State:
+class RunState:
     """One run of the command line, for the place that reports its errors; click hands it from context to context."""
 
     debug: bool  # Print tracebacks.

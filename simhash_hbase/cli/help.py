@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 from click.exceptions import Exit
 
-from simhash_hbase.cli.exits import PIPE_CLOSED, WRONG_USAGE, Setting, State
+from simhash_hbase.cli.exits import PIPE_CLOSED, WRONG_USAGE, RunState, Setting
 from simhash_hbase.cli.screen.terminal import erase_starting
 
 SECTION = "Options"
@@ -150,7 +150,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> object:
         """Call the command; what was set outside of the command line is remembered, for errors."""
-        if isinstance(ctx.obj, State):
+        if isinstance(ctx.obj, RunState):
             ctx.obj.settings = {
                 item.key: Setting(item.get_error_hint(ctx), ctx.params.get(item.name or ""))
                 for item in self.params

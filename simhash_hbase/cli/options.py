@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from simhash_hbase.cli.exits import State
+from simhash_hbase.cli.exits import RunState
 from simhash_hbase.cli.help import option
 from simhash_hbase.cli.screen.terminal import show_starting
 from simhash_hbase.cli.shell import complete_address, complete_file
@@ -67,7 +67,7 @@ def collected(into: str, *options: Decorator, make: Callable[..., object] = Choi
 
 def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     """Note it where errors are reported, which is outside of every command."""
-    if isinstance(ctx.obj, State):
+    if isinstance(ctx.obj, RunState):
         ctx.obj.debug = value
 
 
@@ -160,7 +160,7 @@ own_options = collected("own", *_own)
 
 
 @dataclass(frozen=True)
-class Sample:
+class LearningFiles:
     """Documents to learn the idf from, and how they are read."""
 
     learn_from: Sequence[str]
@@ -173,8 +173,8 @@ class Sample:
         return texts_of(self.learn_from, self.settings, watch) if self.learn_from else None
 
 
-def _sample(*, learn_from: Sequence[str], **settings: object) -> Sample:
-    return Sample(learn_from, _settings(settings))
+def _sample(*, learn_from: Sequence[str], **settings: object) -> LearningFiles:
+    return LearningFiles(learn_from, _settings(settings))
 
 
 learn_option = _profile("--learn-from", type=click.Path(), metavar="FILE", multiple=True, shell_complete=complete_file,
@@ -201,7 +201,7 @@ _fingerprints = (
 fingerprint_options = collected("prints", *_fingerprints)
 
 
-class BandDistance(click.ParamType[tuple[int, ...]]):
+class BandDistanceType(click.ParamType[tuple[int, ...]]):
     """Bits for documents that one band joins, two bands, and so on."""
 
     name = "bits"
@@ -242,7 +242,7 @@ index_options = collected(
            help="Number of sketch rows of a document; 0 for none."),
     _index("--band-bins", type=click.IntRange(1), metavar="N", show_default=str(bands.BAND_DEFAULTS["band_bins"]),
            help="Number of the sketch's minima in each band."),
-    _index("--band-distance", type=BandDistance(), metavar="BITS,…",
+    _index("--band-distance", type=BandDistanceType(), metavar="BITS,…",
            show_default=",".join(map(str, bands.BAND_DISTANCE)),
            help="Most bits that differ where one band joins two documents, two bands, and so on; 64 for any."),
     _index("--free-distance", type=click.IntRange(0, 64), metavar="BITS",

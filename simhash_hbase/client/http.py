@@ -55,7 +55,7 @@ _KINDS: Mapping[str, type[errors.SimhashError]] = {
 """The errors that a code of the service stands for; of the others, those worth another try mean `StoreUnavailable`."""
 
 Parameters = Mapping[str, str | int | float]
-Record = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 def _error_of(problem: Mapping[str, Any], where: str = "") -> errors.SimhashError:
@@ -125,7 +125,7 @@ class HttpClient:
         """Close all connections."""
         self._pool.clear()
 
-    def get(self, path: str, *, patience_s: float | None = None, **parameters: str) -> Record:
+    def get(self, path: str, *, patience_s: float | None = None, **parameters: str) -> JsonObject:
         """Ask for one JSON object."""
         return self.request("GET", path, parameters, patience_s=patience_s)
 
@@ -137,7 +137,7 @@ class HttpClient:
         *,
         body: bytes | None = None,
         patience_s: float | None = None,
-    ) -> Record:
+    ) -> JsonObject:
         """Send a request that may be repeated, and return the JSON object that answers it.
 
         Raises
@@ -160,7 +160,7 @@ class HttpClient:
 
     def stream(
         self, path: str, parameters: Parameters, lines: Sequence[bytes]
-    ) -> Iterator[Record | errors.SimhashError]:
+    ) -> Iterator[JsonObject | errors.SimhashError]:
         """Send lines that may be repeated, and yield the answer to each of them, in their order.
 
         An answer is a JSON object, or the error of that line alone. What was not answered when a connection breaks, or
@@ -168,7 +168,7 @@ class HttpClient:
         """
         patience = _Patience(self.patience_s)
         while lines:
-            answers: list[Record] = []
+            answers: list[JsonObject] = []
             failure: errors.SimhashError | None = None
             try:
                 with self._response("POST", path, parameters, b"".join(lines), NDJSON, self._timeout) as response:
@@ -186,7 +186,7 @@ class HttpClient:
             if lines and failure is not None:
                 patience.wait(failure)
 
-    def _read(self, response: urllib3.BaseHTTPResponse, answers: list[Record]) -> None:
+    def _read(self, response: urllib3.BaseHTTPResponse, answers: list[JsonObject]) -> None:
         """Read the answers of a stream to its summary, or as many as fit into memory."""
         size = 0
         for line in _lines(response):
@@ -251,7 +251,7 @@ class HttpClient:
             error.retry_after_s = min(float(after), LONGEST_PAUSE_S) if after.isdigit() else None
         return error
 
-    def _decode(self, raw: bytes) -> Record:
+    def _decode(self, raw: bytes) -> JsonObject:
         try:
             return msgspec.json.decode(raw, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:

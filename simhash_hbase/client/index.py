@@ -24,10 +24,9 @@ from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.opened import Document as GivenDocument
-from simhash_hbase.index.opened import checked_document, checked_ids
+from simhash_hbase.index.opened import GivenDocument, checked_document, checked_ids
 from simhash_hbase.index.upkeep.stats import Stats
-from simhash_hbase.index.upkeep.walk import Watch
+from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.near import SKETCH_SCALE, MatchRule
@@ -37,12 +36,11 @@ from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.stores.base import Store
 
 if TYPE_CHECKING:
-    from simhash_hbase.client.http import HttpClient, Parameters
+    from simhash_hbase.client.http import HttpClient, JsonObject, Parameters
 
 T = TypeVar("T")
 A = TypeVar("A")
 
-Record = dict[str, Any]
 
 PATIENCE_S = 180.0
 OPENING_S = 3.0  # For the first request: a wrong address is reported soon.
@@ -247,7 +245,7 @@ class RemoteIndex(Index):
         except DocumentMissing:
             return None
 
-    def stats(self, *, exact: bool = False, watch: Watch | None = None) -> Stats:
+    def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
         """Count documents, rows and bytes, as the service does: by a sample where the index is large.
 
         Raises
@@ -293,7 +291,7 @@ class RemoteIndex(Index):
                 raise Unsupported(f"{self.address}: a service takes rules that Index.rule makes")
         return parameters
 
-    def _one(self, path: str, document: Document, parameters: Parameters | None = None) -> Record:
+    def _one(self, path: str, document: Document, parameters: Parameters | None = None) -> JsonObject:
         """Send one document, which must have words."""
         if _is_blank(document):
             raise EmptyDocument(no_words(document.id))
@@ -307,7 +305,7 @@ class RemoteIndex(Index):
         path: str,
         items: Iterable[T],
         encode: Callable[[T], bytes],
-        decode: Callable[[Record], A],
+        decode: Callable[[JsonObject], A],
         parameters: Parameters | None = None,
     ) -> Iterator[tuple[T, A | SimhashError]]:
         """Send a stream piece by piece, and yield what was sent with its outcome."""
@@ -345,7 +343,7 @@ def _documents(documents: Iterable[GivenDocument], *, stored: bool = True) -> It
 
 def _line(document: Document) -> bytes:
     """Write a document as the service reads it."""
-    record: Record = {"id": document.id} if document.id else {}
+    record: JsonObject = {"id": document.id} if document.id else {}
     if document.simhash is not None:
         record["simhash"] = hex_simhash(document.simhash)
     elif document.features is not None:
@@ -362,7 +360,7 @@ def _id_line(name: str) -> bytes:
     return _encoded({"id": name})
 
 
-def _encoded(record: Record) -> bytes:
+def _encoded(record: JsonObject) -> bytes:
     try:
         return msgspec.json.encode(record) + b"\n"
     except UnicodeEncodeError as error:
@@ -383,20 +381,20 @@ def _is_blank(document: Document) -> bool:
     return document.text is not None and not document.text.strip()
 
 
-def _simhash(record: Record) -> int:
+def _simhash(record: JsonObject) -> int:
     return int(record["simhash"], 16)
 
 
-def _decision(record: Record) -> Decision:
+def _decision(record: JsonObject) -> Decision:
     original = record.pop("status") == "original"
     return msgspec.convert({**record, "is_original": original}, Decision)
 
 
-def _stored(record: Record) -> Stored:
+def _stored(record: JsonObject) -> Stored:
     return msgspec.convert({**record, "simhash": _simhash(record)}, Stored)
 
 
-def _answer(record: Record) -> Answer:
+def _answer(record: JsonObject) -> Answer:
     for match in record["matches"]:
         if match["similarity"] is not None:
             # Sent with four decimals; it is a multiple of this share.

@@ -19,15 +19,13 @@ from simhash_hbase import errors
 from simhash_hbase.digests import digest_of
 from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidProfile, ProfileMismatch
 from simhash_hbase.features.analyzers import Analyzer, JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer, WeightedAnalyzer
-from simhash_hbase.features.fingerprints import SCALE, Fingerprinter, count_features, fingerprint
+from simhash_hbase.features.fingerprints import SCALE, Fingerprinter, GivenFeature, count_features, fingerprint
 from simhash_hbase.features.idf import IdfTable, Sample
 from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.profile import SEGMENTING
 from simhash_hbase.rows.entries import Entries, Metadata
-
-Features = Sequence[tuple[str | int, float]]
 
 
 class Analysed(NamedTuple):
@@ -121,7 +119,10 @@ class Analysis:
         )
 
     def features(
-        self, ids: Sequence[str], features: Sequence[Features], metadata: Sequence[Metadata | None] | None = None
+        self,
+        ids: Sequence[str],
+        features: Sequence[Sequence[GivenFeature]],
+        metadata: Sequence[Metadata | None] | None = None,
     ) -> Analysed:
         """Fingerprint documents that come as weighted features; they have no sketch and no text digest."""
         simhashes, kept = [], []

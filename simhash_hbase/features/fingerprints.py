@@ -26,7 +26,7 @@ SCALE = 65536  # Integer units of a weight of 1.
 MAX_WEIGHT = 1e9  # No feature weighs more: a larger weight is a mistake.
 MAX_TOTAL = 1 << 62  # All weights of a document together stay below it, in integer units.
 
-Feature = str | int | tuple[str | int, float]  # A feature, which weighs 1, or a pair of feature and weight.
+GivenFeature = str | int | tuple[str | int, float]  # A feature, which weighs 1, or a pair of feature and weight.
 
 NO_WEIGHT = (
     "the weights of the features are 0, cancel each other or are below 1/131,072, so the document has no fingerprint"
@@ -38,7 +38,7 @@ _MASK64 = 0xFFFFFFFFFFFFFFFF
 _BLOCK = 12  # Bytes that lookup3 takes in at a time.
 
 
-def integer_weights(features: Iterable[Feature]) -> tuple[list[str | int], list[int]]:
+def integer_weights(features: Iterable[GivenFeature]) -> tuple[list[str | int], list[int]]:
     """Split features from their weights, and these in units of 1/65,536."""
     names: list[str | int] = []
     weights: list[int] = []
@@ -51,7 +51,7 @@ def integer_weights(features: Iterable[Feature]) -> tuple[list[str | int], list[
     return names, weights
 
 
-def count_features(features: Iterable[Feature]) -> int:
+def count_features(features: Iterable[GivenFeature]) -> int:
     """Count the distinct features whose weights, added up, are not 0.
 
     Examples
@@ -62,7 +62,7 @@ def count_features(features: Iterable[Feature]) -> int:
     return sum(weight != 0 for weight in _summed(features).values())
 
 
-def cosine(a: Iterable[Feature], b: Iterable[Feature]) -> float:
+def cosine(a: Iterable[GivenFeature], b: Iterable[GivenFeature]) -> float:
     """Return the cosine of two documents' weights: 0 where nothing is shared or a side weighs nothing.
 
     Plain features weigh 1; repeated ones add up.
@@ -78,7 +78,7 @@ def cosine(a: Iterable[Feature], b: Iterable[Feature]) -> float:
     return dot / sqrt(norms) if norms else 0.0
 
 
-def _summed(features: Iterable[Feature]) -> dict[str | int, int]:
+def _summed(features: Iterable[GivenFeature]) -> dict[str | int, int]:
     sums: dict[str | int, int] = {}
     for name, weight in zip(*integer_weights(features), strict=True):
         sums[name] = sums.get(name, 0) + weight
@@ -91,7 +91,7 @@ def hash_signs(features: Sequence[str | int], *, hash: str, seed: int) -> NDArra
     return 2 * np.unpackbits(octets.reshape(len(features), -1), axis=1).astype(np.int64) - 1
 
 
-def fingerprint(features: Iterable[Feature], *, hash: str = "murmur3", seed: int = 0) -> int:
+def fingerprint(features: Iterable[GivenFeature], *, hash: str = "murmur3", seed: int = 0) -> int:
     """Compute the SimHash of features.
 
     Parameters
@@ -206,7 +206,7 @@ class Fingerprinter:
         return simhashes, features
 
     def fingerprint_features_many(
-        self, documents: Sequence[Sequence[Feature]]
+        self, documents: Sequence[Sequence[GivenFeature]]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Fingerprint documents whose features the caller knows, as `fingerprint_many` does with texts."""
         simhashes = np.zeros(len(documents), np.uint64)

@@ -19,12 +19,10 @@ from simhash_hbase.rows.documents import DocumentState, Member, decode_document,
 from simhash_hbase.rows.entries import Entries, Metadata
 from simhash_hbase.rows.keys import copies_row, document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, Store
+from simhash_hbase.stores.base import Cell, CellKey, Store
 
 FIRST_COPIES = 100
 MORE_COPIES = 10_000
-
-Key = tuple[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ def copy_cells(
     return cells
 
 
-def copy_key(state: DocumentState, digest: bytes | None = None) -> Key | None:
+def copy_key(state: DocumentState, digest: bytes | None = None) -> CellKey | None:
     """Say where the cell of a duplicate is, by the decision in force; `digest`: of its id. None for other documents."""
     decision = state.in_force()
     if decision is None or not decision.is_duplicate or decision.of is None:
@@ -146,7 +144,7 @@ def copy_key(state: DocumentState, digest: bytes | None = None) -> Key | None:
     return copies_row(id_digest(decision.of)), digest or id_digest(decision.id)
 
 
-def kept_key(state: DocumentState) -> Key:
+def kept_key(state: DocumentState) -> CellKey:
     """Say where the rest of a decided document is: its member cell, or its cell among the copies of its original."""
     return copy_key(state) or member_key(state.text, id_digest(state.id))
 

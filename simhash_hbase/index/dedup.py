@@ -117,7 +117,7 @@ class Deduplicator:
                 if decision is not None and decision.is_original:
                     self._judge.keep(text)
             self._judge.choose(fresh)
-        batch = Batch(
+        batch = UndecidedBatch(
             entries.take(fresh) if len(fresh) < len(entries) else entries,
             [states[at] for at in fresh],
             self._searched,
@@ -144,7 +144,7 @@ class Deduplicator:
             sorted(expired),
         )
 
-    def _offer(self, store: Store, batch: "Batch", oldest: int, expired: set[str]) -> Offer:
+    def _offer(self, store: Store, batch: "UndecidedBatch", oldest: int, expired: set[str]) -> Offer:
         """Make what takes the hits of one place: it hands them to the batch, or notes that they have expired."""
 
         def offer(at: int, hit: Hit) -> bool:
@@ -203,7 +203,7 @@ class Rank(NamedTuple):
     id: str
 
 
-class Option(NamedTuple):
+class OriginalOption(NamedTuple):
     """An original that a document may be a duplicate of."""
 
     rank: Rank
@@ -212,7 +212,7 @@ class Option(NamedTuple):
     mate: int | None = None  # Its position, if it is of the same batch.
 
 
-class Batch:
+class UndecidedBatch:
     """The undecided documents of one batch, and everything they are compared with."""
 
     def __init__(
@@ -246,7 +246,7 @@ class Batch:
         self._kept = np.empty(len(entries), np.intp)
         self._kept_count = 0
         self._end = len(entries)
-        self._stored: list[Option | None] = [None] * self._end
+        self._stored: list[OriginalOption | None] = [None] * self._end
         # Ids whose own earlier text stands in the index until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
@@ -264,7 +264,7 @@ class Batch:
             if turn < self._end:
                 self.left_by[at].add(turn)
             rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
-            self._stored[at] = _better(self._stored[at], Option(rank, similarity, hit.text))
+            self._stored[at] = _better(self._stored[at], OriginalOption(rank, similarity, hit.text))
         return turn == self._end
 
     def decide(self) -> list[Decision]:
@@ -293,7 +293,7 @@ class Batch:
         later, _, _ = self._accepted(at, np.arange(at + 1, len(self.entries)))
         return [int(turn) for turn in later]
 
-    def _best_kept(self, at: int) -> Option | None:
+    def _best_kept(self, at: int) -> OriginalOption | None:
         """Find the best of the documents of this batch that were kept before."""
         if not self._kept_count:
             return None
@@ -302,7 +302,7 @@ class Batch:
         for mate, distance, estimate in zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True):
             similarity = known_similarity(estimate)
             rank = rank_of(distance, similarity, (self._now, mate), self.entries.ids[mate])
-            options.append(Option(rank, similarity, self._texts[mate], mate))
+            options.append(OriginalOption(rank, similarity, self._texts[mate], mate))
         if self._judge is None:
             return min(options, default=None, key=lambda o: o.rank)
         for option in sorted(options, key=lambda o: o.rank):
@@ -334,7 +334,7 @@ class Batch:
         return others[accepted], apart[accepted], similarities[accepted]
 
 
-def _better(held: Option | None, other: Option) -> Option:
+def _better(held: OriginalOption | None, other: OriginalOption) -> OriginalOption:
     """Choose the option with the least rank; of equals the one that is held."""
     return other if held is None or other.rank < held.rank else held
 

@@ -25,7 +25,7 @@ from simhash_hbase.rows.keys import (
     member_rows,
 )
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, Store
+from simhash_hbase.stores.base import Cell, CellKey, Store
 
 StoredState: TypeAlias = tuple[DocumentState, bytes]
 """What a document cell says, and its bytes."""
@@ -106,7 +106,7 @@ def member_cells(
     return [Cell(*each) for each in zip(rows, qualifiers, values, stamps, strict=True)]
 
 
-def member_key(text: Text, digest: bytes) -> tuple[bytes, bytes]:
+def member_key(text: Text, digest: bytes) -> CellKey:
     """Return row and qualifier of the member cell of a text; `digest`: of the id."""
     return member_row(text.simhash), digest + text.digest
 

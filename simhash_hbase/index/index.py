@@ -9,14 +9,14 @@ from simhash_hbase.index.answers import Decision, as_given
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
-from simhash_hbase.index.opened import BATCH_DOCUMENTS, Document, batches, checked_ids, runs_of_ids
+from simhash_hbase.index.opened import BATCH_DOCUMENTS, GivenDocument, batches, checked_ids, runs_of_ids
 from simhash_hbase.index.ownrows import read_profile, write_own_rows
 from simhash_hbase.index.reading import ReadableIndex
 from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
 from simhash_hbase.index.upkeep.vacuum import Vacuumed, vacuum
 from simhash_hbase.index.upkeep.verify import Verified, verify
-from simhash_hbase.index.upkeep.walk import Watch
+from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import now_ms
@@ -113,7 +113,7 @@ class Index(ReadableIndex):
         self.add_entries(entries)
         return int(entries.simhashes[0])
 
-    def add_many(self, documents: Iterable[Document]) -> Iterator[tuple[str, int | None]]:
+    def add_many(self, documents: Iterable[GivenDocument]) -> Iterator[tuple[str, int | None]]:
         """Add documents, a batch at a time.
 
         Parameters
@@ -202,7 +202,7 @@ class Index(ReadableIndex):
         return claimed
 
     def claim_many(
-        self, documents: Iterable[Document], *, deadline_s: float | None = None
+        self, documents: Iterable[GivenDocument], *, deadline_s: float | None = None
     ) -> Iterator[tuple[str, Claimed | None]]:
         """Claim documents, a batch at a time; of near copies in the input the first one is claimed first.
 
@@ -258,7 +258,7 @@ class Index(ReadableIndex):
         )
 
     def dedup_many(
-        self, documents: Iterable[Document], *, deduplicator: Deduplicator | None = None
+        self, documents: Iterable[GivenDocument], *, deduplicator: Deduplicator | None = None
     ) -> Iterator[tuple[str, Decision | None]]:
         """De-duplicate a corpus greedily, in the order of the input, a batch at a time.
 
@@ -333,7 +333,7 @@ class Index(ReadableIndex):
         decisions = deduplicator.decide(self.collection.stored(entries), now=self._now(), texts=texts)
         return list(map(as_given, decisions))
 
-    def stats(self, *, exact: bool = False, watch: Watch | None = None) -> Stats:
+    def stats(self, *, exact: bool = False, watch: ProgressCallback | None = None) -> Stats:
         """Count documents, rows and bytes; sampled unless `exact`, and where counting is cheap."""
         return read_stats(self.store, self.profile, exact=exact, watch=watch)
 
@@ -345,14 +345,14 @@ class Index(ReadableIndex):
         """Return True: an index without documents is an index, too."""
         return True
 
-    def verify(self, *, repair: bool = False, watch: Watch | None = None) -> Verified:
+    def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
         self._check_whole("verify")
         if isinstance(self.store, SelfChecked):
             self.store.check_readable()
         return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
 
-    def vacuum(self, *, watch: Watch | None = None) -> Vacuumed:
+    def vacuum(self, *, watch: ProgressCallback | None = None) -> Vacuumed:
         """Delete what no answer needs any more."""
         self._check_whole("vacuum")
         return vacuum(self.store, self.profile, now=self._now(), watch=watch)

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 BATCH_DOCUMENTS = 2_000  # Documents that the methods with ``_many`` in their name take at a time: one commit each.
 
-Document: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
+GivenDocument: TypeAlias = tuple[str, str] | tuple[str, str, Metadata | None]
 """Id, text and, where it is to be kept, metadata."""
 
 
@@ -156,7 +156,7 @@ class OpenedIndex:
         return analysed.entries
 
     def _in_batches(
-        self, documents: Iterable[Document], act: Callable[[Entries], Iterable[T]]
+        self, documents: Iterable[GivenDocument], act: Callable[[Entries], Iterable[T]]
     ) -> Iterator[tuple[str, T | None]]:
         """Analyse documents and act on them, a batch at a time; None for a text without usable words."""
         checked = (checked_document(number, document) for number, document in enumerate(documents, 1))

@@ -9,10 +9,10 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
 from simhash_hbase.index.copies import Copies, find_copies, kept_key
 from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
-from simhash_hbase.index.opened import Document, OpenedIndex, checked_ids
+from simhash_hbase.index.opened import GivenDocument, OpenedIndex, checked_ids
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import Timer
-from simhash_hbase.index.upkeep.walk import Watch, scan_documents
+from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
 from simhash_hbase.profile.near import MatchRule
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member
@@ -109,7 +109,7 @@ class ReadableIndex(OpenedIndex):
 
     def query_many(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[GivenDocument],
         *,
         rule: MatchRule | None = None,
         limit: int | None = None,
@@ -234,7 +234,7 @@ class ReadableIndex(OpenedIndex):
         self._check_whole("copies")
         return find_copies(self.store, self.profile, self.collection.stored_id(document_id), self._oldest())
 
-    def export(self, *, watch: Watch | None = None) -> Iterator[Stored]:
+    def export(self, *, watch: ProgressCallback | None = None) -> Iterator[Stored]:
         """Read all documents in the order of their ids' digests, a page at a time."""
         self._check_whole("export")
         for states in scan_documents(self.store, watch):

@@ -168,7 +168,7 @@ class _Nearest:
             self._look_at(near, page)
             after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
 
-    def _look_at(self, near: Near, page: Page) -> None:
+    def _look_at(self, near: Near, page: MemberPage) -> None:
         for query, hits in _hits(self._members, near, page, self._entries, self._rule):
             enough: Hit | None = None
             for hit in hits:
@@ -178,7 +178,7 @@ class _Nearest:
                     enough, self._settled[query] = hit, hit.distance
 
 
-def _slices(near: Near, page: Page) -> Iterator[Near]:
+def _slices(near: Near, page: MemberPage) -> Iterator[Near]:
     """Cut pairs into those of some queries, which have a bounded number of members together, or of a single query."""
     if near.queries[0] == near.queries[-1]:
         yield near
@@ -201,7 +201,7 @@ def _slices(near: Near, page: Page) -> Iterator[Near]:
 
 
 def _nearest(
-    members: Members, near: Near, page: Page, entries: Entries, rule: MatchRule, most: int
+    members: Members, near: Near, page: MemberPage, entries: Entries, rule: MatchRule, most: int
 ) -> Iterator[tuple[int, list[Hit]]]:
     """Ask the rule about each pair of a query and a member; give each query its first hits in the order of answers.
 
@@ -231,7 +231,7 @@ def _nearest(
 
 
 def _hits(
-    members: Members, near: Near, page: Page, entries: Entries, rule: MatchRule
+    members: Members, near: Near, page: MemberPage, entries: Entries, rule: MatchRule
 ) -> Iterator[tuple[int, Iterator[Hit]]]:
     """Ask the rule about each pair of a query and a member; give each query its hits, the best first."""
     pairs, at, similarities = _accepted(near, page, entries, rule)
@@ -250,7 +250,7 @@ def _hits(
 
 
 def _counting(
-    members: Members, near: Near, page: Page, found: Iterable[tuple[int, int, float]], collection: str
+    members: Members, near: Near, page: MemberPage, found: Iterable[tuple[int, int, float]], collection: str
 ) -> Iterator[Hit]:
     """Leave out members that do not count by their document cells, and those of other collections."""
     for pair, at, similarity in found:
@@ -261,7 +261,7 @@ def _counting(
 
 
 def _accepted(
-    near: Near, page: Page, entries: Entries, rule: MatchRule
+    near: Near, page: MemberPage, entries: Entries, rule: MatchRule
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """List which pairs' which members the rule accepts, and how similar they are."""
     own = Sketches.of_entries(entries)
@@ -278,7 +278,7 @@ def _accepted(
     return pairs, at, similarities
 
 
-class Page(NamedTuple):
+class MemberPage(NamedTuple):
     """Members of fingerprints, as columns."""
 
     simhashes: NDArray[np.uint64]  # The fingerprints, ascending, shape (n,).
@@ -289,7 +289,7 @@ class Page(NamedTuple):
     sketches: Sketches  # None where a cell does not decode, too.
 
     @classmethod
-    def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> Page:
+    def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
         """Put the members of each of some fingerprints one behind the other."""
         ends = np.cumsum([0, *members.counts])
         sketches: list[bytes] = []
@@ -298,12 +298,12 @@ class Page(NamedTuple):
         unpacked = Sketches.unpacked(sketches, bands)
         return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, unpacked)
 
-    def and_of(self, other: Page) -> Page:
+    def and_of(self, other: MemberPage) -> MemberPage:
         """Join with members of other fingerprints."""
         simhashes = np.concatenate([self.simhashes, other.simhashes])
         order = np.argsort(simhashes)
         behind = len(self.keys)
-        return Page(
+        return MemberPage(
             simhashes[order],
             np.concatenate([self.first, other.first + behind])[order],
             np.concatenate([self.stop, other.stop + behind])[order],
@@ -337,13 +337,13 @@ class Members:
         self._bands = profile.bands
         self._counts = counts
         self._limit = limit
-        self._held: Page | None = None
+        self._held: MemberPage | None = None
         self._states: dict[bytes, DocumentState | None] = {}
         self._decoded: dict[bytes, Member] = {}
         self.wide: dict[int, bytes] = {}
         """Fingerprints with more members than the limit, and the qualifier of the last one that was read."""
 
-    def page(self, simhashes: NDArray[np.uint64]) -> Page:
+    def page(self, simhashes: NDArray[np.uint64]) -> MemberPage:
         """Read the members of sorted distinct fingerprints, up to the limit each.
 
         The page may also hold members that were read before.
@@ -358,10 +358,10 @@ class Members:
         self._held = held
         return held
 
-    def _read(self, simhashes: NDArray[np.uint64]) -> Page:
+    def _read(self, simhashes: NDArray[np.uint64]) -> MemberPage:
         rows = self._store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=self._limit + 1)
         members = columns_of(rows)
-        page = Page.of(simhashes, members, self._bands)
+        page = MemberPage.of(simhashes, members, self._bands)
         if max(members.counts, default=0) <= self._limit:
             return page
         kept = np.minimum(page.stop, page.first + self._limit)
@@ -369,10 +369,10 @@ class Members:
             self.wide[int(simhashes[at])] = page.qualifier(int(kept[at]) - 1)
         return page._replace(stop=kept)
 
-    def next_page(self, simhash: int, after: bytes, limit: int) -> Page:
+    def next_page(self, simhash: int, after: bytes, limit: int) -> MemberPage:
         """Read on behind a member of one fingerprint."""
         cells = self._store.read_row(FAMILY_DOCUMENTS, member_row(simhash), after=after, limit=limit)
-        return Page.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
+        return MemberPage.of(np.array([simhash], dtype=np.uint64), columns_of([cells]), self._bands)
 
     def know(self, digests: Iterable[bytes]) -> None:
         """Read the document cells of ids with these digests, those that were not read before."""
@@ -384,21 +384,21 @@ class Members:
             states = [cell and decode_document(cell.value) for cell in cells]
             self._states.update(zip(missing, states, strict=True))
 
-    def order_of_ids(self, page: Page, at: NDArray[np.intp]) -> NDArray[np.intp]:
+    def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
         """Give members numbers that are in the order of their ids."""
         places = at.tolist()
         ids = {place: self._id(page, place) for place in sorted(set(places))}
         order = {place: number for number, place in enumerate(sorted(ids, key=ids.__getitem__))}
         return np.array([order[place] for place in places], np.intp)
 
-    def _id(self, page: Page, at: int) -> str:
+    def _id(self, page: MemberPage, at: int) -> str:
         try:
             return self._member(page, at).id
         except CorruptIndex:
             # Whether it matters is seen when its document counts.
             return ""
 
-    def _member(self, page: Page, at: int) -> Member:
+    def _member(self, page: MemberPage, at: int) -> Member:
         """Decode a member, or take it from those that were decoded before."""
         key = page.keys[at]
         if (member := self._decoded.get(key)) is None:
@@ -407,7 +407,7 @@ class Members:
             member = self._decoded[key] = decode_member(page.values[at], bands=self._bands)
         return member
 
-    def found(self, text: Text, page: Page, at: int) -> tuple[Member, DocumentState] | None:
+    def found(self, text: Text, page: MemberPage, at: int) -> tuple[Member, DocumentState] | None:
         """Return which document a member stands for; None when its document cell, read before, says otherwise."""
         named = self._states[page.id_digest(at)]
         state = named and self._counts(named, text)

@@ -134,8 +134,8 @@ def _give_back(service: Service, client: str) -> None:
     service.metrics.under_way.dec()
 
 
-Knowing = Annotated[Service, Security(_needs("read", "write"))]
-Reading = Annotated[Service, Security(_needs("read"))]
-Writing = Annotated[Service, Security(_needs("write"))]
+KeyedService = Annotated[Service, Security(_needs("read", "write"))]
+ReadingService = Annotated[Service, Security(_needs("read"))]
+WritingService = Annotated[Service, Security(_needs("write"))]
 InCollection = Depends(_named)
-Metering = Annotated[Service, Security(_needs("metrics"))]
+MetricsService = Annotated[Service, Security(_needs("metrics"))]

@@ -18,8 +18,8 @@ from simhash_hbase.inputs import Document
 from simhash_hbase.pipeline.analyse import payload, work
 from simhash_hbase.rows.entries import Entries
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.items import Chunk, Item, Ready
-from simhash_hbase.service.operations import Operation, Record
+from simhash_hbase.service.items import Item, ItemChunk, Ready
+from simhash_hbase.service.operations import ItemAnswer, Operation
 from simhash_hbase.service.problems import Problem
 
 
@@ -33,14 +33,16 @@ def answer_batch(index: Index, operation: Operation, batch: Sequence[Ready], out
     return bytes(out)
 
 
-def records(index: Index, operation: Operation, batch: Sequence[Ready]) -> Iterator[tuple[int, Item | Problem, Record]]:
+def records(
+    index: Index, operation: Operation, batch: Sequence[Ready]
+) -> Iterator[tuple[int, Item | Problem, ItemAnswer]]:
     """Answer a batch: yield number, item and answer, or refusal, in the order of the lines."""
     entries = [ready.entries for ready in batch if ready.entries is not None and len(ready.entries)]
     ids = [item for ready in batch for item in ready.chunk.items if isinstance(item, str)]
-    of_entries: Iterator[Record] = iter(())
+    of_entries: Iterator[ItemAnswer] = iter(())
     if entries and operation.on_entries is not None:
         of_entries = iter(operation.on_entries(index, Entries.joined(entries)))
-    of_ids: Iterator[Record] = iter(operation.on_ids(index, ids) if ids and operation.on_ids is not None else ())
+    of_ids: Iterator[ItemAnswer] = iter(operation.on_ids(index, ids) if ids and operation.on_ids is not None else ())
     for ready in batch:
         position = 0
         for number, item in zip(ready.chunk.numbers, ready.chunk.items, strict=True):
@@ -52,7 +54,7 @@ def records(index: Index, operation: Operation, batch: Sequence[Ready]) -> Itera
                 yield number, item, item if isinstance(item, Problem) else next(of_ids)
 
 
-def _line(number: int, item: Item | Problem, record: Record) -> dict[str, object]:
+def _line(number: int, item: Item | Problem, record: ItemAnswer) -> dict[str, object]:
     if not isinstance(record, Problem):
         return record
     name = item.id if isinstance(item, Document) else item if isinstance(item, str) else None
@@ -70,7 +72,7 @@ class _Single(NamedTuple):
     """One request."""
 
     item: Item | Ready
-    answer: asyncio.Future[Record]
+    answer: asyncio.Future[ItemAnswer]
 
 
 class Batcher:
@@ -94,7 +96,7 @@ class Batcher:
         # A queue lasts as long as somebody waits in it.
         self._queues: WeakValueDictionary[Operation, _Queue] = WeakValueDictionary()
 
-    async def answer(self, operation: Operation, item: Item | Ready) -> Record:
+    async def answer(self, operation: Operation, item: Item | Ready) -> ItemAnswer:
         """Wait for the answer to an id, or to a document, which may be analysed already."""
         queue = self._queues.get(operation)
         if queue is None:
@@ -118,7 +120,7 @@ class _Queue:
         self._tasks: set[asyncio.Task[None]] = set()
         self._next: asyncio.Handle | None = None
 
-    async def ask(self, item: Item | Ready) -> Record:
+    async def ask(self, item: Item | Ready) -> ItemAnswer:
         single = _Single(item, asyncio.get_running_loop().create_future())
         self._waiting.append(single)
         self._schedule()
@@ -143,7 +145,7 @@ class _Queue:
         self._schedule()
 
     async def _work_on(self, batch: Sequence[_Single]) -> None:
-        outcomes: Sequence[tuple[_Single, Record | Exception]]
+        outcomes: Sequence[tuple[_Single, ItemAnswer | Exception]]
         try:
             outcomes = await self._engine.run(lambda index: _outcomes(index, self._operation, batch))
         except Exception as error:
@@ -163,11 +165,13 @@ class _Queue:
                 single.answer.set_exception(outcome)
 
 
-def _outcomes(index: Index, operation: Operation, batch: Sequence[_Single]) -> list[tuple[_Single, Record | Exception]]:
+def _outcomes(
+    index: Index, operation: Operation, batch: Sequence[_Single]
+) -> list[tuple[_Single, ItemAnswer | Exception]]:
     """Answer those who still wait; where the batch fails for what may be one document's fault, each by itself."""
     waiting = [single for single in batch if not single.answer.cancelled()]
     items = [single.item for single in waiting]
-    outcomes: Sequence[Record | Exception]
+    outcomes: Sequence[ItemAnswer | Exception]
     try:
         outcomes = _records(index, operation, items)
     except Retryable as error:
@@ -177,7 +181,7 @@ def _outcomes(index: Index, operation: Operation, batch: Sequence[_Single]) -> l
     return list(zip(waiting, outcomes, strict=True))
 
 
-def _outcome(index: Index, operation: Operation, item: Item | Ready) -> Record | Exception:
+def _outcome(index: Index, operation: Operation, item: Item | Ready) -> ItemAnswer | Exception:
     try:
         [record] = _records(index, operation, [item])
     except Exception as error:
@@ -185,18 +189,18 @@ def _outcome(index: Index, operation: Operation, item: Item | Ready) -> Record |
     return record
 
 
-def _records(index: Index, operation: Operation, items: Sequence[Item | Ready]) -> list[Record]:
+def _records(index: Index, operation: Operation, items: Sequence[Item | Ready]) -> list[ItemAnswer]:
     """Answer documents and ids in their order."""
     return [record for _, _, record in records(index, operation, list(_ready(index, items)))]
 
 
 def _ready(index: Index, items: Sequence[Item | Ready]) -> Iterator[Ready]:
     """Analyse the documents that are not, as many at a time as can be."""
-    chunk = Chunk()
+    chunk = ItemChunk()
     for number, item in enumerate(items):
         if isinstance(item, Ready) or not chunk.takes(item):
             yield _analysed(index, chunk)
-            chunk = Chunk()
+            chunk = ItemChunk()
         if isinstance(item, Ready):
             yield item
         else:
@@ -204,6 +208,6 @@ def _ready(index: Index, items: Sequence[Item | Ready]) -> Iterator[Ready]:
     yield _analysed(index, chunk)
 
 
-def _analysed(index: Index, chunk: Chunk) -> Ready:
+def _analysed(index: Index, chunk: ItemChunk) -> Ready:
     documents = chunk.documents
     return Ready.of(chunk, work(index.analysis, *payload(documents))) if documents else Ready(chunk, None, {})

@@ -21,11 +21,11 @@ from simhash_hbase.service.keys import LOOK_S, Keyring
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Shares, is_large
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
-from simhash_hbase.service.operations import Operation, Record, analyse_raw, within
+from simhash_hbase.service.operations import ItemAnswer, Operation, analyse_raw, within
 from simhash_hbase.service.problems import Problem, busy, of_error
 from simhash_hbase.service.requests import Trail
 from simhash_hbase.service.schemas import JSON, NDJSON
-from simhash_hbase.service.streams import End, Lines, Stream
+from simhash_hbase.service.streams import AnswerStream, End, RequestLines
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class Service:
         operation = _within(operation, request.state.trail)
         return await self._answered(request, operation, self.batcher.answer(operation, item))
 
-    async def _answered(self, request: Request, operation: Operation, work: Awaitable[Record]) -> Response:
+    async def _answered(self, request: Request, operation: Operation, work: Awaitable[ItemAnswer]) -> Response:
         trail: Trail = request.state.trail
         try:
             record = await self.outcome(request, work)
@@ -99,7 +99,7 @@ class Service:
             raise record
         return Response(msgspec.json.encode(record), media_type=JSON)
 
-    async def _record_apart(self, request: Request, operation: Operation, body: bytes) -> Record:
+    async def _record_apart(self, request: Request, operation: Operation, body: bytes) -> ItemAnswer:
         """Decode and analyse a large document in a process of its own, then ask the index."""
         payer = request.state.trail.payer
         name, analysed = await self.engine.apart(payer, self.limits.work_s, analyse_raw, body, operation.wanted())
@@ -201,8 +201,8 @@ class _StreamResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service, limits, trail = self._service, self._service.limits, self._trail
         stop = asyncio.create_task(_stop(service.stopping, trail))
-        lines = Lines(receive, limits, stop, partial(service.bytes.ask, trail.payer, limits.body_bytes))
-        stream = Stream(service.engine, self._operation, limits, self._trail, service.metrics)
+        lines = RequestLines(receive, limits, stop, partial(service.bytes.ask, trail.payer, limits.body_bytes))
+        stream = AnswerStream(service.engine, self._operation, limits, self._trail, service.metrics)
         try:
             await lines.begin()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

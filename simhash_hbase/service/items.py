@@ -113,7 +113,7 @@ LINE_BYTES = 512
 
 
 @dataclass(slots=True)
-class Chunk:
+class ItemChunk:
     """Consecutive lines; their documents have all a text, all features or all a fingerprint."""
 
     numbers: list[int] = field(default_factory=list)
@@ -145,12 +145,12 @@ class Chunk:
 class Ready:
     """A chunk whose documents are analysed."""
 
-    chunk: Chunk
+    chunk: ItemChunk
     entries: Entries | None  # Of the documents that have a fingerprint, in their order.
     refused: dict[int, Problem]  # Positions among its documents of the others, and why.
 
     @classmethod
-    def of(cls, chunk: Chunk, analysed: Analysed) -> Self:
+    def of(cls, chunk: ItemChunk, analysed: Analysed) -> Self:
         """Join a chunk with what analysis made of its documents."""
         refused = {at: of_error(EmptyDocument(reason)) for at, reason in analysed.refused.items()}
         return cls(chunk, analysed.entries, refused)
@@ -159,9 +159,9 @@ class Ready:
     def alone(cls, number: int, item: str | Problem, analysed: Analysed | None, size: int) -> Self:
         """Make a chunk of one: a document by its id and what analysis made of it, or else an id or a refusal."""
         if analysed is None or isinstance(item, Problem):
-            return cls(Chunk([number], [item], None, size), None, {})
+            return cls(ItemChunk([number], [item], None, size), None, {})
         document = Document(item, "", None, None, None, Place("", 0), b"")
-        return cls.of(Chunk([number], [document], "text", size), analysed)
+        return cls.of(ItemChunk([number], [document], "text", size), analysed)
 
 
 def _kind(document: Document) -> str:

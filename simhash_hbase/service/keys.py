@@ -33,7 +33,7 @@ _FORM = "wanted: NAME SCOPE[,SCOPE] [COLLECTION[,COLLECTION]] SHA256"
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ApiKey:
     """One line of a file of keys."""
 
     name: str
@@ -86,18 +86,18 @@ class Keyring:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def find(self, presented: str) -> Key | None:
+    def find(self, presented: str) -> ApiKey | None:
         """Find the key that a client presents; all are compared, so that the time reveals nothing."""
         self._look_again()
         return self._find(_digest(presented))
 
-    def holds(self, key: Key, scope: str) -> bool:
+    def holds(self, key: ApiKey, scope: str) -> bool:
         """Tell whether a key that was found before is still in the file, with a scope."""
         self._look_again()
         held = self._find(key.digest)
         return held is not None and scope in held.scopes and held.collections == key.collections
 
-    def _find(self, digest: bytes) -> Key | None:
+    def _find(self, digest: bytes) -> ApiKey | None:
         found = None
         for key in self._keys:
             if hmac.compare_digest(key.digest, digest):
@@ -134,7 +134,7 @@ def _content(path: Path) -> bytes:
         raise InvalidArgument(f"{path} cannot be read as a file of keys: {error.strerror}") from error
 
 
-def _parsed(content: bytes, path: Path) -> tuple[list[Key], list[str]]:
+def _parsed(content: bytes, path: Path) -> tuple[list[ApiKey], list[str]]:
     """Return the keys of a file and what is wrong with its other lines."""
     keys, slips = [], []
     for number, raw in enumerate(content.splitlines(), 1):
@@ -150,13 +150,13 @@ def _parsed(content: bytes, path: Path) -> tuple[list[Key], list[str]]:
     return keys, slips
 
 
-def _parse(line: str) -> Key | None:
+def _parse(line: str) -> ApiKey | None:
     match line.split():
         case [name, scopes, *bound, digest] if _NAME.fullmatch(name) and _DIGEST.fullmatch(digest) and len(bound) <= 1:
             allowed = frozenset(scopes.split(","))
             if allowed <= set(SCOPES):
                 collections = frozenset(map(unquote, bound[0].split(","))) if bound else None
-                return Key(name, allowed, bytes.fromhex(digest), collections)
+                return ApiKey(name, allowed, bytes.fromhex(digest), collections)
     return None
 
 

@@ -16,7 +16,7 @@ from simhash_hbase.rows.entries import Entries
 from simhash_hbase.service.items import Wanted, decode, document_or_id
 from simhash_hbase.service.problems import Problem, of_error
 
-Record = dict[str, object] | Problem
+ItemAnswer = dict[str, object] | Problem
 
 MISSING = 404
 # Answers to queries can be long, and those of a batch are in memory at a time: so many matches, as JSON some megabytes.
@@ -36,8 +36,8 @@ class Operation:
     """A function of documents, of ids, or of either; lists in, lists of the same length out."""
 
     name: str
-    on_entries: Callable[[Index, Entries], Iterable[Record]] | None = None
-    on_ids: Callable[[Index, Sequence[str]], Iterable[Record]] | None = None
+    on_entries: Callable[[Index, Entries], Iterable[ItemAnswer]] | None = None
+    on_ids: Callable[[Index, Sequence[str]], Iterable[ItemAnswer]] | None = None
     needs_id: bool = True
     batch: int = BATCH_DOCUMENTS  # Most documents, of a stream or of single requests, at a time.
     hurried: "Operation | None" = None
@@ -49,7 +49,7 @@ class Operation:
         """Say what a body, or a line of a stream, has to be."""
         return Wanted(self.on_entries is not None, self.on_ids is not None, self.needs_id, is_line)
 
-    def outcome_of(self, record: Record) -> str:
+    def outcome_of(self, record: ItemAnswer) -> str:
         """Name what became of a document or an id; of refused ones, the code of the error."""
         return record.code if isinstance(record, Problem) else self.outcome(record)
 
@@ -60,26 +60,26 @@ def analyse_raw(analysis: Analysis, raw: bytes, wanted: Wanted) -> tuple[str, An
     return (item, None) if isinstance(item, str) else (item.id, work(analysis, *payload([item])))
 
 
-def _add(index: Index, entries: Entries) -> list[Record]:
+def _add(index: Index, entries: Entries) -> list[ItemAnswer]:
     index.add_entries(entries)
     named = zip(entries.ids, entries.simhashes.tolist(), strict=True)
     return [{"id": name, "simhash": hex_simhash(simhash)} for name, simhash in named]
 
 
-def _claim(index: Index, entries: Entries, *, deadline_s: float | None = None) -> list[Record]:
+def _claim(index: Index, entries: Entries, *, deadline_s: float | None = None) -> list[ItemAnswer]:
     claimed = index.claim_entries(entries, deadline_s=deadline_s or LEASES * index.profile.lease_s)
     return [of_error(what) if isinstance(what, ClaimContended) else decision_record(what) for what in claimed]
 
 
-def _remove(index: Index, ids: Sequence[str]) -> list[Record]:
+def _remove(index: Index, ids: Sequence[str]) -> list[ItemAnswer]:
     return [{"id": name, "removed": removed} for name, removed in index.remove_many(ids)]
 
 
-def _get(index: Index, ids: Sequence[str]) -> list[Record]:
+def _get(index: Index, ids: Sequence[str]) -> list[ItemAnswer]:
     return [_missing() if stored is None else stored_record(stored) for stored in index.get_many(ids)]
 
 
-def _copies(index: Index, ids: Sequence[str]) -> list[Record]:
+def _copies(index: Index, ids: Sequence[str]) -> list[ItemAnswer]:
     return [_missing() if found is None else copies_record(found) for found in map(index.copies, ids)]
 
 
@@ -126,7 +126,9 @@ def query(rule: MatchRule, limit: int, since: datetime | None) -> Operation:
     )
 
 
-def _query(index: Index, entries: Entries, *, rule: MatchRule, limit: int, since: datetime | None) -> Iterator[Record]:
+def _query(
+    index: Index, entries: Entries, *, rule: MatchRule, limit: int, since: datetime | None
+) -> Iterator[ItemAnswer]:
     answers = index.answer_entries(entries, rule=rule, limit=limit, since=since)
     for name, answer in zip(entries.ids, answers, strict=True):
         yield answer_record(name or None, answer)
@@ -134,7 +136,7 @@ def _query(index: Index, entries: Entries, *, rule: MatchRule, limit: int, since
 
 def _query_stored(
     index: Index, ids: Sequence[str], *, rule: MatchRule, limit: int, since: datetime | None
-) -> Iterator[Record]:
+) -> Iterator[ItemAnswer]:
     for name in ids:
         answer = index.query_id(name, rule=rule, limit=limit, since=since)
         yield _missing() if answer is None else answer_record(name, answer)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-Description = Mapping[str, Any]
+OpenApi = Mapping[str, Any]
 
 _HEAD = """<!doctype html>
 <html lang="en">
@@ -47,7 +47,7 @@ _LIMITS = {
 }
 
 
-def reference_page(description: Description) -> str:
+def reference_page(description: OpenApi) -> str:
     """Write an OpenAPI description as a page.
 
     Parameters
@@ -76,7 +76,7 @@ def reference_page(description: Description) -> str:
     return "".join([head, *sections, _FOOT])
 
 
-def _route(name: str, operation: Description) -> str:
+def _route(name: str, operation: OpenApi) -> str:
     needs = "" if operation.get("security") else " Needs no key."
     parts = [
         f'<section id="{operation["operationId"]}" class="card">\n<h2><code>{escape(name)}</code></h2>\n'
@@ -96,13 +96,13 @@ def _route(name: str, operation: Description) -> str:
     return "".join([*parts, "</section>\n"])
 
 
-def _parameter(parameter: Description) -> str:
+def _parameter(parameter: OpenApi) -> str:
     return _described(parameter["schema"], is_needed=bool(parameter.get("required")))
 
 
-def _contents(body: Description) -> str:
+def _contents(body: OpenApi) -> str:
     """Write what a body or an answer may be, by media type."""
-    contents: Description = body.get("content", {})
+    contents: OpenApi = body.get("content", {})
     examples = [
         f'<pre tabindex="0">{escape(content["example"])}</pre>\n'
         for content in contents.values()
@@ -113,7 +113,7 @@ def _contents(body: Description) -> str:
     )
 
 
-def _schema(name: str, schema: Description) -> str:
+def _schema(name: str, schema: OpenApi) -> str:
     needed = schema.get("required", ())
     fields = _fields(
         (field, _described(part, is_needed=field in needed)) for field, part in schema.get("properties", {}).items()
@@ -129,14 +129,14 @@ def _fields(fields: Iterable[tuple[str, str]]) -> str:
     return f'<dl class="data">\n{rows}</dl>\n' if rows else ""
 
 
-def _described(schema: Description, *, is_needed: bool = False) -> str:
+def _described(schema: OpenApi, *, is_needed: bool = False) -> str:
     """Say what a value is, with its limits and its description."""
     limits = [f"{words} <code>{escape(str(schema[key]))}</code>" for key, words in _LIMITS.items() if key in schema]
     facts = ", ".join([_type(schema), *(["required"] if is_needed else []), *limits])
     return f"{facts}. {escape(schema['description'])}" if "description" in schema else facts
 
 
-def _type(schema: Description) -> str:
+def _type(schema: OpenApi) -> str:
     """Name the type of a value; a schema of its own is a link."""
     match schema:
         case {"$ref": str(place)}:

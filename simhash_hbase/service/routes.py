@@ -14,7 +14,7 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.answers import plain
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.rows.clock import now_ms, parse_since
-from simhash_hbase.service.access import InCollection, Knowing, Metering, Reading, Writing
+from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
 from simhash_hbase.service.core import FORBIDDEN, Service
 from simhash_hbase.service.items import check_fields, decode, invalid
 from simhash_hbase.service.limits import is_large
@@ -55,10 +55,12 @@ DocumentId = Annotated[
     str, Query(alias="id", min_length=1, max_length=16_384, description="The document's id, percent-encoded.")
 ]
 MatchKind = Annotated[Literal["distance", "verified"] | None, Query(description="Default: the index's rule.")]
-Distance = Annotated[int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")]
-Similarity = Annotated[float | None, Query(ge=0, le=1)]
-Limit = Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")]
-Since = Annotated[
+DistanceParameter = Annotated[
+    int | None, Query(ge=0, le=64, description="Above the index's, answers are not complete.")
+]
+SimilarityParameter = Annotated[float | None, Query(ge=0, le=1)]
+LimitParameter = Annotated[int, Query(ge=1, le=MOST_MATCHES, description="Matches an answer at most.")]
+SinceParameter = Annotated[
     str | None,
     Query(
         max_length=40, description="Only what was added or last seen since: an ISO 8601 date or time, or 7d, 12h, 30m."
@@ -72,7 +74,7 @@ Since = Annotated[
     openapi_extra=body("Document", _DOCUMENTS),
     responses={**found("Decision", lines=_DECISIONS), **problems(409)},
 )
-async def claim(request: Request, service: Writing) -> Response:
+async def claim(request: Request, service: WritingService) -> Response:
     """Decide of each document whether it is an original or a duplicate of one, and keep the decision.
 
     Of near copies claimed at the same time, here or by anybody else who uses the index, exactly one becomes the
@@ -88,7 +90,7 @@ async def claim(request: Request, service: Writing) -> Response:
     openapi_extra=body("Document", _DOCUMENTS),
     responses={**found("Added", lines='{"id":"a","simhash":"bc239d0b3ee32c91"}\n…\n' + _END % "added"), **problems()},
 )
-async def add(request: Request, service: Writing) -> Response:
+async def add(request: Request, service: WritingService) -> Response:
     """Write documents, duplicates or not; of a known id the last text stays. What is answered is durable."""
     return await service.respond(request, ADD)
 
@@ -96,7 +98,7 @@ async def add(request: Request, service: Writing) -> Response:
 @documents.get(
     "/v1/documents", summary="Get a document", responses={**found("Stored"), **problems(404, 422, body=False)}
 )
-async def get(request: Request, service: Reading, name: DocumentId) -> Response:
+async def get(request: Request, service: ReadingService, name: DocumentId) -> Response:
     """Tell what the index holds of a document; no text is kept, so none is told."""
     return await service.answer(request, GET, name)
 
@@ -106,7 +108,7 @@ async def get(request: Request, service: Reading, name: DocumentId) -> Response:
     summary="List the copies of an original",
     responses={**found("Copies"), **problems(404, 422, body=False)},
 )
-async def copies(request: Request, service: Reading, name: DocumentId) -> Response:
+async def copies(request: Request, service: ReadingService, name: DocumentId) -> Response:
     """List what was decided a duplicate of an original; by the id of a copy, those of its original."""
     return await service.answer(request, COPIES, name)
 
@@ -114,7 +116,7 @@ async def copies(request: Request, service: Reading, name: DocumentId) -> Respon
 @documents.delete(
     "/v1/documents", summary="Remove a document", responses={**found("Removed"), **problems(422, body=False)}
 )
-async def remove(request: Request, service: Writing, name: DocumentId) -> Response:
+async def remove(request: Request, service: WritingService, name: DocumentId) -> Response:
     """Remove a document; ``removed`` is false when it was not there."""
     return await service.answer(request, REMOVE, name)
 
@@ -125,7 +127,7 @@ async def remove(request: Request, service: Writing, name: DocumentId) -> Respon
     openapi_extra=body(None, _IDS),
     responses={**found("Stored", lines="…\n" + _END % "found"), **problems()},
 )
-async def get_many(request: Request, service: Reading) -> Response:
+async def get_many(request: Request, service: ReadingService) -> Response:
     """Tell what the index holds of ids, one a line."""
     return await service.respond(request, GET, one=False)
 
@@ -136,7 +138,7 @@ async def get_many(request: Request, service: Reading) -> Response:
     openapi_extra=body(None, _IDS),
     responses={**found("Removed", lines='{"id":"a","removed":true}\n…\n' + _END % "removed"), **problems()},
 )
-async def remove_many(request: Request, service: Writing) -> Response:
+async def remove_many(request: Request, service: WritingService) -> Response:
     """Remove documents by their ids, one a line."""
     return await service.respond(request, REMOVE, one=False)
 
@@ -148,7 +150,7 @@ class _Selection(NamedTuple):
     since: datetime | None
 
 
-async def _selection(limit: Limit = 100, since: Since = None) -> _Selection:
+async def _selection(limit: LimitParameter = 100, since: SinceParameter = None) -> _Selection:
     try:
         return _Selection(limit, None if since is None else parse_since(since, now_ms()))
     except InvalidArgument as error:
@@ -163,11 +165,11 @@ async def _selection(limit: Limit = 100, since: Since = None) -> _Selection:
 )
 async def find(
     request: Request,
-    service: Reading,
+    service: ReadingService,
     selection: Annotated[_Selection, Depends(_selection)],
     match: MatchKind = None,
-    distance: Distance = None,
-    similarity: Similarity = None,
+    distance: DistanceParameter = None,
+    similarity: SimilarityParameter = None,
 ) -> Response:
     """Find the near-duplicates of documents, or of stored ones by their ids, nearest first."""
     try:
@@ -183,7 +185,7 @@ async def find(
     openapi_extra=body("Pair"),
     responses={**found("Comparison"), **problems()},
 )
-async def compare_texts(request: Request, service: Reading) -> Response:
+async def compare_texts(request: Request, service: ReadingService) -> Response:
     """Tell how near two texts are as the index sees them, and which words differ; neither has to be in the index."""
     content = await service.body(request)
     if is_large(content):
@@ -239,7 +241,7 @@ def _text(description: str) -> dict[int | str, dict[str, Any]]:
     summary="Figures of the index",
     responses={**_record("As `simhash-hbase stats` prints them."), **problems(body=False)},
 )
-async def stats(request: Request, service: Reading) -> Response:
+async def stats(request: Request, service: ReadingService) -> Response:
     """Count documents, rows and bytes of the whole index, by a sample where it is large."""
     if request.state.trail.collections is not None:
         raise Problem(FORBIDDEN, "forbidden", "this key is bound to collections, and figures are of the whole index")
@@ -252,7 +254,7 @@ async def stats(request: Request, service: Reading) -> Response:
     summary="What the index was made with",
     responses={**_record("As `simhash-hbase create` prints it."), **problems(body=False)},
 )
-async def profile(service: Knowing) -> Response:
+async def profile(service: KeyedService) -> Response:
     """Send the frozen options of the index: analyzer, scheme, rule, limits.
 
     A key that may read or write may ask for them.
@@ -288,6 +290,6 @@ async def ready(request: Request) -> Response:
 @operation.get(
     "/metrics", summary="Metrics for Prometheus", responses={**_text("All of them."), **problems(body=False)}
 )
-async def metrics(service: Metering) -> Response:
+async def metrics(service: MetricsService) -> Response:
     """Write all counters in Prometheus' text format; needs a key with the scope metrics."""
     return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,16 +1,20 @@
 """The JSON forms in the OpenAPI description.
 
-msgspec makes the schemas of what is sent from the structs below; the records themselves are made by
-`simhash_hbase.index.answers`, as for the command line. The forms of documents are written by hand: a document holds
-exactly one of three contents, which neither msgspec nor pydantic can say, and its text is checked by the same rules as
-that of a file. The tests send requests made from this description, and compare the answers with it.
+msgspec makes the schemas of what is sent, from the library's own classes and the structs below; the records themselves
+are made by `simhash_hbase.index.answers`, as for the command line. The forms of documents are written by hand: a
+document holds exactly one of three contents, which neither msgspec nor pydantic can say, and its text is checked by the
+same rules as that of a file. The tests send requests made from this description, and compare the answers with it.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Collection
+from dataclasses import fields
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.json import schema_components
 
+from simhash_hbase.index.answers import Answer, Decision, Match, Stored
+from simhash_hbase.index.copies import Copies, Copy
 from simhash_hbase.rows.entries import MAX_ID_BYTES
 
 LONGEST_COMPARED = 200_000  # Characters of a text whose words are compared with another one's.
@@ -40,15 +44,78 @@ Id = Annotated[
 ]
 Simhash = Annotated[str, Meta(pattern=_HEX)]
 Distance = Annotated[int, Meta(ge=0, le=64)]
-Similarity = Annotated[float, Meta(ge=0, le=1)] | None
+Similarity = Annotated[float, Meta(ge=0, le=1)]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-Short = Annotated[bool, _said("A text so short that near copies may be missed.")]
-Original = Annotated[str, _said("Of a duplicate, the id of its original.")]
 Compared = Annotated[str, Meta(min_length=1, max_length=LONGEST_COMPARED, pattern=_NOT_BLANK)]
-Metadata = Annotated[
-    dict[str, Any] | None,
-    Meta(description="Kept with the document; at most 1 KB as JSON.", examples=[{"source": "example"}]),
+KeptMetadata = Annotated[
+    dict[str, Any], Meta(description="Kept with the document; at most 1 KB as JSON.", examples=[{"source": "example"}])
 ]
+_FIELDS: dict[str, Any] = {
+    "id": Id,
+    "simhash": Simhash,
+    "state": Literal["added", "original", "duplicate"],
+    "distance": Distance,
+    "similarity": Similarity,
+    "exact": Annotated[bool, _said("The normalised texts are equal.")],
+    "short": Annotated[bool, _said("A text so short that near copies may be missed.")],
+    "of": Annotated[str, _said("Of a duplicate, the id of its original.")],
+    "of_removed": Annotated[bool, _said("The original was removed, or has another text since.")],
+    "added": Annotated[Time, _said("When it was added or decided.")],
+    "seen": Time,
+    "length": Annotated[int, _said("Characters of the text.")],
+    "features": int,
+    "metadata": KeptMetadata,
+    "count": int,
+    "first": Annotated[Time, _said("When the first of them was decided.")],
+    "last": Annotated[Time, _said("When one of them was last seen.")],
+    "complete": Annotated[bool, _said("Every document within the asked distance is there.")],
+    "truncated": Annotated[bool, _said("A limit kept something from being read or returned.")],
+}
+
+
+def _shape(kind: type, *, absent: Collection[str] = (), optional: Collection[str] = (), **others: Any) -> type[Struct]:  # noqa: ANN401
+    """Describe a class of the library as it is sent: its fields but for the `absent` ones, and `others` in their place.
+
+    A field that is None is sent as null, or not at all if it is `optional`.
+    """
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in absent}
+    columns: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for name, hint in {**hints, **others}.items():
+        form = others[name] if name in others else _FIELDS[name]
+        if name in optional:
+            columns.append((name, form | UnsetType, UNSET))
+        else:
+            columns.append((name, form | None if type(None) in get_args(hint) else form))
+    return defstruct(kind.__name__, columns, namespace={"__doc__": kind.__doc__}, kw_only=True)
+
+
+_DECISION = _shape(
+    Decision, absent={"is_original", "near"}, optional={"of_removed"}, status=Literal["original", "duplicate"]
+)
+_MATCH = _shape(Match)
+_ANSWER = _shape(
+    Answer,
+    query=Annotated[str | None, _said("The id that was sent.")],
+    matches=list[_MATCH],  # type: ignore[valid-type]
+)
+_STORED = _shape(Stored, optional={field.name for field in fields(Stored) if field.default is None})
+_COPIES = _shape(
+    Copies,
+    of=Annotated[str, _said("The original: the id itself, or of a copy the one that it duplicates.")],
+    truncated=Annotated[bool, _said("The original has more copies than are listed.")],
+    copies=list[_shape(Copy)],  # type: ignore[misc]
+)
+_PROBLEM = defstruct(
+    "Problem",
+    [
+        ("status", int),
+        ("code", Annotated[str, _said("For programs.")]),
+        ("detail", Annotated[str, _said("For people.")]),
+        ("retryable", Annotated[bool, _said("The same request may succeed later.")]),
+        ("request_id", str),
+    ],
+    namespace={"__doc__": "Why there is no result."},
+)
 
 
 class Added(Struct):
@@ -58,84 +125,11 @@ class Added(Struct):
     simhash: Simhash
 
 
-class Decision(Struct):
-    """What became of a document."""
-
-    id: Id
-    status: Literal["original", "duplicate"]
-    of: Original | None
-    distance: Distance | None
-    similarity: Similarity
-    short: Short
-    of_removed: Annotated[bool, _said("The original was removed or changed since.")] | UnsetType = UNSET
-
-
 class Removed(Struct):
     """Whether a document was there."""
 
     id: Id
     removed: bool
-
-
-class Match(Struct):
-    """A near-duplicate of a query."""
-
-    id: Id
-    distance: Distance
-    similarity: Similarity
-    exact: Annotated[bool, _said("The normalised texts are equal.")]
-    added: Time
-
-
-class Answer(Struct):
-    """The near-duplicates of a query, nearest first."""
-
-    query: Annotated[str | None, _said("The id that was sent.")]
-    matches: list[Match]
-    truncated: Annotated[bool, _said("A limit kept something from being read or returned.")]
-    complete: Annotated[bool, _said("Every document within the asked distance is there.")]
-    short: Short
-
-
-class Stored(Struct):
-    """What the index holds of a document."""
-
-    id: Id
-    simhash: Simhash
-    state: Literal["added", "original", "duplicate"]
-    added: Time
-    seen: Time
-    length: Annotated[int, _said("Characters of the text.")] | UnsetType = UNSET
-    features: int | UnsetType = UNSET
-    metadata: Metadata | UnsetType = UNSET
-    of: Original | UnsetType = UNSET
-    distance: Distance | UnsetType = UNSET
-    similarity: Similarity | UnsetType = UNSET
-
-
-class Copy(Struct):
-    """A document that was decided a duplicate."""
-
-    id: Id
-    added: Annotated[Time, _said("When it was decided.")]
-    seen: Time
-    distance: Distance | None
-    similarity: Similarity
-    metadata: Metadata
-    of_removed: Annotated[bool, _said("The original has another text since.")]
-
-
-class Copies(Struct):
-    """The copies of an original, in the order in which they were decided."""
-
-    id: Annotated[Id, _said("The id that was asked for.")]
-    of: Annotated[str, _said("The original: the id itself, or of a copy the one that it duplicates.")]
-    of_removed: Annotated[bool, _said("The original of the id was removed or has another text since.")]
-    count: int
-    first: Annotated[Time | None, _said("When the first of them was decided.")]
-    last: Annotated[Time | None, _said("When one of them was last seen.")]
-    truncated: Annotated[bool, _said("The original has more copies than are listed.")]
-    copies: list[Copy]
 
 
 class Pair(Struct, forbid_unknown_fields=True):
@@ -157,22 +151,12 @@ class Comparison(Struct):
     """More fields as `simhash-hbase explain` prints them."""
 
     distance: Distance
-    similarity: Similarity
+    similarity: Similarity | None
     found: Annotated[bool, _said("With one of them in the index, a query for the other finds it.")]
     cosine: Annotated[float, _said("Of the weighted features.")]
     bits: Annotated[str, Meta(pattern="^[01]{64}$", description="1 where the fingerprints differ.")]
     block_widths: Annotated[list[int], _said("Bits of each block.")]
     pieces: Annotated[list[Piece], _said("Both texts from beginning to end, cut where their words differ.")]
-
-
-class Problem(Struct):
-    """Why there is no result."""
-
-    status: int
-    code: Annotated[str, _said("For programs.")]
-    detail: Annotated[str, _said("For people.")]
-    retryable: Annotated[bool, _said("The same request may succeed later.")]
-    request_id: str
 
 
 _CONTENTS: dict[str, Schema] = {
@@ -201,7 +185,7 @@ def _document(name: str, examples: list[Schema], required: list[str], *, id_alon
     ]
     if id_alone:
         kinds.append({"required": ["id"], "allOf": list(absent.values())})
-    (ids, metadata), _ = schema_components([Id, Metadata], ref_template=_REFERENCE)
+    (ids, metadata), _ = schema_components([Id, KeptMetadata | None], ref_template=_REFERENCE)
     properties = {"id": {**ids, "type": ["string", "integer"]}, **_CONTENTS, "metadata": metadata}
     return {
         "title": name,
@@ -214,17 +198,17 @@ def _document(name: str, examples: list[Schema], required: list[str], *, id_alon
     }
 
 
-_MATCH = {"id": "a", "distance": 1, "similarity": 0.8711, "exact": False, "added": "2026-11-21T09:30:00.000Z"}
+_EXAMPLE_MATCH = {"id": "a", "distance": 1, "similarity": 0.8711, "exact": False, "added": "2026-11-21T09:30:00.000Z"}
 _EXAMPLES: dict[type, Schema | None] = {
     Added: {"id": "a", "simhash": "fd239d0b3ee32c91"},
-    Decision: {"id": "b", "status": "duplicate", "of": "a", "distance": 1, "similarity": 0.8711, "short": False},
+    _DECISION: {"id": "b", "status": "duplicate", "of": "a", "distance": 1, "similarity": 0.8711, "short": False},
     Removed: {"id": "a", "removed": True},
-    Answer: {"query": "b", "matches": [_MATCH], "truncated": False, "complete": False, "short": False},
-    Stored: None,
-    Copies: None,
+    _ANSWER: {"query": "b", "matches": [_EXAMPLE_MATCH], "truncated": False, "complete": False, "short": False},
+    _STORED: None,
+    _COPIES: None,
     Pair: {"a": "如果雨停了，我们就出发。", "b": "倘若雨停了，我们就马上出发。"},
     Comparison: None,
-    Problem: {
+    _PROBLEM: {
         "status": 422,
         "code": "invalid_document",
         "detail": "the field 'id' is missing",

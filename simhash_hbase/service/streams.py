@@ -20,7 +20,7 @@ from simhash_hbase.errors import Retryable, SimhashError
 from simhash_hbase.pipeline.analyse import payload
 from simhash_hbase.service.batcher import answer_batch
 from simhash_hbase.service.engine import Engine
-from simhash_hbase.service.items import Chunk, Item, Ready, decode, document_or_id
+from simhash_hbase.service.items import Item, ItemChunk, Ready, decode, document_or_id
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket, is_large
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.metrics import Metrics
@@ -49,7 +49,7 @@ class Line(NamedTuple):
     raw: bytes | None  # Without its end; None when it is too long, and was dropped.
 
 
-class Lines:
+class RequestLines:
     """Cuts a body into lines.
 
     Back-pressure: the server stops reading from a client while no lines are asked for.
@@ -203,7 +203,7 @@ _ENDS = {
 }
 
 
-class Stream:
+class AnswerStream:
     """Answers the lines of one request."""
 
     def __init__(self, engine: Engine, operation: Operation, limits: Limits, trail: Trail, metrics: Metrics) -> None:
@@ -218,7 +218,7 @@ class Stream:
         self._is_read = False
         self._changed = asyncio.Event()
 
-    async def answers(self, lines: Lines) -> AsyncGenerator[bytes, None]:
+    async def answers(self, lines: RequestLines) -> AsyncGenerator[bytes, None]:
         """Answer line by line, then with a summary."""
         reader = asyncio.create_task(self._read(lines))
         failure = None
@@ -247,25 +247,25 @@ class Stream:
         if lines.end is not End.DISCONNECTED:
             yield self._summary(lines, failure)
 
-    async def _read(self, lines: Lines) -> None:
+    async def _read(self, lines: RequestLines) -> None:
         try:
-            chunk = Chunk()
+            chunk = ItemChunk()
             while lines.end is None:
                 found = await lines.more(PAUSE_S if chunk.items else None)
                 for line in found:
                     if is_large(line.raw):
                         await self._hand_over(chunk)
-                        chunk = Chunk()
+                        chunk = ItemChunk()
                         await self._hand_over_large(line, lines)
                         continue
                     item = self._item(line)
                     if not chunk.takes(item):
                         await self._hand_over(chunk)
-                        chunk = Chunk()
+                        chunk = ItemChunk()
                     chunk.add(line.number, item, len(line.raw or b""))
                 if not found:
                     await self._hand_over(chunk)
-                    chunk = Chunk()
+                    chunk = ItemChunk()
             await self._hand_over(chunk)
         finally:
             self._is_read = True
@@ -280,7 +280,7 @@ class Stream:
         except Problem as problem:
             return problem
 
-    async def _hand_over(self, chunk: Chunk) -> None:
+    async def _hand_over(self, chunk: ItemChunk) -> None:
         if not chunk.items:
             return
         self._begin(chunk.size, self._prepare(chunk))
@@ -289,7 +289,7 @@ class Stream:
         while self._under_way > min(WINDOW_BYTES, WINDOWS_BYTES / self._engine.streams):
             await self._change()
 
-    async def _hand_over_large(self, line: Line, lines: Lines) -> None:
+    async def _hand_over_large(self, line: Line, lines: RequestLines) -> None:
         """Have a large line worked on, and wait for its answer, so that those of other streams have their turn."""
         self._begin(len(line.raw or b""), self._prepare_large(line))
         while self._under_way:
@@ -305,7 +305,7 @@ class Stream:
         self._changed.clear()
         await self._changed.wait()
 
-    async def _prepare(self, chunk: Chunk) -> Ready:
+    async def _prepare(self, chunk: ItemChunk) -> Ready:
         documents = chunk.documents
         if not documents:
             return Ready(chunk, None, {})
@@ -364,7 +364,7 @@ class Stream:
         self._changed.set()
         return answers
 
-    def _summary(self, lines: Lines, failure: Problem | None) -> bytes:
+    def _summary(self, lines: RequestLines, failure: Problem | None) -> bytes:
         """Make the last line; a client that does not get one knows that the connection broke."""
         complete = failure is None and lines.end is End.COMPLETE
         summary: dict[str, object] = {

@@ -119,7 +119,7 @@ class _Best:
         self._alone: set[int] = set()
 
     def offer(self, at: int, hit: Hit) -> bool:
-        """Take a hit; see `simhash_hbase.index.dedup.Batch.offer`."""
+        """Take a hit; see `simhash_hbase.index.dedup.UndecidedBatch.offer`."""
         state = hit.state
         if state.seen < self._oldest:
             return False

@@ -10,7 +10,7 @@ Every method may raise the errors of `simhash_hbase.errors` named there for stor
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX
 
 UNLIMITED = 2**31 - 2
 """A limit that nothing reaches: one less than the largest signed 32-bit count of a wire format."""
+
+
+CellKey: TypeAlias = tuple[bytes, bytes]
+"""Row and qualifier of a cell."""
 
 
 class Cell(NamedTuple):
@@ -166,7 +170,7 @@ class Store(Protocol):
         written a part; the same call repeated completes it.
         """
 
-    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
         """Read single cells.
 
         Parameters

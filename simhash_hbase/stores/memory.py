@@ -16,6 +16,7 @@ from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import (
     CELL_FAMILIES,
     Cell,
+    CellKey,
     CompareAndSet,
     PrefixScan,
     Store,
@@ -106,7 +107,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
                 elif cell.timestamp >= _stamp(old):
                     self._set(family, cell)
 
-    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
         check_cell_family(family)
         with self._lock:
             return [self._cell(family, row, qualifier) for row, qualifier in keys]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase.cli.screen.progress import LINE_EVERY_S, WINDOW_S, Lines, Pace
-from simhash_hbase.index.upkeep.walk import Progress
+from simhash_hbase.cli.screen.progress import LINE_EVERY_S, WINDOW_S, Pace, ProgressLines
+from simhash_hbase.index.upkeep.walk import Walk
 
 
 class Clock:
@@ -94,7 +94,7 @@ def test_few_points_are_kept_and_the_last_one_always(steps):
 
 def test_a_line_is_said_once_a_minute(ticking):
     said = []
-    lines = Lines("add", Pace(600.0, "documents", clock=ticking), said.append, clock=ticking)
+    lines = ProgressLines("add", Pace(600.0, "documents", clock=ticking), said.append, clock=ticking)
     for second in range(30, 301):
         ticking.now = second
         lines.show(second * 10, float(second))
@@ -114,7 +114,7 @@ def test_a_line_is_said_once_a_minute(ticking):
 
 def test_short_work_says_no_line(ticking):
     said = []
-    lines = Lines("add", Pace(100.0, "documents", clock=ticking), said.append, clock=ticking)
+    lines = ProgressLines("add", Pace(100.0, "documents", clock=ticking), said.append, clock=ticking)
 
     ticking.now = 59
     lines.show(100, 100.0)
@@ -126,8 +126,8 @@ def test_much_to_read_is_said_at_once(ticking):
     said = []
 
     for total in (999_999.0, 1e6, 12_345_678.0, None):
-        Lines("add", Pace(total, "documents", clock=ticking), said.append, clock=ticking, unit="bytes")
-    Lines("dedup: decide", Pace(2e6, "documents", clock=ticking), said.append, clock=ticking)
+        ProgressLines("add", Pace(total, "documents", clock=ticking), said.append, clock=ticking, unit="bytes")
+    ProgressLines("dedup: decide", Pace(2e6, "documents", clock=ticking), said.append, clock=ticking)
 
     assert said == ["add: 1 MB to read", "add: 12 MB to read"]
 
@@ -135,7 +135,7 @@ def test_much_to_read_is_said_at_once(ticking):
 @pytest.mark.parametrize(("share", "wanted"), [(0.04, ["verify: 4%, 2,000 cells"]), (0.05, []), (1.0, [])])
 def test_a_long_walk_is_told_of_after_its_first_page(ticking, share, wanted):
     said = []
-    lines = Lines("verify", Pace(1.0, "cells", clock=ticking), said.append, clock=ticking, unit="share")
+    lines = ProgressLines("verify", Pace(1.0, "cells", clock=ticking), said.append, clock=ticking, unit="share")
 
     lines.show(2_000, share)
     lines.show(4_000, share)
@@ -165,12 +165,12 @@ def test_a_walk_through_an_index_tells_how_far_it_is(make_memory_index, operatio
 
 
 def test_a_walk_that_nobody_watches_hands_on_its_pages():
-    assert list(Progress(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]
+    assert list(Walk(None).pages([b"a", b"b"], lambda page: (1, page))) == [b"a", b"b"]
 
 
 def test_a_command_may_print_lines_more_often(ticking):
     said = []
-    lines = Lines("spark dedup", Pace(None, "tasks", clock=ticking), said.append, ticking, every_s=10)
+    lines = ProgressLines("spark dedup", Pace(None, "tasks", clock=ticking), said.append, ticking, every_s=10)
 
     for second in range(1, 31):
         ticking.now = second

@@ -1,38 +1,34 @@
 """Writers and cleaners whose clocks are hours off: nothing that was acknowledged is hidden by a delete."""
 
-import random
-import time
-
 import numpy as np
 import pytest
-from support.bruteforce import ALL_BITS, answered, entries
+from support.bruteforce import answered, entries
 from support.hbase_server import hbase_options, tables
 from support.swapping import SwappingOnly
 from support.tombstones import TombstoneStore
+from support.wrong_clocks import BASE, FAR, check_writers
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.errors import StoreTimeout
+from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import block_rows, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
 
-BASE = 0x9E3779B97F4A7C15
-FAR = ~BASE & ALL_BITS
 HOUR_MS = 3_600_000
-IDS = [f"id{number}" for number in range(6)]
-FINGERPRINTS = [BASE ^ (1 << bit) for bit in (0, 20, 40)] + [FAR]
-
-
-def now():
-    return time.time_ns() // 1_000_000
 
 
 def hbase(version):
     return lambda: HBaseStore.open(hbase_options(version, tables().take()))
 
 
-PLACES = {"tombstones": lambda: TombstoneStore(now), "thrift1": hbase(1), "thrift2": hbase(2)}
+PLACES = {"tombstones": lambda: TombstoneStore(now_ms), "thrift1": hbase(1), "thrift2": hbase(2)}
+
+
+def writers(store, *hours):
+    """Open an index by clocks that are some hours ahead."""
+    return [Index(store, clock=lambda off=off: now_ms() + round(off * HOUR_MS)) for off in hours]
 
 
 @pytest.fixture(params=["tombstones", *(pytest.param(n, marks=pytest.mark.hbase) for n in ("thrift1", "thrift2"))])
@@ -44,7 +40,7 @@ def make(request):
         store = PLACES[request.param]()
         made.append(store)
         Index.create(store, Profile.resolve(analyzer="shingle", match="distance", **options))
-        return [Index(store, clock=lambda off=off: now() + round(off * HOUR_MS)) for off in hours]
+        return writers(store, *hours)
 
     yield make
     for store in made:
@@ -78,7 +74,7 @@ def test_documents_expire_and_claims_are_given_up_by_the_servers_clock(make, ahe
 @pytest.mark.parametrize("way", ["add", "claim", "dedup"])
 def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(make, way):
     right, behind = make(0, -2)
-    old = now() - 3 * 60_000
+    old = now_ms() - 3 * 60_000
     # What vacuum deleted three minutes ago, when a grace of two had passed.
     right.store.delete_rows(block_rows(right.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=old)
     right.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(BASE), id_digest("a"), b"", old)])
@@ -97,7 +93,7 @@ def test_what_a_writer_that_is_behind_writes_is_not_hidden_by_a_vacuum_before(ma
 
 def test_what_a_writer_that_is_behind_refreshes_is_not_hidden_either(make):
     right, behind = make(0, -2, ttl_days=0.125)
-    [early] = make_more(right, -1)
+    [early] = writers(right.store, -1)
     early.add_entries(entries({"a": BASE}))
 
     behind.claim_entries(entries({"b": BASE}))
@@ -106,42 +102,15 @@ def test_what_a_writer_that_is_behind_refreshes_is_not_hidden_either(make):
     assert right.verify().wrong == 0
 
 
-def make_more(index, *hours):
-    return [Index(index.store, clock=lambda off=off: now() + round(off * HOUR_MS)) for off in hours]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_writers_hours_ahead_and_behind_lose_nothing_beside_vacuums_by_any_of_them(make, seed):
-    writers = make(2, -2, 0, grace_s=0)
-    rng = random.Random(seed)
-    model = {}
-
-    for _ in range(60):
-        writer, reader = rng.choice(writers), rng.choice(writers)
-        document, simhash = rng.choice(IDS), rng.choice(FINGERPRINTS)
-        act = rng.random()
-        if act < 0.3:
-            assert list(writer.remove_many([document])) == [(document, document in model)]
-            model.pop(document, None)
-        elif act < 0.4:
-            writer.vacuum()
-        elif act < 0.5:
-            assert writer.verify(repair=True).wrong == 0
-        else:
-            writer.add_entries(entries({document: simhash}))
-            model[document] = simhash
-        held = {stored.id: stored.simhash for stored in reader.get_many(IDS) if stored is not None}
-        assert held == model
-        found = {match.id: match.distance for match in reader.query_simhash(simhash).matches}
-        assert found == {d: n for d, h in model.items() if (n := (h ^ simhash).bit_count()) <= 3}
-
-    assert writers[2].verify().wrong == 0
+    check_writers(make(2, -2, 0, grace_s=0), seed=seed, steps=60, upkeep=True)
 
 
 def test_a_repair_counts_what_it_reads_back_and_tells_what_stays_hidden(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE, "b": FAR, "c": FAR ^ 1, "d": FAR ^ 1}))
-    future = now() + 2 * HOUR_MS
+    future = now_ms() + 2 * HOUR_MS
     index.store.delete_rows(block_rows(index.profile.blocks, np.array([BASE], dtype=np.uint64)), timestamp=future)
     index.store.delete(FAMILY_DOCUMENTS, [Cell(member_row(FAR), id_digest("b"), b"", future)])
     # What can be repaired: deleted in the past.
@@ -164,7 +133,7 @@ def test_a_repair_counts_what_it_reads_back_and_tells_what_stays_hidden(make):
 def test_what_a_clock_ahead_wrote_wrongly_is_not_deleted_in_the_future(make):
     [index] = make(0)
     index.add_entries(entries({"a": BASE}))
-    future = now() + 2 * HOUR_MS
+    future = now_ms() + 2 * HOUR_MS
     rows = block_rows(index.profile.blocks, np.array([FAR], dtype=np.uint64))
     odd = type(rows)(rows.prefixes[:1] ^ np.uint64(1 << 20), rows.simhashes[:1])
     index.store.put_rows(odd, timestamp=future)
@@ -196,7 +165,7 @@ class Unanswered(SwappingOnly):
 @pytest.mark.parametrize("way", ["add_entries", "claim_entries"])
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_the_servers_time_is_asked_for_again_when_it_is_not_answered(way, times):
-    store = TombstoneStore(now)
+    store = TombstoneStore(now_ms)
     Index.create(store, Profile.resolve(analyzer="shingle", match="distance"))
     index = Index(Unanswered(store, times))
 

@@ -3,7 +3,7 @@
 import pytest
 from support.bruteforce import crowd, matches, written_entries
 
-from simhash_hbase.index.dedup import Batch
+from simhash_hbase.index.dedup import UndecidedBatch
 from simhash_hbase.index.search import find_nearest
 
 SETTINGS = {
@@ -59,7 +59,7 @@ def test_whoever_finds_a_document_is_found_by_it_and_judged_the_same(index, seed
 @pytest.mark.parametrize("seed", range(6))
 def test_documents_of_one_batch_reach_each_other_as_those_of_the_index_do(index, seed):
     _, asked = crowd_for(index, seed)
-    batch = Batch(asked, [None] * len(asked), index.profile, 0)
+    batch = UndecidedBatch(asked, [None] * len(asked), index.profile, 0)
     within = {(at, later) for at in range(len(asked)) for later in batch.later_near(at)}
     index.add_entries(asked)
 

@@ -1,10 +1,14 @@
 """What the package offers: public names that exist, and one tree of errors."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from support.gates import absent
@@ -89,3 +93,26 @@ def test_the_tree_in_the_module_s_text_is_the_real_one():
     drawn = [line.split("──")[1].split()[0] for line in errors.__doc__.splitlines() if "──" in line]
 
     assert sorted(drawn) == sorted(set(errors.__all__) - {"SimhashError"})
+
+
+def type_names():
+    """Yield the name and place of every class of the package, and of every other name of a type that a module makes."""
+    for path in sorted(Path(simhash_hbase.__file__).parent.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                yield node.name, f"{path}:{node.lineno}"
+        for node in tree.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    # One letter alone is a type variable.
+                    if isinstance(target, ast.Name) and re.fullmatch(r"_*[A-Z][A-Za-z]*[a-z][A-Za-z]*", target.id):
+                        yield target.id, f"{path}:{node.lineno}"
+
+
+def test_a_type_name_means_one_thing_in_the_package():
+    places = defaultdict(list)
+    for name, place in type_names():
+        places[name].append(place)
+
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -12,7 +12,7 @@ from simhash_hbase.stores.hbase import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift import exchange as exchanging
 from simhash_hbase.stores.hbase.thrift.exchange import DEADLINES_IN_ALL, Exchange, after_tries
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
-from simhash_hbase.stores.hbase.thrift.wire import translated
+from simhash_hbase.stores.hbase.thrift.wire import thrift_errors
 
 GATEWAY = Gateway("gateway", 1)
 OPTIONS = HBaseOptions(gateways=(GATEWAY,), table="t", deadline_s=60.0)
@@ -157,7 +157,7 @@ class Refusal(TException):
     ],
 )
 def test_errors_of_the_server_say_whether_they_may_pass(error, kind):
-    with pytest.raises(kind) as raised, translated("ask", GATEWAY, "t"):
+    with pytest.raises(kind) as raised, thrift_errors("ask", GATEWAY, "t"):
         raise error
     assert "Exception: so" in str(raised.value) or raised.value is error
 
@@ -168,7 +168,7 @@ def test_errors_of_the_server_say_whether_they_may_pass(error, kind):
 def test_a_gateway_that_fails_over_a_region_without_a_server_is_asked_again(method, kind):
     failure = TApplicationException(TApplicationException.INTERNAL_ERROR, f"Internal error processing {method}")
 
-    with pytest.raises(kind, match=f"^{method} at gateway:1: "), translated(method, GATEWAY, "t"):
+    with pytest.raises(kind, match=f"^{method} at gateway:1: "), thrift_errors(method, GATEWAY, "t"):
         raise failure
 
 

@@ -11,7 +11,7 @@ from simhash_hbase import open_index
 from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, format_url, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
-from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, interface
+from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, interface
 
 SECRET = "s3cr3t-of-the-test"
 LOGIN = {"SIMHASH_HBASE_ACCESS_USER": "root", "SIMHASH_HBASE_ACCESS_KEY": SECRET}
@@ -122,7 +122,7 @@ def test_a_connection_that_was_closed_while_idle_is_not_used(server, options):
 def test_a_message_that_is_cut_does_not_go_on_in_the_next_answer(server, options):
     call = Call(interface("either").Either, "getThriftServerType", {})
     server.answer = lambda number, good: (200, {}, good[:-3] if number == 1 else good)
-    connection = Connection(options.gateways[0], options)
+    connection = GatewayConnection(options.gateways[0], options)
     connection.send([call, call])
 
     with pytest.raises(ConnectionAbortedError, match="ended before the message"):

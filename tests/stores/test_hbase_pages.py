@@ -11,10 +11,10 @@ from support.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.hbase import HBaseStore
-from simhash_hbase.stores.hbase.thrift.exchange import ANSWERS_TO_GROW, LEAST, Pace
+from simhash_hbase.stores.hbase.thrift.exchange import ANSWERS_TO_GROW, LEAST, PageSize
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
-from simhash_hbase.stores.hbase.thrift.wire import Connection
+from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 
 ROWS = 3_000
 CELLS = [Cell(b"%05d" % n, b"q", bytes(30), 7) for n in range(2_000)]
@@ -22,60 +22,60 @@ CELLS = [Cell(b"%05d" % n, b"q", bytes(30), 7) for n in range(2_000)]
 LARGEST_REPLY = 40_000
 
 
-def time_out(pace):
-    with pytest.raises(StoreTimeout), pace.watched():
+def time_out(page_size):
+    with pytest.raises(StoreTimeout), page_size.watched():
         raise StoreTimeout("late")
 
 
-def answer(pace, times=1):
+def answer(page_size, times=1):
     for _ in range(times):
-        with pace.watched():
+        with page_size.watched():
             pass
 
 
 def test_each_time_out_halves_a_page_down_to_the_least():
-    pace = Pace()
+    page_size = PageSize()
     shares = []
     for _ in range(13):
-        time_out(pace)
-        shares.append(pace.share(20_000))
+        time_out(page_size)
+        shares.append(page_size.share(20_000))
 
     assert shares[:4] == [10_000, 5_000, 2_500, 1_250]
     assert shares[-3:] == [19] * 3
-    assert [pace.share(most) for most in (1, LEAST, LEAST + 1, 600)] == [1, LEAST, LEAST, LEAST]
-    answer(pace, 10 * ANSWERS_TO_GROW)
-    assert pace.share(20_000) == 20_000
+    assert [page_size.share(most) for most in (1, LEAST, LEAST + 1, 600)] == [1, LEAST, LEAST, LEAST]
+    answer(page_size, 10 * ANSWERS_TO_GROW)
+    assert page_size.share(20_000) == 20_000
 
 
 def test_a_page_grows_back_after_some_answers_and_never_above_the_whole():
-    pace = Pace()
-    time_out(pace)
-    time_out(pace)
+    page_size = PageSize()
+    time_out(page_size)
+    time_out(page_size)
 
-    answer(pace, ANSWERS_TO_GROW - 1)
-    assert pace.share(20_000) == 5_000
-    answer(pace)
-    assert pace.share(20_000) == 10_000
-    answer(pace, 5 * ANSWERS_TO_GROW)
-    assert pace.share(20_000) == 20_000
+    answer(page_size, ANSWERS_TO_GROW - 1)
+    assert page_size.share(20_000) == 5_000
+    answer(page_size)
+    assert page_size.share(20_000) == 10_000
+    answer(page_size, 5 * ANSWERS_TO_GROW)
+    assert page_size.share(20_000) == 20_000
 
 
 def test_answers_before_a_time_out_do_not_count_towards_growth():
-    pace = Pace()
-    time_out(pace)
-    answer(pace, ANSWERS_TO_GROW - 1)
-    time_out(pace)
-    answer(pace)
+    page_size = PageSize()
+    time_out(page_size)
+    answer(page_size, ANSWERS_TO_GROW - 1)
+    time_out(page_size)
+    answer(page_size)
 
-    assert pace.share(20_000) == 5_000
+    assert page_size.share(20_000) == 5_000
 
 
 def test_other_errors_leave_a_page_as_it_is():
-    pace = Pace()
-    with pytest.raises(StoreUnavailable), pace.watched():
+    page_size = PageSize()
+    with pytest.raises(StoreUnavailable), page_size.watched():
         raise StoreUnavailable("closed")
 
-    assert pace.share(20_000) == 20_000
+    assert page_size.share(20_000) == 20_000
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_batch_of_prefixes_goes_on_with_fewer_of_them(store, proxy, monkeypatc
 def test_the_last_prefix_of_a_batch_has_the_same_limit(store, monkeypatch):
     store.put_rows(rows_of(*((n, m) for n in range(100) for m in range(5))), timestamp=1)
     for _ in range(10):
-        time_out(store._reader._scan_pace)
+        time_out(store._reader._scan_size)
     asked = note(store, monkeypatch, "scan_keys")
 
     found = store.scan(np.arange(97, dtype=np.uint64), limit=3)
@@ -257,13 +257,13 @@ def reads_of(call):
 def scans(monkeypatch):
     """Note for each scan or row that is read whether the servers keep what they read: None means they do."""
     caching = []
-    write = Connection.write
+    write = GatewayConnection.write
 
     def noting(self, calls):
         caching.extend(asked.cacheBlocks for call in calls for asked in reads_of(call))
         write(self, calls)
 
-    monkeypatch.setattr(Connection, "write", noting)
+    monkeypatch.setattr(GatewayConnection, "write", noting)
     return caching
 
 

@@ -12,7 +12,7 @@ from support.rows import LAST_SIMHASH, pairs_of, rows_of, uint64s
 from simhash_hbase.errors import StoreRefused, StoreTimeout
 from simhash_hbase.rows.keys import pack_rows
 from simhash_hbase.stores.hbase import reader
-from simhash_hbase.stores.hbase.reader import REMEMBER_S, Reader, Regions
+from simhash_hbase.stores.hbase.reader import REMEMBER_S, HBaseReader, Regions
 from simhash_hbase.stores.hbase.thrift import exchange as exchanging
 from simhash_hbase.stores.hbase.thrift import thrift2
 from simhash_hbase.stores.hbase.thrift.channel import Channel
@@ -82,7 +82,7 @@ def test_a_scan_answers_as_the_model_does_however_it_is_cut(pairs, asked, limit,
         patch.setattr(exchanging, "LEAST", 1)
         driver = Driver(rows, at_once, late)
         regions = Regions(lambda: [b"", bytes([0, 0, 0, 0, 3])])
-        found = Reader(Exchange(), driver, regions).scan(prefixes, limit)
+        found = HBaseReader(Exchange(), driver, regions).scan(prefixes, limit)
 
     assert pairs_of(found.rows) == pairs_of(wanted.rows)
     assert found.truncated.tolist() == wanted.truncated.tolist()
@@ -98,14 +98,14 @@ def test_what_one_prefix_has_shown_does_not_count_for_the_next():
         patch.setattr(exchanging, "LEAST", 1)
         # The first page times out twice: one prefix is read at a time.
         driver = Driver(rows, 9, [True, True])
-        found = Reader(Exchange(), driver, Regions(lambda: [b""])).scan(prefixes, 5)
+        found = HBaseReader(Exchange(), driver, Regions(lambda: [b""])).scan(prefixes, 5)
 
     assert pairs_of(found.rows) == pairs_of(rows)
     assert not np.any(found.truncated)
 
 
 def test_behind_the_last_prefix_there_is_nothing_to_ask_for():
-    assert list(Reader(None, None, None).row_pages(1 << 40, 1 << 41, 5)) == []
+    assert list(HBaseReader(None, None, None).row_pages(1 << 40, 1 << 41, 5)) == []
 
 
 def test_regions_are_read_again_after_an_error_and_after_a_while(monkeypatch):
@@ -115,7 +115,7 @@ def test_regions_are_read_again_after_an_error_and_after_a_while(monkeypatch):
     driver = Driver(rows_of((1, 1)), 9, [])
 
     def scan():
-        return Reader(Exchange(), driver, regions).scan(uint64s(*range(100)), 5)
+        return HBaseReader(Exchange(), driver, regions).scan(uint64s(*range(100)), 5)
 
     scan()
     scan()

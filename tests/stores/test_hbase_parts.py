@@ -6,7 +6,7 @@ import pytest
 from stores.test_hbase_exchange import Lender, clock, exchange
 
 from simhash_hbase.errors import StoreTimeout
-from simhash_hbase.stores.hbase.thrift.exchange import Pace
+from simhash_hbase.stores.hbase.thrift.exchange import PageSize
 
 __all__ = ["clock"]
 
@@ -15,7 +15,7 @@ GROUPS = [list(range(40)), list(range(40, 60))]
 
 def hold(outcomes, *, repeat=True):
     """Ask for both groups on one connection; return what was asked for, and the answers."""
-    asked, pace = [], Pace()
+    asked, page_size = [], PageSize()
 
     def ask(items):
         asked.append(items)
@@ -23,7 +23,7 @@ def hold(outcomes, *, repeat=True):
         return answer
 
     try:
-        return asked, exchange(Lender(outcomes)).hold_in_parts(pace, GROUPS, ask, sockets=1, repeat=repeat)
+        return asked, exchange(Lender(outcomes)).hold_in_parts(page_size, GROUPS, ask, sockets=1, repeat=repeat)
     except StoreTimeout as error:
         return asked, error
 

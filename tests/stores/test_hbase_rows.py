@@ -16,10 +16,10 @@ from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell
 from simhash_hbase.stores.columns import CellRows, columns_of
 from simhash_hbase.stores.hbase import HBaseStore, reader
-from simhash_hbase.stores.hbase.reader import Reader, Regions, by_region, in_one_region
+from simhash_hbase.stores.hbase.reader import HBaseReader, Regions, by_region, in_one_region
 from simhash_hbase.stores.hbase.thrift.exchange import Exchange
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2, rows_filter
-from simhash_hbase.stores.hbase.thrift.wire import Connection
+from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 
 FEW, MANY = 3, 6
@@ -120,7 +120,7 @@ def test_a_wide_row_that_changes_while_it_is_read_loses_and_repeats_nothing(monk
     rows = [b"%04d" % number for number in range(count)]
     store = Changing(NAMES, change)
 
-    found = Reader(store, store, ONE_REGION).rows("d", rows, limit)
+    found = HBaseReader(store, store, ONE_REGION).rows("d", rows, limit)
 
     for row in found:
         names = [cell.qualifier for cell in row]
@@ -136,7 +136,7 @@ def test_few_rows_are_read_up_to_the_limit_at_once(monkeypatch, count, limits):
     store = Changing(NAMES, lambda _: None)
 
     rows = [b"%04d" % number for number in range(count)]
-    Reader(store, store, ONE_REGION).rows("d", rows, 1_000)
+    HBaseReader(store, store, ONE_REGION).rows("d", rows, 1_000)
 
     assert list(dict.fromkeys(store.limits)) == limits
 
@@ -153,9 +153,9 @@ def wide_store():
 def methods(monkeypatch):
     """Note the calls that are made."""
     made = []
-    write = Connection.write
+    write = GatewayConnection.write
     monkeypatch.setattr(
-        Connection,
+        GatewayConnection,
         "write",
         lambda connection, calls: made.extend(call.method for call in calls) or write(connection, calls),
     )

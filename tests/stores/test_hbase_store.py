@@ -18,7 +18,7 @@ from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, grouping, reader
 from simhash_hbase.stores.hbase.reader import Regions
-from simhash_hbase.stores.hbase.thrift.wire import Connection
+from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.hbase
@@ -139,8 +139,8 @@ def test_writes_and_reads_are_cut_into_calls(store, monkeypatch):
 def test_cells_with_a_timestamp_each_do_not_wait_for_one_another(store, monkeypatch):
     made = [Cell(b"%03d" % n, b"s", b"v", 1 + n) for n in range(200)]
     sent = []
-    push = Connection.push
-    monkeypatch.setattr(Connection, "push", lambda self, **options: sent.append(self) or push(self, **options))
+    push = GatewayConnection.push
+    monkeypatch.setattr(GatewayConnection, "push", lambda self, **options: sent.append(self) or push(self, **options))
 
     store.put("d", made)
     store.get("d", [(made[0].row, b"s")])

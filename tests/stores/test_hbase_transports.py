@@ -14,7 +14,7 @@ from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
-from simhash_hbase.stores.hbase.thrift.wire import FRAME_BYTES, Connection
+from simhash_hbase.stores.hbase.thrift.wire import FRAME_BYTES, GatewayConnection
 
 pytestmark = pytest.mark.hbase
 
@@ -77,8 +77,8 @@ def test_batches_above_the_size_of_a_frame_are_sent_in_parts(framed_store):
 
 def test_what_is_larger_than_a_frame_is_refused_before_it_is_sent(framed_store, monkeypatch):
     asked = []
-    write = Connection.write
-    monkeypatch.setattr(Connection, "write", lambda self, calls: asked.append(1) or write(self, calls))
+    write = GatewayConnection.write
+    monkeypatch.setattr(GatewayConnection, "write", lambda self, calls: asked.append(1) or write(self, calls))
     large = bytes(FRAME_BYTES)
 
     for refused in (

@@ -13,7 +13,7 @@ from simhash_hbase.errors import Retryable, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase import Gateway, HBaseOptions, HBaseStore
 from simhash_hbase.stores.hbase.gateways import ask_version
 from simhash_hbase.stores.hbase.thrift.pool import LONGEST_REST_S, Pool, Resting
-from simhash_hbase.stores.hbase.thrift.wire import Call, Connection, UnreadableAnswer, interface
+from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, UnreadableAnswer, interface
 
 REPLY, EXCEPTION, CALL = 2, 3, 1
 ASK = "getThriftServerType"
@@ -78,7 +78,7 @@ def ask(connection):
 
 
 def connect(options):
-    return Connection(options.gateways[0], options)
+    return GatewayConnection(options.gateways[0], options)
 
 
 def test_an_answer_to_the_call_is_taken(serve):

@@ -33,7 +33,7 @@ from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url
 from simhash_hbase.stores.redis import store as redis_store
-from simhash_hbase.stores.redis.connection import Connection
+from simhash_hbase.stores.redis.connection import RedisConnection
 
 SECRET = "s3cret/@:"
 ESCAPED = "s3cret%2F%40%3A"
@@ -451,7 +451,7 @@ def test_what_was_under_way_on_a_broken_connection_is_sent_once_more(listener):
     server.start()
     options = RedisOptions(host="127.0.0.1", port=listener.getsockname()[1], timeout_s=2)
 
-    with closing(Connection(options)) as connection:
+    with closing(RedisConnection(options)) as connection:
         assert connection.ask("DBSIZE") == b"PONG"
     server.join(5)
     assert len(asked) == 2
@@ -476,7 +476,7 @@ def test_a_server_that_goes_away_is_unavailable_and_one_that_comes_back_is_used(
 
 
 def test_an_idle_connection_is_tried_before_it_is_used(options):
-    connection = Connection(options)
+    connection = RedisConnection(options)
     pool = connection._client.connection_pool.connection_kwargs
     connection.close()
 

@@ -12,7 +12,7 @@ import click
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     Choice,
-    Sample,
+    LearningFiles,
     debug_option,
     index_options,
     output_in,
@@ -144,7 +144,7 @@ def _size(octets: float) -> str:
 @index_options
 @output_options
 def create(
-    url: str, files: tuple[str, ...], if_not_exists: bool, sample: Sample, index_choice: Choice, output: Output
+    url: str, files: tuple[str, ...], if_not_exists: bool, sample: LearningFiles, index_choice: Choice, output: Output
 ) -> None:
     """Make an index and print its profile, which is frozen from now on."""
     import msgspec

@@ -15,7 +15,7 @@ from simhash_hbase.cli.exits import DONE, after
 from simhash_hbase.cli.help import Command, option
 from simhash_hbase.cli.options import (
     Choice,
-    Sample,
+    LearningFiles,
     collected,
     collection_choice,
     fingerprint_options,
@@ -71,7 +71,7 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
     if not (files or choice.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
     if choice.profile_of is None:
-        analysis = _analysis_for(prints, Sample(choice.learn_from, reading.settings), output)
+        analysis = _analysis_for(prints, LearningFiles(choice.learn_from, reading.settings), output)
     else:
         if profile_fields(prints) or choice.learn_from:
             raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
@@ -103,7 +103,7 @@ def _of_files(analysis: Analysis, files: tuple[str, ...], reading: Reading, outp
     return after(documents.refused)
 
 
-def _analysis_for(prints: Choice, sample: Sample, output: Output) -> Analysis:
+def _analysis_for(prints: Choice, sample: LearningFiles, output: Output) -> Analysis:
     """Make the analysis that the options ask for."""
     from simhash_hbase.features.analysis import Analysis
     from simhash_hbase.opening import resolve_profile
@@ -124,7 +124,7 @@ def _record(analysis: Analysis, name: str, simhash: int, text: str | None) -> di
     return {**record, "bits": f"{simhash:064b}", "features": [[word, weight] for word, weight in features]}
 
 
-class _Named(NamedTuple):
+class _NamedDocument(NamedTuple):
     """One of the two documents."""
 
     side: Side
@@ -142,7 +142,7 @@ class _Sides:
     own: Choice  # Fields of the caller's own fingerprints or features.
     output: Output
 
-    def find(self, word: str) -> _Named:
+    def find(self, word: str) -> _NamedDocument:
         """Take a word for a file, else for an id, else for a text."""
         from simhash_hbase.compare.explain import Side
 
@@ -152,7 +152,7 @@ class _Sides:
             return self._of_file(word)
         stored = self.index.entries_of(word) if self.index is not None else None
         if stored is not None:
-            return _Named(Side.of_entries(word, stored), None)
+            return _NamedDocument(Side.of_entries(word, stored), None)
         kinds = "neither a file nor a stored id" if self.index is not None else "no file"
         if any(vars(self.own).values()):
             raise InvalidInput(
@@ -164,12 +164,12 @@ class _Sides:
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
         return self._of_text("text", word)
 
-    def _of_text(self, name: str, text: str) -> _Named:
+    def _of_text(self, name: str, text: str) -> _NamedDocument:
         from simhash_hbase.compare.explain import Side
 
-        return _Named(Side.of_text(name, text, self.analysis), text)
+        return _NamedDocument(Side.of_text(name, text, self.analysis), text)
 
-    def _of_file(self, path: str) -> _Named:
+    def _of_file(self, path: str) -> _NamedDocument:
         from simhash_hbase.compare.explain import Side
         from simhash_hbase.inputs.reading import format_of
         from simhash_hbase.inputs.sources import Source
@@ -184,8 +184,8 @@ class _Sides:
         document = _only_document(path, options)
         if document.simhash is not None:
             stored = self.analysis.fingerprints([path], [document.simhash])
-            return _Named(Side.of_entries(path, stored.entries), None)
-        return _Named(Side.of_features(path, document.features or [], self.analysis), None)
+            return _NamedDocument(Side.of_entries(path, stored.entries), None)
+        return _NamedDocument(Side.of_features(path, document.features or [], self.analysis), None)
 
 
 @click.command(
@@ -214,7 +214,7 @@ class _Sides:
 @own_options
 @output_options
 def explain(
-    words: tuple[str, ...], choice: Choice, sample: Sample, prints: Choice, own: Choice, output: Output
+    words: tuple[str, ...], choice: Choice, sample: LearningFiles, prints: Choice, own: Choice, output: Output
 ) -> None:
     """Show why two documents are near or not: bits, blocks, tables, features.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 import msgspec
 
 from simhash_hbase.cli.exits import in_options
-from simhash_hbase.cli.screen.progress import LINE_EVERY_S, Bar, Lines, Pace, live_bar
+from simhash_hbase.cli.screen.progress import LINE_EVERY_S, Bar, Pace, ProgressLines, live_bar
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless, secretless, whole
 from simhash_hbase.corpus.notes import counted, per_second
 from simhash_hbase.corpus.options import Watch
@@ -213,7 +213,7 @@ class Output:
         else:
             # Where something was said already, it is known that the command goes on.
             early = "things" if self._has_said else unit
-            yield Lines(name, Pace(total, noun, count=count), self.note, unit=early, every_s=every_s)
+            yield ProgressLines(name, Pace(total, noun, count=count), self.note, unit=early, every_s=every_s)
 
     def begin(self, name: str) -> None:
         """Say that something begins whose first result may take long, where no bar shows it."""

@@ -82,7 +82,7 @@ class Pace:
         return ", ".join(words)
 
 
-class Lines:
+class ProgressLines:
     """Prints a line once a minute or as often as `every_s` says, and one soon where much is to be done."""
 
     def __init__(

@@ -80,11 +80,11 @@ def set_up_streams() -> None:
     """
     if sys.stdout is sys.__stdout__:
         encoding, is_terminal = _encoding(sys.stdout), sys.stdout is not None and sys.stdout.isatty()
-        raw = io.BufferedWriter(_Named(1, "w", OUTPUT))
+        raw = io.BufferedWriter(_NamedFile(1, "w", OUTPUT))
         sys.stdout = io.TextIOWrapper(raw, encoding=encoding, errors=UNWRITABLE, line_buffering=is_terminal)
     if sys.stdin is sys.__stdin__:
         encoding = _encoding(sys.stdin)
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(_Named(0, "r", INPUT)), encoding=encoding)
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_NamedFile(0, "r", INPUT)), encoding=encoding)
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors=UNWRITABLE)
 
@@ -99,7 +99,7 @@ def discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _Named(io.FileIO):
+class _NamedFile(io.FileIO):
     """A file by its number, whose errors name it."""
 
     def __init__(self, number: int, mode: str, name: str) -> None:

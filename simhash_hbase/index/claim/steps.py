@@ -17,7 +17,7 @@ from simhash_hbase.index.claim.machine import (
     give_way,
     key_of,
 )
-from simhash_hbase.index.dedup import Batch, rank_of, recorded_decision
+from simhash_hbase.index.dedup import UndecidedBatch, rank_of, recorded_decision
 from simhash_hbase.index.documentrows import StoredState, read_states
 from simhash_hbase.index.search import Hit, find_nearest, found_since
 from simhash_hbase.index.write import Change, Outcome, put_documents
@@ -51,7 +51,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     now = run.clock()
     oldest = run.profile.oldest(now)
     before = [claim.state and claim.state.in_force() for claim in claims]
-    batch = Batch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
+    batch = UndecidedBatch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
     find_nearest(run.store, run.profile, batch.entries, found_since(oldest), batch.offer)
     decisions = batch.decide()
     held = _earlier_mates(batch)
@@ -70,7 +70,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     commit(run, wanted)
 
 
-def _earlier_mates(batch: Batch) -> list[set[int]]:
+def _earlier_mates(batch: UndecidedBatch) -> list[set[int]]:
     """List for each document those before it in its batch that have to be decided first."""
     held = [{*batch.leaving[at], *(() if mate is None else (mate,))} for at, mate in enumerate(batch.mates)]
     open_: set[int] = set()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.index.answers import Shown
-from simhash_hbase.index.upkeep.walk import PAGE, Progress, Watch
+from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.documents import DocumentState, decode_document
@@ -48,7 +48,7 @@ STRETCHES = 64
 HOTTEST = 10
 
 Bounds = tuple[int, int]
-Weights = defaultdict[int, float]
+WeightsByKey = defaultdict[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +145,16 @@ def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
 
 
 class Tally:
-    """Weights, each weighted by what its slice stands for."""
+    """WeightsByKey, each weighted by what its slice stands for."""
 
-    def __init__(self, profile: Profile, watch: Watch | None = None) -> None:
+    def __init__(self, profile: Profile, watch: ProgressCallback | None = None) -> None:
         self._profile = profile
-        self._walk = Progress(watch)
-        self.rows_in: Weights = defaultdict(float)
+        self._walk = Walk(watch)
+        self.rows_in: WeightsByKey = defaultdict(float)
         """Block rows by region."""
-        self.cells_in: Weights = defaultdict(float)
+        self.cells_in: WeightsByKey = defaultdict(float)
         """Member and document cells by region."""
-        self.prefixes: Weights = defaultdict(float)
+        self.prefixes: WeightsByKey = defaultdict(float)
         """Prefixes by the number of their rows."""
         self.hottest: list[tuple[int, int]] = []
         """Rows and prefix of the most crowded ones that were read."""
@@ -162,11 +162,11 @@ class Tally:
         """Fingerprints with more members than a query reads."""
         self.states: defaultdict[str, float] = defaultdict(float)
         """Document cells by state."""
-        self.added: Weights = defaultdict(float)
+        self.added: WeightsByKey = defaultdict(float)
         """Documents that queries find, by the day since 1970 on which they were added."""
-        self.duplicates: Weights = defaultdict(float)
+        self.duplicates: WeightsByKey = defaultdict(float)
         """Duplicates by that day."""
-        self.distances: Weights = defaultdict(float)
+        self.distances: WeightsByKey = defaultdict(float)
         """Duplicates by the distance to their original."""
 
     @property
@@ -221,7 +221,7 @@ class Tally:
                 self.distances[state.distance] += weight
 
 
-def _runs(store: Store, part: Slice, walk: Progress) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
+def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:
     """Count rows a prefix; a prefix that a page cuts is carried over to the next."""
     carried, carry = np.empty(0, np.uint64), 0
     for page in walk.rows(store.scan_range(part.start, part.stop, page=PAGE)):
@@ -233,7 +233,7 @@ def _runs(store: Store, part: Slice, walk: Progress) -> Iterator[tuple[NDArray[n
         yield carried, np.array([carry])
 
 
-def read_stats(store: Store, profile: Profile, *, exact: bool, watch: Watch | None = None) -> Stats:
+def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None = None) -> Stats:
     """Count documents, rows and bytes.
 
     A sample is chosen at random each time. A store that reads no ranges counts documents, rows and bytes only, from its

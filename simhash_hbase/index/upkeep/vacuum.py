@@ -10,8 +10,8 @@ from simhash_hbase.index.ownrows import read_open_load
 from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import (
     PAGE,
-    Progress,
-    Watch,
+    ProgressCallback,
+    Walk,
     cutoff_of,
     decode_cells,
     memberless,
@@ -42,7 +42,7 @@ class Vacuumed:
         return self
 
 
-def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = None) -> Vacuumed:
+def vacuum(store: Store, profile: Profile, *, now: int, watch: ProgressCallback | None = None) -> Vacuumed:
     """Delete what no answer needs: expired documents, old removals, members and block rows without a document.
 
     Refused while a bulk load is open: its rows come before its documents. Safe beside writers: where the store has
@@ -53,7 +53,7 @@ def vacuum(store: Store, profile: Profile, *, now: int, watch: Watch | None = No
         raise StoreBusy(f"a load into {store.url} is open: its rows would be taken for garbage; finish it first")
     now = cleaning_time(store, now)
     result = Vacuumed()
-    walk = Progress(watch)
+    walk = Walk(watch)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store):
             result += _vacuum_cells(store, profile, up_to_date(store, cells), now)

@@ -14,8 +14,8 @@ from simhash_hbase.index.documentrows import bare_entries, member_cells, member_
 from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import (
     PAGE,
-    Progress,
-    Watch,
+    ProgressCallback,
+    Walk,
     cutoff_of,
     decode_cells,
     member_sketch,
@@ -85,13 +85,15 @@ class Times(NamedTuple):
     cleaning: int
 
 
-def verify(store: Store, profile: Profile, *, now: int, repair: bool, watch: Watch | None = None) -> Verified:
+def verify(
+    store: Store, profile: Profile, *, now: int, repair: bool, watch: ProgressCallback | None = None
+) -> Verified:
     """Check that rows, members and document cells agree.
 
     Memory is bounded by a page. While others write, what they are in the middle of may be counted.
     """
     result = Verified()
-    walk = Progress(watch)
+    walk = Walk(watch)
     times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store) if repair else nullcontext():

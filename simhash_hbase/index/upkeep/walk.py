@@ -39,14 +39,14 @@ MEMBERS_AT_ONCE = 100
 
 T = TypeVar("T")
 
-Watch = Callable[[int, float], None]
+ProgressCallback = Callable[[int, float], None]
 """Called with the number of cells and rows that are done with, and with the share of the work that is, 0 to 1."""
 
 
-class Progress:
+class Walk:
     """Reports to a watcher after every page."""
 
-    def __init__(self, watch: Watch | None, *, passes: int = 2) -> None:
+    def __init__(self, watch: ProgressCallback | None, *, passes: int = 2) -> None:
         self._watch = watch
         self._passes = passes
         self._count = 0
@@ -69,9 +69,9 @@ class Progress:
                 self._watch(self._count, (before + prefix / ALL_PREFIXES) / self._passes)
 
 
-def scan_documents(store: Store, watch: Watch | None = None) -> Iterator[list[DocumentState]]:
+def scan_documents(store: Store, watch: ProgressCallback | None = None) -> Iterator[list[DocumentState]]:
     """Read all document cells, a page at a time, in the order of the ids' digests."""
-    walk = Progress(watch, passes=1)
+    walk = Walk(watch, passes=1)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         if states := [decode_document(c.value) for c in cells if row_flag(c.row) == FLAG_DOCUMENT]:
             yield states

@@ -16,7 +16,7 @@ import lmdb
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, StoreBusy, StoreFull, StoreRefused
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FAMILY_INDEX
 from simhash_hbase.stores.embedded import probe
-from simhash_hbase.stores.embedded.translate import translated
+from simhash_hbase.stores.embedded.translate import lmdb_errors
 
 # Address space, not disk and not memory: the file grows with what is written. Room for a hundred million documents
 # before the map must grow the first time; little enough that a laptop, a container and a debugger grant it.
@@ -192,7 +192,7 @@ class Environment:
         self._owner: int | None = None
         self._open: Transaction = None
         self._outgrown = 0
-        with translated(path):
+        with lmdb_errors(path):
             self._env, self._unseen = open_map(path, options, writable=self.writable)
             self._env.reader_check()
             self._follow(self._fill_up)
@@ -211,12 +211,12 @@ class Environment:
         A handle opened within a reading transaction ends with it, so the driver begins a transaction of its own; with
         write permission this waits once for the current writer.
         """
-        with translated(self.path):
+        with lmdb_errors(self.path):
             self._follow(lambda: self._open_databases(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
         """Call a function with a transaction that sees one state; repeat when the map has moved."""
-        with translated(self.path):
+        with lmdb_errors(self.path):
             if self._owner == get_ident():
                 return look(self._open)
             while True:
@@ -229,7 +229,7 @@ class Environment:
 
     def write(self, change: Callable[[Transaction], T]) -> T:
         """Call a function with a transaction and commit it; repeat when the map had to grow."""
-        with translated(self.path):
+        with lmdb_errors(self.path):
             if self._owner == get_ident():
                 try:
                     return change(self._open)
@@ -250,7 +250,7 @@ class Environment:
         if self._owner == get_ident():
             raise InvalidArgument("a transaction of this thread is open already: transactions do not nest")
         with self._writing:
-            with translated(self.path):
+            with lmdb_errors(self.path):
                 transaction = self._begin()
             self._owner, self._open, self._outgrown = get_ident(), transaction, 0
             try:
@@ -261,7 +261,7 @@ class Environment:
                 raise
             else:
                 self._owner = self._open = None
-                with translated(self.path):
+                with lmdb_errors(self.path):
                     try:
                         transaction.commit()
                     except lmdb.MapFullError as error:
@@ -277,7 +277,7 @@ class Environment:
 
     def copy(self, destination: str, target: str) -> None:
         """Write a compact copy of what is committed into an empty folder, which errors call by its later name."""
-        with translated(self.path, target):
+        with lmdb_errors(self.path, target):
             self._follow(lambda: self._copy(destination))
 
     def check_readable(self) -> None:
@@ -305,7 +305,7 @@ class Environment:
 
     def close(self) -> None:
         """Close the environment; writes that did not wait for the disk are flushed first."""
-        with translated(self.path), self._writing, self._gate.alone():
+        with lmdb_errors(self.path), self._writing, self._gate.alone():
             if not self.options.durable and self.writable:
                 self._env.sync(True)
             self._env.close()

@@ -7,7 +7,7 @@ from threading import Lock
 
 from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, NotAnIndex, SimhashError
 from simhash_hbase.stores.embedded.environment import DATABASES, EmbeddedOptions, Environment, Transaction
-from simhash_hbase.stores.embedded.translate import translated
+from simhash_hbase.stores.embedded.translate import lmdb_errors
 
 DATA = "data.mdb"
 OWN_FILES = frozenset({DATA, "lock.mdb"})
@@ -25,7 +25,7 @@ def holds_index(path: str) -> bool:
 
 def open_marked(path: str, options: EmbeddedOptions, *, create: bool) -> Environment:
     """Open the environment in a folder and make sure that it is an index."""
-    with translated(path):
+    with lmdb_errors(path):
         if create:
             _make_folder(path)
         else:

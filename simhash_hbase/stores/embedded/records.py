@@ -24,7 +24,7 @@ from simhash_hbase.rows.keys import (
     unpack_simhashes,
 )
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
-from simhash_hbase.stores.base import Cell, PrefixScan, Swap, first_rows
+from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
 from simhash_hbase.stores.columns import ColumnRows, Columns
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
@@ -179,7 +179,7 @@ class StoredRows(ColumnRows):
         return list(map(_split, self._keys[chosen], self._stored[chosen]))
 
 
-def get_cells(transaction: Transaction, database: Database, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellKey]) -> list[Cell | None]:
     """Read single cells by row and qualifier; one call of the driver for all."""
     joined = [row + qualifier for row, qualifier in keys]
     with transaction.cursor(database) as cursor:
@@ -199,9 +199,7 @@ def read_row(transaction: Transaction, database: Database, row: bytes, after: by
     return _rows(transaction, database, [(row, row + after + b"\x00")], limit)[0]
 
 
-def _rows(
-    transaction: Transaction, database: Database, wanted: Iterable[tuple[bytes, bytes]], limit: int
-) -> StoredRows:
+def _rows(transaction: Transaction, database: Database, wanted: Iterable[CellKey], limit: int) -> StoredRows:
     """Read rows, each from a key on. Most rows have one cell, so only the key of the next one is looked at."""
     counts: list[int] = []
     keys: list[bytes] = []

@@ -15,6 +15,7 @@ from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.stores.abilities import Backup, DiskSpace, OnDisk, SelfChecked
 from simhash_hbase.stores.base import (
     Cell,
+    CellKey,
     CompareAndSet,
     PrefixScan,
     Store,
@@ -28,12 +29,12 @@ from simhash_hbase.stores.base import (
 from simhash_hbase.stores.embedded import records
 from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Database, EmbeddedOptions, Environment, Transaction
 from simhash_hbase.stores.embedded.folder import acquire, new_partial, release
-from simhash_hbase.stores.embedded.translate import translated
+from simhash_hbase.stores.embedded.translate import lmdb_errors
 
 U64 = np.uint64
 P = ParamSpec("P")
 T = TypeVar("T")
-Place = TypeVar("Place", bytes, tuple[int, int])
+Position = TypeVar("Position", bytes, tuple[int, int])
 
 
 class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChecked):
@@ -114,7 +115,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
         check_cell_family(family)
         self._write(records.put_cells, family, cells, self._clock)
 
-    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
         check_cell_family(family)
         return self._read(records.get_cells, family, keys)
 
@@ -147,7 +148,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
         target = os.path.abspath(destination)
         if os.path.lexists(target):
             raise InvalidArgument(f"{destination} already exists; name a new folder for the backup")
-        with translated(target):
+        with lmdb_errors(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             partial = new_partial(target)
             from shutil import rmtree  # noqa: PLC0415 - look-ups do not wait for it
@@ -163,7 +164,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
 
     def space(self) -> DiskSpace:
         path = self._environment().path
-        with translated(self._path):
+        with lmdb_errors(self._path):
             used = os.stat(os.path.join(path, "data.mdb")).st_blocks * 512
             disk = os.statvfs(path)
         return DiskSpace(used, disk.f_bavail * disk.f_frsize)
@@ -234,7 +235,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
                 return
             place = self._further(place, found[-1][0] + b"\x00")
 
-    def _further(self, place: Place, behind: Place) -> Place:
+    def _further(self, place: Position, behind: Position) -> Position:
         """Return the place after a page; in damaged pages it may lie before the page, and reading would never end."""
         if behind <= place:
             raise CorruptIndex(f"{self._path}: rows are out of order, so a page is damaged")

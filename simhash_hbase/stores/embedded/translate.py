@@ -35,7 +35,7 @@ _SENTENCES: tuple[tuple[type[lmdb.Error], type[SimhashError], str], ...] = (
 
 
 # Not `contextlib.contextmanager`: a generator costs a microsecond a call, and a query makes a call of four.
-class translated:
+class lmdb_errors:
     """A ``with`` block that lets no error of the driver out."""
 
     __slots__ = ("_path", "_target")

@@ -17,12 +17,12 @@ from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import (
     Call,
-    Connection,
+    GatewayConnection,
     HttpRefused,
     Interface,
     interface,
     make_protocol,
-    translated,
+    thrift_errors,
 )
 
 _ENOUGH_BYTES = 16
@@ -62,7 +62,7 @@ class Gateways:
         """Close all connections."""
         self._pool.close()
 
-    def _greet(self, connection: Connection, options: HBaseOptions, *, known: bool) -> None:
+    def _greet(self, connection: GatewayConnection, options: HBaseOptions, *, known: bool) -> None:
         if options.http and options.version:
             # The gateways of some clouds do not know the calls by which the versions are told apart.
             return
@@ -74,7 +74,7 @@ class Gateways:
             raise StoreUnavailable(f"{connection.gateway} speaks Thrift {found}, {wanted} Thrift {self._version}")
 
 
-def ask_version(connection: Connection, options: HBaseOptions, *, explain: bool = True) -> int:
+def ask_version(connection: GatewayConnection, options: HBaseOptions, *, explain: bool = True) -> int:
     """Ask a gateway for its Thrift version."""
     try:
         return _version_of(connection, options)
@@ -136,10 +136,10 @@ def _describe_without_http(gateway: Gateway, options: HBaseOptions) -> str:
     return "it does not speak HTTP"
 
 
-def _version_of(connection: Connection, options: HBaseOptions) -> int:
+def _version_of(connection: GatewayConnection, options: HBaseOptions) -> int:
     """Ask for the type of the server; ask older ones for a call that only Thrift 1 knows."""
     idl = interface("either")
-    with translated("getThriftServerType", connection.gateway, options.table):
+    with thrift_errors("getThriftServerType", connection.gateway, options.table):
         connection.send([Call(idl.Either, "getThriftServerType", {})], timeout_s=options.connect_timeout_s)
         try:
             return int(connection.receive(timeout_s=options.connect_timeout_s))
@@ -147,7 +147,7 @@ def _version_of(connection: Connection, options: HBaseOptions) -> int:
             if error.type != TApplicationException.UNKNOWN_METHOD:
                 raise
     try:
-        with translated("scannerClose", connection.gateway, options.table):
+        with thrift_errors("scannerClose", connection.gateway, options.table):
             connection.send([Call(idl.Either, "scannerClose", {"id": -1})], timeout_s=options.connect_timeout_s)
             try:
                 connection.receive(timeout_s=options.connect_timeout_s)

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from simhash_hbase.rows.keys import BlockRows, pack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
-from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.base import Cell, CellKey, Swap
 
 # A server warns above 5,000 rows in one call to one region ("Large batch operation").
 WRITE_ROWS = 4_000
@@ -34,7 +34,7 @@ def group_row_keys(rows: Iterable[bytes], most: int) -> list[list[bytes]]:
     return _bounded(rows, lambda row: 2 * len(row), most)
 
 
-def group_keys(keys: Iterable[tuple[bytes, bytes]], most: int) -> list[list[tuple[bytes, bytes]]]:
+def group_keys(keys: Iterable[CellKey], most: int) -> list[list[CellKey]]:
     """Cut rows with qualifiers into groups for one call each, bounded in number and in bytes."""
     return _bounded(keys, lambda key: len(key[0]) + len(key[1]), most)
 

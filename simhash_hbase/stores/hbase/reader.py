@@ -26,7 +26,7 @@ from simhash_hbase.stores.base import Cell, PrefixScan, first_rows
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.grouping import group_row_keys
 from simhash_hbase.stores.hbase.thrift.driver import Driver
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange, Pace
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange, PageSize
 
 U64 = np.uint64
 K = TypeVar("K")
@@ -98,14 +98,14 @@ def in_one_region(rows: Sequence[bytes], starts: Sequence[bytes]) -> bool:
     return bisect_right(starts, rows[0]) == bisect_right(starts, rows[-1])
 
 
-class Reader:
-    """Reads one table, each kind of read at a pace of its own; threads may share it."""
+class HBaseReader:
+    """Reads one table, each kind of read in pages of its own size; threads may share it."""
 
     def __init__(self, exchange: Exchange, driver: Driver, regions: Regions) -> None:
         self._exchange = exchange
         self._driver = driver
         self._regions = regions
-        self._scan_pace, self._row_pace, self._cell_pace, self._get_pace = Pace(), Pace(), Pace(), Pace()
+        self._scan_size, self._row_size, self._cell_size, self._get_size = (PageSize() for _ in range(4))
 
     def scan(self, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
         """Find the rows under many prefixes, at least one; see `Store.scan`."""
@@ -113,7 +113,7 @@ class Reader:
         sockets, window = (SOCKETS, 1) if many else (FAN_OUT_SOCKETS, WINDOW)
         try:
             groups = self._groups(prefixes) if many else (prefixes[i : i + 1] for i in range(len(prefixes)))
-            jobs = left = [_Job(group, limit, self._scan_pace) for group in groups if len(group)]
+            jobs = left = [_Job(group, limit, self._scan_size) for group in groups if len(group)]
             while left:
                 tasks = [partial(job.next_page, self._driver) for job in left]
                 pages = self._exchange.hold(tasks, sockets=sockets, window=window)
@@ -131,7 +131,7 @@ class Reader:
 
     def look_up(self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[list[V]]]) -> list[V]:
         """Ask for single items in groups, and return what is known of each in their order."""
-        answers = self._exchange.hold_in_parts(self._get_pace, groups, ask, sockets=SOCKETS)
+        answers = self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS)
         return [item for answer in answers for item in answer]
 
     def row_pages(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
@@ -142,7 +142,7 @@ class Reader:
         last = b"" if stop >= ALL_PREFIXES else pack_prefix(stop)
         while True:
             ask = partial(self._driver.scan_keys, first, last, walk=True)
-            keys, size = self._exchange.one(partial(self._row_pace.page, page, ask))
+            keys, size = self._exchange.one(partial(self._row_size.page, page, ask))
             if keys:
                 yield unpack_rows(b"".join(keys))
             if len(keys) < size:
@@ -182,12 +182,12 @@ class Reader:
 
         parts = by_region(rows, starts, many)
         groups = [group for part in parts for group in group_row_keys(part, self._rows_at_once(limit))]
-        return CellRows.joined(self._exchange.hold_in_parts(self._get_pace, groups, ask, sockets=SOCKETS))
+        return CellRows.joined(self._exchange.hold_in_parts(self._get_size, groups, ask, sockets=SOCKETS))
 
     def tail(self, family: str, row: bytes, after: bytes, limit: int) -> list[Cell]:
         """Read the cells of one row after a qualifier, up to a limit."""
         cells: list[Cell] = []
-        for part in self._tail_parts(family, row, after, min(limit, REPLY_CELLS), Pace()):
+        for part in self._tail_parts(family, row, after, min(limit, REPLY_CELLS), PageSize()):
             cells += part
             if len(cells) >= limit:
                 break
@@ -209,22 +209,22 @@ class Reader:
         # For HBase, an empty stop means no stop, and one equal to the start a single row.
         while stop is None or start < stop:
             ask = partial(self._driver.scan_cells, family, start, stop or b"", row_part=ROW_PART)
-            parts, size = self._exchange.one(partial(self._cell_pace.page, rows, ask))
+            parts, size = self._exchange.one(partial(self._cell_size.page, rows, ask))
             yield [cell for part in parts for cell in part]
             if len(parts) < size:
                 return
             last = parts[-1][-1]
             if len(parts[-1]) == ROW_PART:
-                yield from self._tail_parts(family, last.row, last.qualifier, REPLY_CELLS, self._cell_pace, walk=True)
+                yield from self._tail_parts(family, last.row, last.qualifier, REPLY_CELLS, self._cell_size, walk=True)
             start = last.row + b"\0"
 
     def _tail_parts(
-        self, family: str, row: bytes, after: bytes, most: int, pace: Pace, *, walk: bool = False
+        self, family: str, row: bytes, after: bytes, most: int, page_size: PageSize, *, walk: bool = False
     ) -> Iterator[list[Cell]]:
         """Read the cells of a row after a qualifier, in parts of a bounded size."""
         while True:
             ask = partial(self._driver.row_tail, family, row, after, walk=walk)
-            part, size = self._exchange.one(partial(pace.page, most, ask))
+            part, size = self._exchange.one(partial(page_size.page, most, ask))
             if part:
                 yield part
             if len(part) < size:
@@ -242,24 +242,24 @@ class _Page(NamedTuple):
 class _Job:
     """Sorted prefixes, read page by page."""
 
-    def __init__(self, prefixes: NDArray[np.uint64], limit: int, pace: Pace) -> None:
+    def __init__(self, prefixes: NDArray[np.uint64], limit: int, page_size: PageSize) -> None:
         self.packed: list[bytes] = []
         self._prefixes = prefixes
         self._whole = len(prefixes)
         self._limit = limit
-        self._pace = pace
+        self._page_size = page_size
         [self._start] = pack_prefixes(prefixes[:1])
         # Rows of the first prefix that have been read.
         self._seen = 0
 
     def next_page(self, driver: Driver) -> Conversation[_Page]:
         """Read the next page."""
-        wanted = self._prefixes[: self._pace.share(self._whole)]
+        wanted = self._prefixes[: self._page_size.share(self._whole)]
         [last] = pack_prefixes(wanted[-1:])
         alone = len(wanted) == 1
         # One row more than the limit shows that a single prefix has more.
-        rows = self._pace.share(min(self._limit + 1 - self._seen, REPLY_ROWS) if alone else REPLY_ROWS)
-        with self._pace.watched():
+        rows = self._page_size.share(min(self._limit + 1 - self._seen, REPLY_ROWS) if alone else REPLY_ROWS)
+        with self._page_size.watched():
             keys = yield from driver.scan_keys(self._start, prefix_stop(last), rows, None if alone else wanted)
         return _Page(keys, rows, len(wanted))
 

@@ -14,6 +14,7 @@ from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
 from simhash_hbase.stores.abilities import Networked, Regional, RegionPlace, Shortfalls, Traffic
 from simhash_hbase.stores.base import (
     Cell,
+    CellKey,
     CompareAndSet,
     PrefixScan,
     Store,
@@ -26,15 +27,15 @@ from simhash_hbase.stores.base import (
 from simhash_hbase.stores.hbase import grouping
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
-from simhash_hbase.stores.hbase.reader import Reader, Regions
-from simhash_hbase.stores.hbase.thrift.driver import Description
-from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Pace
+from simhash_hbase.stores.hbase.reader import HBaseReader, Regions
+from simhash_hbase.stores.hbase.thrift.driver import TableDescription
+from simhash_hbase.stores.hbase.thrift.exchange import Conversation, PageSize
 from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
 
 WRITE_SOCKETS = 3
 SWAP_SOCKETS = 16
 # A gateway does the calls of one connection in turn. A swap is about a kilobyte, and all calls that are sent before an
-# answer is read must fit into the buffers of the sockets (see `Connection`).
+# answer is read must fit into the buffers of the sockets (see `GatewayConnection`).
 SWAP_WINDOW = 4
 # The default of hbase.server.keyvalue.maxsize; above it Thrift 2 only answers "internal error".
 CELL_BYTES = 10 << 20
@@ -59,8 +60,8 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         self._driver = gateways.driver
         self._exchange = gateways.exchange
         regions = Regions(lambda: [region.start for region in self.regions()])
-        self._reader = Reader(self._exchange, self._driver, regions)
-        self._write_pace = Pace()
+        self._reader = HBaseReader(self._exchange, self._driver, regions)
+        self._write_size = PageSize()
         self._shortfalls = shortfalls
 
     @classmethod
@@ -117,7 +118,7 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         repeat = all(cell.timestamp is not None for cell in cells)
         self._write(groups, partial(self._driver.put, family), repeat=repeat)
 
-    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
         check_cell_family(family)
         distinct = sorted(set(keys))
         groups = grouping.group_keys(distinct, self._driver.rows_per_get)
@@ -172,7 +173,7 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
     def _write(
         self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[None]], *, repeat: bool = True
     ) -> None:
-        self._exchange.hold_in_parts(self._write_pace, groups, ask, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
+        self._exchange.hold_in_parts(self._write_size, groups, ask, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
 
 
 def _check_sizes(sizes: Iterable[int]) -> None:
@@ -217,7 +218,7 @@ def find_table(gateways: Gateways) -> tuple[str, ...]:
     return ()
 
 
-def _describe(gateways: Gateways) -> Description | None:
+def _describe(gateways: Gateways) -> TableDescription | None:
     try:
         return gateways.exchange.one(gateways.driver.describe)
     except IndexMissing:
@@ -256,7 +257,7 @@ def _check_unused(gateways: Gateways) -> None:
         raise IndexExists(f"there is an index in table {gateways.options.table} already")
 
 
-def differences(schema: TableSchema, found: Description, *, unknown: bool = True) -> tuple[str, ...]:
+def differences(schema: TableSchema, found: TableDescription, *, unknown: bool = True) -> tuple[str, ...]:
     """List the settings of a table that are not as they should be, or only those of them that are known."""
     places = [
         (f"family {family.name}", {**family.settings, **family.configuration}, found.families.get(family.name, {}))

@@ -95,7 +95,7 @@ Argument = bytes | str | int
 PIPELINED = 8
 
 
-class Connection:
+class RedisConnection:
     """A pool of connections to one database; threads may share it, and after a fork the child makes its own.
 
     A broken connection is replaced, and its scripts are sent once more: every script may run twice. A call without an
@@ -121,14 +121,14 @@ class Connection:
 
     def ask(self, *command: Argument) -> Any:  # noqa: ANN401
         """Send one command and return its answer as the client decodes it."""
-        with translated(self.url):
+        with redis_errors(self.url):
             return self._open().execute_command(*command)  # type: ignore[no-untyped-call]
 
     def run(self, script: str, calls: Iterable[Sequence[Argument]]) -> Iterator[Any]:
         """Run a script once for each list of arguments."""
         waiting = iter(calls)
         while window := list(islice(waiting, PIPELINED)):
-            with translated(self.url):
+            with redis_errors(self.url):
                 with self._open().pipeline(transaction=False) as pipeline:
                     for arguments in window:
                         pipeline.execute_command("EVAL", script, 0, *arguments)  # type: ignore[no-untyped-call]
@@ -187,7 +187,7 @@ _MOST_TEXT = 200
 
 
 @contextmanager
-def translated(url: str) -> Iterator[None]:
+def redis_errors(url: str) -> Iterator[None]:
     """Let no error of the client out."""
     try:
         yield

@@ -15,6 +15,7 @@ from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILIES
 from simhash_hbase.stores.abilities import CellCounts
 from simhash_hbase.stores.base import (
     Cell,
+    CellKey,
     PrefixScan,
     Store,
     StoreSize,
@@ -22,7 +23,7 @@ from simhash_hbase.stores.base import (
     check_deletions,
     check_positive,
 )
-from simhash_hbase.stores.redis.connection import Argument, Connection, RedisOptions
+from simhash_hbase.stores.redis.connection import Argument, RedisConnection, RedisOptions
 
 SPACE = "simhash-hbase:"
 FORMAT = SPACE + "format"
@@ -69,7 +70,7 @@ class RedisStore(Store, CellCounts):
     """
 
     def __init__(
-        self, connection: Connection, *, readonly: bool = False, clock: Callable[[], int] | None = None
+        self, connection: RedisConnection, *, readonly: bool = False, clock: Callable[[], int] | None = None
     ) -> None:
         self._connection = connection
         self._readonly = readonly
@@ -78,7 +79,7 @@ class RedisStore(Store, CellCounts):
     @classmethod
     def create(cls, options: RedisOptions, *, clock: Callable[[], int] | None = None) -> Self:
         """Take a database for a new index; other keys in it are left alone."""
-        store = cls(Connection(options), clock=clock)
+        store = cls(RedisConnection(options), clock=clock)
         with store._closed_on_error():
             store._check_server()
             if store._connection.ask("SET", FORMAT, VERSION, "NX") is None:
@@ -88,7 +89,7 @@ class RedisStore(Store, CellCounts):
     @classmethod
     def open(cls, options: RedisOptions, *, readonly: bool = False, clock: Callable[[], int] | None = None) -> Self:
         """Open a database that holds an index."""
-        store = cls(Connection(options), readonly=readonly, clock=clock)
+        store = cls(RedisConnection(options), readonly=readonly, clock=clock)
         with store._closed_on_error():
             store._check_server()
             version = store._connection.ask("GET", FORMAT)
@@ -143,7 +144,7 @@ class RedisStore(Store, CellCounts):
         fields = [(c.row, c.qualifier, "" if c.timestamp is None else c.timestamp, c.value) for c in cells]
         self._write(SCRIPTS["put"], _calls(head, fields))
 
-    def get(self, family: str, keys: Sequence[tuple[bytes, bytes]]) -> list[Cell | None]:
+    def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
         """Take one round trip for each 4,000 cells."""
         check_cell_family(family)
         answers = self._connection.run(SCRIPTS["get"], _calls((_space(family),), keys))
@@ -154,7 +155,7 @@ class RedisStore(Store, CellCounts):
         """Read all qualifiers of a row with more cells than the limit."""
         check_cell_family(family, limit=limit)
         found: list[list[Cell]] = []
-        wanted: dict[int, list[tuple[bytes, bytes]]] = {}
+        wanted: dict[int, list[CellKey]] = {}
         calls = _calls((_space(family), limit), [(row,) for row in rows])
         for held, wide in self._connection.run(SCRIPTS["get_rows"], calls):
             for position in wide:

@@ -8,14 +8,12 @@ from numpy.typing import NDArray
 
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.abilities import RegionPlace
-from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.base import Cell, CellKey, Swap
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
-Key = tuple[bytes, bytes]
 
-
-class Description(NamedTuple):
+class TableDescription(NamedTuple):
     """A table as a gateway describes it; Thrift 1 leaves out some settings."""
 
     families: Mapping[str, Mapping[str, str]]
@@ -69,7 +67,7 @@ class Driver(Protocol):
     ) -> Conversation[list[Cell]]:
         """Read the cells of one row whose qualifiers come after one."""
 
-    def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
+    def get(self, family: str, keys: Sequence[CellKey]) -> Conversation[list[Cell | None]]:
         """Read single cells, in the order of the keys."""
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
@@ -99,7 +97,7 @@ class Driver(Protocol):
     def create(self, schema: TableSchema) -> Conversation[None]:
         """Make the table, as far as the interface allows."""
 
-    def describe(self) -> Conversation[Description | None]:
+    def describe(self) -> Conversation[TableDescription | None]:
         """Read the table's description and its regions; None where there is no such table."""
 
     def is_disabled(self) -> Conversation[bool]:

@@ -12,12 +12,12 @@ from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused, StoreTimeou
 from simhash_hbase.stores.abilities import Traffic
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.pool import Pool
-from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Connection, translated
+from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, Reply, thrift_errors
 
 K = TypeVar("K")
 T = TypeVar("T")
 
-Conversation: TypeAlias = Generator[Sequence[Call], list[Answer], T]
+Conversation: TypeAlias = Generator[Sequence[Call], list[Reply], T]
 """Yields calls, receives their answers, and returns the result. A time-out is thrown into it, and must leave it."""
 Task: TypeAlias = Callable[[], Conversation[T]]  # Starts a conversation, from its beginning each time.
 
@@ -33,7 +33,7 @@ MOST_DIVISOR = 1 << 10
 ANSWERS_TO_GROW = 16
 
 
-class Pace:
+class PageSize:
     """The share of a whole page that is asked for.
 
     Threads share it without a lock: a lost change is made after the next answer or time-out.
@@ -99,8 +99,8 @@ class Exchange:
         timeout_s: float | None = None,
     ) -> list[T]:
         """Hold many conversations."""
-        patience = _Patience(self._options.deadline_s)
-        work = _Work(tasks)
+        patience = _RetryTimer(self._options.deadline_s)
+        work = _TaskQueue(tasks)
         while waiting := work.start_over():
             answered = len(work.results)
             try:
@@ -120,7 +120,7 @@ class Exchange:
 
     def hold_in_parts(
         self,
-        pace: Pace,
+        page_size: PageSize,
         groups: Sequence[Sequence[K]],
         ask: Callable[[Sequence[K]], Conversation[T]],
         *,
@@ -139,7 +139,7 @@ class Exchange:
         answers: list[list[T]] = [[] for _ in groups]
         left = list(enumerate(groups))
         while left:
-            tasks = [partial(pace.page, len(groups[number]), partial(ask_first, items)) for number, items in left]
+            tasks = [partial(page_size.page, len(groups[number]), partial(ask_first, items)) for number, items in left]
             parts = self.hold(tasks, sockets=sockets, repeat=repeat, writes=writes)
             for (number, _), (answer, _) in zip(left, parts, strict=True):
                 answers[number].append(answer)
@@ -148,9 +148,9 @@ class Exchange:
 
     def _refuse_if_disabled(self, gateway: Gateway) -> None:
         """Ask on a separate connection; a gateway that does not answer there either proves nothing about the table."""
-        work = _Work([self._is_disabled])
+        work = _TaskQueue([self._is_disabled])
         try:
-            with closing(Connection(gateway, self._options)) as connection:
+            with closing(GatewayConnection(gateway, self._options)) as connection:
                 line: _Line[bool] = _Line(connection, self._options.table, self._options.connect_timeout_s)
                 _talk([line], work, 1)
         except (OSError, Retryable):
@@ -162,7 +162,7 @@ class Exchange:
             )
 
 
-class _Work(Generic[T]):
+class _TaskQueue(Generic[T]):
     """The tasks and their results."""
 
     def __init__(self, tasks: Sequence[Task[T]]) -> None:
@@ -195,7 +195,7 @@ class _Line(Generic[T]):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: GatewayConnection,
         table: str,
         timeout_s: float | None,
         doubt: Callable[[Gateway], None] | None = None,
@@ -206,7 +206,7 @@ class _Line(Generic[T]):
         self._doubt = doubt
         self._talking: deque[tuple[int, Conversation[T], Sequence[Call]]] = deque()
 
-    def begin(self, work: _Work[T], conversations: int) -> None:
+    def begin(self, work: _TaskQueue[T], conversations: int) -> None:
         """Start more conversations, as far as there are tasks."""
         for _ in range(conversations):
             task = work.next_task()
@@ -216,13 +216,13 @@ class _Line(Generic[T]):
             self._write(number, conversation, next(conversation))
         self._push()
 
-    def advance(self, work: _Work[T]) -> bool:
+    def advance(self, work: _TaskQueue[T]) -> bool:
         """Read the answers of the oldest question and go on; return whether there was a question."""
         if not self._talking:
             return False
         number, conversation, calls = self._talking.popleft()
         try:
-            with translated(calls[0].method, self._connection.gateway, self._table):
+            with thrift_errors(calls[0].method, self._connection.gateway, self._table):
                 if self._doubt is not None and self._connection.is_silent_for(DOUBT_S):
                     self._doubt(self._connection.gateway)
                 answers = [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
@@ -250,11 +250,11 @@ class _Line(Generic[T]):
 
     def _push(self) -> None:
         method = self._talking[-1][2][0].method
-        with translated(method, self._connection.gateway, self._table):
+        with thrift_errors(method, self._connection.gateway, self._table):
             self._connection.push(timeout_s=self._timeout_s)
 
 
-def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
+def _talk(lines: list[_Line[T]], work: _TaskQueue[T], window: int) -> None:
     """Send on all lines, then read from all in turn, until everything is answered.
 
     An error closes the connection on which it occurred; the pool closes those that still wait for answers.
@@ -273,7 +273,7 @@ def _talk(lines: list[_Line[T]], work: _Work[T], window: int) -> None:
         raise
 
 
-class _Patience:
+class _RetryTimer:
     """Waits longer and longer between tries, until the time without any answer or the total time is too long."""
 
     def __init__(self, deadline_s: float) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from simhash_hbase.errors import IndexClosed, SimhashError, StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
-from simhash_hbase.stores.hbase.thrift.wire import Connection, translated
+from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection, thrift_errors
 
 # A caller who probes a resting gateway waits for it, although another gateway would serve the call at once.
 PROBE_S = 0.5
@@ -22,7 +22,7 @@ LONGEST_REST_S = 60.0
 class Greet(Protocol):
     """Checks the gateway at the other end of a new connection."""
 
-    def __call__(self, connection: Connection, options: HBaseOptions, *, known: bool) -> None:
+    def __call__(self, connection: GatewayConnection, options: HBaseOptions, *, known: bool) -> None:
         """Raise when it is not the expected one; the error for a known gateway is not explained."""
 
 
@@ -46,7 +46,7 @@ class Pool:
         self._start_empty()
 
     @contextmanager
-    def lend(self, wanted: int) -> Iterator[list[Connection]]:
+    def lend(self, wanted: int) -> Iterator[list[GatewayConnection]]:
         """Lend connections for the length of a block."""
         if os.getpid() != self._process:
             self._start_empty()
@@ -72,15 +72,15 @@ class Pool:
     def _start_empty(self) -> None:
         self._process = os.getpid()
         self._changed = threading.Condition()
-        self._idle: list[Connection] = []
+        self._idle: list[GatewayConnection] = []
         self._lent = 0
         self._lent_at: Counter[Gateway] = Counter()
 
-    def _take(self, wanted: int) -> list[Connection]:
+    def _take(self, wanted: int) -> list[GatewayConnection]:
         places = self._reserve(wanted)
         # Threads share the count; it does no harm when two take the same turn.
         self._turn = turn = self._turn + 1
-        taken: list[Connection] = []
+        taken: list[GatewayConnection] = []
         try:
             while len(taken) < places:
                 taken.append(self._next(turn))
@@ -116,12 +116,12 @@ class Pool:
             self._lent -= places
             self._changed.notify_all()
 
-    def _give_back(self, taken: list[Connection], places: int) -> None:
+    def _give_back(self, taken: list[GatewayConnection], places: int) -> None:
         with self._changed:
             self._lent_at.subtract(connection.gateway for connection in taken)
         self._release(places)
 
-    def _next(self, turn: int) -> Connection:
+    def _next(self, turn: int) -> GatewayConnection:
         """Take an idle connection or make one, at the first gateway where that works."""
         failures: list[StoreUnavailable | StoreTimeout] = []
         for gateway, options in self._in_order(turn):
@@ -154,7 +154,7 @@ class Pool:
         others = [gateway for gateway in gateways if gateway not in {*working, *due}]
         return [(gateway, quick) for gateway in due] + [(other, self._options) for other in (*working, *others)]
 
-    def _idle_one(self, gateway: Gateway) -> Connection | None:
+    def _idle_one(self, gateway: Gateway) -> GatewayConnection | None:
         """Take an idle connection that can be used, and close those that cannot."""
         while True:
             with self._changed:
@@ -166,7 +166,7 @@ class Pool:
                 return connection
             connection.close()
 
-    def _take_back(self, lent: list[Connection]) -> None:
+    def _take_back(self, lent: list[GatewayConnection]) -> None:
         for connection in lent:
             if connection.broken:
                 self.suspect(connection.gateway)
@@ -191,13 +191,13 @@ class Pool:
                     connection.close()
             self._idle = [connection for connection in self._idle if connection.gateway != gateway]
 
-    def _connect(self, gateway: Gateway, options: HBaseOptions) -> Connection:
+    def _connect(self, gateway: Gateway, options: HBaseOptions) -> GatewayConnection:
         with self._changed:
             # Idle connections to other gateways make room.
             while self._idle and len(self._idle) + self._lent > self._options.max_connections:
                 self._idle.pop(0).close()
-        with translated("connecting", gateway, options.table):
-            connection = Connection(gateway, options)
+        with thrift_errors("connecting", gateway, options.table):
+            connection = GatewayConnection(gateway, options)
         try:
             if gateway not in self._greeted:
                 self._greet(connection, options, known=gateway in self._known)

@@ -14,19 +14,18 @@ from numpy.typing import NDArray
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.abilities import RegionPlace
-from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.base import Cell, CellKey, Swap
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.thrift.driver import (
-    Description,
     Driver,
-    Key,
+    TableDescription,
     after_qualifier,
     boolean,
     decoded,
     region_place,
 )
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
-from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Interface, interface, thrift1
+from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface, thrift1
 
 # Calls sent before the first answer is read; the answers, some ten bytes each, must fit into a socket's buffer.
 WRITES_AT_ONCE = 64
@@ -78,7 +77,7 @@ class Thrift1(Driver):
         [found] = yield from self._read_scans([scan], 1)
         return [cell for result in found for cell in _cells(result)]
 
-    def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
+    def get(self, family: str, keys: Sequence[CellKey]) -> Conversation[list[Cell | None]]:
         rows_by_column: dict[bytes, list[bytes]] = defaultdict(list)
         for row, qualifier in keys:
             rows_by_column[qualifier].append(row)
@@ -141,12 +140,12 @@ class Thrift1(Driver):
         ]
         yield [self._call("createTable", columnFamilies=families)]
 
-    def describe(self) -> Conversation[Description | None]:
+    def describe(self) -> Conversation[TableDescription | None]:
         [families] = yield [self._call("getColumnDescriptors")]
         [regions] = yield [self._call("getTableRegions")]
         starts = sorted(region.startKey for region in regions)
         settings = {name.rstrip(b":").decode(): _settings(family) for name, family in families.items()}
-        return Description(settings, {}, starts[1:])
+        return TableDescription(settings, {}, starts[1:])
 
     def is_disabled(self) -> Conversation[bool]:
         [enabled] = yield [self._call("isTableEnabled")]
@@ -170,7 +169,7 @@ class Thrift1(Driver):
         arguments = {"tableName": self._table, "scan": scan, "attributes": {}}
         return Call(self._walk.Walk, "scannerOpenWithScan", arguments)
 
-    def _read_scans(self, opens: Sequence[Call], rows: int) -> Conversation[list[list[Answer]]]:
+    def _read_scans(self, opens: Sequence[Call], rows: int) -> Conversation[list[list[Reply]]]:
         scanners = yield opens
         calls = [
             Call(self._idl.Hbase, method, {"id": scanner, **arguments})
@@ -202,7 +201,7 @@ def _column(family: str, qualifier: bytes) -> bytes:
     return family.encode() + b":" + qualifier
 
 
-def _cells(result: Answer) -> list[Cell]:
+def _cells(result: Reply) -> list[Cell]:
     """Turn a row into cells, sorted: Thrift 1 answers with a map from ``family:qualifier``."""
     return [
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
@@ -210,7 +209,7 @@ def _cells(result: Answer) -> list[Cell]:
     ]
 
 
-def _settings(family: Answer) -> dict[str, str]:
+def _settings(family: Reply) -> dict[str, str]:
     return {
         "VERSIONS": str(family.maxVersions),
         "COMPRESSION": decoded(family.compression),

@@ -17,19 +17,18 @@ from simhash_hbase.rows.keys import pack_prefixes, prefix_stop
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, PREFIX_BYTES
 from simhash_hbase.rows.table import TABLE_ATTRIBUTES, FamilySchema, TableSchema
 from simhash_hbase.stores.abilities import RegionPlace
-from simhash_hbase.stores.base import Cell, Swap
+from simhash_hbase.stores.base import Cell, CellKey, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.hbase.thrift.driver import (
-    Description,
     Driver,
-    Key,
+    TableDescription,
     after_qualifier,
     boolean,
     decoded,
     region_place,
 )
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
-from simhash_hbase.stores.hbase.thrift.wire import Answer, Call, Interface, interface
+from simhash_hbase.stores.hbase.thrift.wire import Call, Interface, Reply, interface
 
 _CLASSES = b"org.apache.hadoop.hbase.filter."
 # Operator of a list: a cell has to pass all filters.
@@ -107,7 +106,7 @@ class Thrift2(Driver):
         [[found]] = yield [self._call("getMultiple", tgets=[get])]
         return _cells(found)
 
-    def get(self, family: str, keys: Sequence[Key]) -> Conversation[list[Cell | None]]:
+    def get(self, family: str, keys: Sequence[CellKey]) -> Conversation[list[Cell | None]]:
         column, name = self._idl.Column, family.encode()
         gets = [self._idl.Get(row=row, columns=[column(family=name, qualifier=qualifier)]) for row, qualifier in keys]
         [found] = yield [self._call("getMultiple", tgets=gets)]
@@ -165,7 +164,7 @@ class Thrift2(Driver):
         split_keys = [] if self._framed else schema.split_keys
         yield [Call(self._idl.Cells, "createTable", {"desc": table, "splitKeys": split_keys})]
 
-    def describe(self) -> Conversation[Description | None]:
+    def describe(self) -> Conversation[TableDescription | None]:
         [there] = yield [Call(self._idl.Cells, "tableExists", {"tableName": self._name})]
         if not there:
             return None
@@ -173,7 +172,7 @@ class Thrift2(Driver):
         [regions] = yield [Call(self._idl.Cells, "getAllRegionLocations", {"table": self._table})]
         starts = sorted(region.regionInfo.startKey or b"" for region in regions)
         families = {family.name.decode(): self._settings(family) for family in table.columns}
-        return Description(families, _texts(table.attributes), starts[1:])
+        return TableDescription(families, _texts(table.attributes), starts[1:])
 
     def is_disabled(self) -> Conversation[bool]:
         [disabled] = yield [Call(self._idl.Cells, "isTableDisabled", {"tableName": self._name})]
@@ -234,7 +233,7 @@ class Thrift2(Driver):
             blockSize=int(settings["BLOCKSIZE"]),
         )
 
-    def _settings(self, family: Answer) -> dict[str, str]:
+    def _settings(self, family: Reply) -> dict[str, str]:
         names = {
             "BLOOMFILTER": self._idl.BloomFilter._VALUES_TO_NAMES.get(family.bloomnFilterType),
             "COMPRESSION": self._idl.Compression._VALUES_TO_NAMES.get(family.compressionType),
@@ -252,12 +251,12 @@ def _caching(walk: bool) -> bool | None:
     return False if walk else None
 
 
-def _cells(result: Answer) -> list[Cell]:
+def _cells(result: Reply) -> list[Cell]:
     row = result.row
     return [Cell(row, found.qualifier, found.value, found.timestamp) for found in result.columnValues or ()]
 
 
-def _rows(rows: Sequence[bytes], found: list[list[Answer]]) -> CellRows:
+def _rows(rows: Sequence[bytes], found: list[list[Reply]]) -> CellRows:
     """Make columns of rows: of cells in columns nothing is left for Python's garbage collector to go through."""
     counts = list(map(len, found))
     keys = [row + cell.qualifier for row, cells in zip(rows, found, strict=True) for cell in cells]

@@ -9,7 +9,8 @@ this package and describe only the calls that it makes. The wire format consists
 are those of HBase's ``hbase.thrift`` (Thrift 2) and ``Hbase.thrift`` (Thrift 1); other names are free. happybase
 describes Thrift 1.
 
-`translated` is the one place where errors of sockets, of thriftpy2 and of HBase itself become errors of this package.
+`thrift_errors` is the one place where errors of sockets, of thriftpy2 and of HBase itself become errors of this
+package.
 """
 
 import re
@@ -35,7 +36,7 @@ from simhash_hbase.stores.hbase.thrift.channel import BUFFER_BYTES, OK, Channel,
 # thriftpy2 makes these modules and their classes at run time, so they have no types.
 Interface: TypeAlias = Any
 # An answer of a gateway: one of thriftpy2's generated classes, a list of them, a number, or None.
-Answer: TypeAlias = Any
+Reply: TypeAlias = Any
 
 # A gateway closes the connection on a larger frame, without an answer; batches of this package are far smaller.
 FRAME_BYTES = 2 << 20
@@ -69,7 +70,7 @@ class Call(NamedTuple):
     arguments: Mapping[str, object]  # By name.
 
 
-class Connection:
+class GatewayConnection:
     """A connection on which several calls may be under way at once; answers come in the order of the calls.
 
     For one thread at a time. Calls are sent without waiting for answers, so all bytes sent before the first answer is
@@ -128,7 +129,7 @@ class Connection:
         self.write(calls)
         self.push(timeout_s=timeout_s)
 
-    def receive(self, *, timeout_s: float | None = None) -> Answer:
+    def receive(self, *, timeout_s: float | None = None) -> Reply:
         """Wait for the answer of the oldest call that has none yet."""
         self.broken = True
         call, sequence = self._awaited[0]
@@ -171,7 +172,7 @@ class Connection:
         transport = authenticated(self._channel, self.gateway, options.kerberos)
         return _protocol(options)(transport, decode_response=False), transport
 
-    def _read(self, call: Call, sequence: int) -> Answer:
+    def _read(self, call: Call, sequence: int) -> Reply:
         name, kind, number = self._protocol.read_message_begin()
         method = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
         if (method, number) != (call.method, sequence):
@@ -198,7 +199,7 @@ def _protocol(options: HBaseOptions) -> Interface:
     return TCyBinaryProtocol if options.protocol == "binary" else TCompactProtocol
 
 
-def _outcome(call: Call, result: Answer) -> Answer:
+def _outcome(call: Call, result: Reply) -> Reply:
     """Return the value in an answer, or raise the error in it."""
     if isinstance(result, TApplicationException):
         raise result
@@ -257,7 +258,7 @@ _STATUSES: dict[int, tuple[type[SimhashError], str]] = {
 }
 
 
-class translated:  # reads as a statement; a class, since a generator costs microseconds on each call
+class thrift_errors:  # reads as a statement; a class, since a generator costs microseconds on each call
     """Turn errors inside the block into errors of this package."""
 
     def __init__(self, what: str, gateway: Gateway, table: str) -> None:

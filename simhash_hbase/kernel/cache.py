@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tables = dict[str, NDArray[Any]]
-Part = bytes | memoryview
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _DIGEST_BYTES = 16  # Of all that follows.
@@ -52,7 +51,7 @@ def _file(name: str) -> Path | None:
     return cache / "simhash-hbase" / "tables" / name if cache.is_absolute() else None
 
 
-def _packed(arrays: Tables) -> list[Part]:
+def _packed(arrays: Tables) -> list[bytes | memoryview]:
     """Return the content of a file in parts: digest, length of the header, header, arrays."""
     places, end = {}, 0  # Of each array its type, its shape, and where it is.
     for name, array in arrays.items():
@@ -60,7 +59,11 @@ def _packed(arrays: Tables) -> list[Part]:
         end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
     header = msgspec.msgpack.encode(places)
     length = len(header).to_bytes(_LENGTH_BYTES, "little")
-    parts: list[Part] = [length, header, bytes(-(_DIGEST_BYTES + _LENGTH_BYTES + len(header)) % _ALIGNMENT)]
+    parts: list[bytes | memoryview] = [
+        length,
+        header,
+        bytes(-(_DIGEST_BYTES + _LENGTH_BYTES + len(header)) % _ALIGNMENT),
+    ]
     for array in arrays.values():
         parts += [array.data, bytes(-array.nbytes % _ALIGNMENT)]
     digest = mmh3.mmh3_x64_128()
@@ -92,7 +95,7 @@ def _mapped(file: Path) -> Tables | None:
     return {name: np.ndarray(shape, kind, content, first + at) for name, (kind, shape, at) in places.items()}
 
 
-def _write(file: Path, parts: list[Part]) -> None:
+def _write(file: Path, parts: list[bytes | memoryview]) -> None:
     """Put a file in its place at once: other processes see all of it or nothing."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not _is_own(file.parent.stat()):

@@ -12,7 +12,6 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import perf_counter
 from typing import NamedTuple
 
-import rjieba
 from peers import entrants
 
 from bench.deduping import CLI, ENVIRONMENT, write_lines
@@ -128,6 +127,7 @@ def _ratio(costs: Sequence[_Cost], floor: Sequence[_Cost]) -> str:
 
 
 def _cut(texts: Sequence[str]) -> None:
+    rjieba = peer("rjieba")
     for text in texts:
         rjieba.cut(text)
 

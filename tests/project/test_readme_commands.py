@@ -9,6 +9,7 @@ from doctest import DocTestParser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from support.fresh_clone import (
     ROOT,
     assert_printed,
@@ -16,6 +17,7 @@ from support.fresh_clone import (
     clone,
     left_untracked,
     likeness,
+    needed,
     pages,
     provide,
     run,
@@ -83,6 +85,25 @@ def test_the_first_commands_and_those_that_go_on_with_them_work_one_after_the_ot
     assert len(gone) == 5
     assert upkeep.stdout.count('"removed":true') == 5
     assert set(gone) <= set((fresh / "missing").read_text(encoding="utf-8").replace("\t", "").splitlines())
+
+
+def test_the_first_result_is_a_near_copy_of_a_chinese_text():
+    [shown] = [json.loads(line) for line in blocks()["first"].splitlines() if line.startswith("{")]
+
+    assert shown["status"] == "duplicate"
+    assert shown["distance"] > 0
+    assert shown["similarity"] < 1
+    assert "\u4e00" <= shown["of"][0] <= "\u9fff"
+
+
+def test_the_example_of_pandas_says_how_to_install_what_no_extra_brings():
+    [sentence] = re.findall(r"\n(.+)\n\n<!-- pandas -->", pages()[Path("README.md")])
+    [extra] = re.findall(r"the extra `(\w+)`", sentence)
+
+    brought = {name.split("[")[0] for name in needed(Requirement(f"simhash-hbase[{extra}]"), {})}
+
+    assert "pyarrow" in brought
+    assert "pandas" in brought or "`pip install pandas`" in sentence
 
 
 def test_a_contributor_sees_a_test_pass(fresh):
@@ -240,14 +261,16 @@ MAKES_INDEX = re.compile(r"create file:([\w.]+)|file:([\w.]+) --create|create_in
 MAKES_DECISIONS = re.compile(r"^\$ simhash-hbase dedup .* > ([\w.]+)", re.MULTILINE)
 
 
-def test_blocks_that_are_run_one_after_the_other_in_one_clone_do_not_make_the_same_index_or_decisions():
+def test_blocks_that_are_run_one_after_the_other_in_one_clone_do_not_make_the_same_index_decisions_or_key():
     every = [*blocks().values(), *blocks("python").values()]
     indexes = ["".join(names) for block in every for names in MAKES_INDEX.findall(block)]
     decisions = [name for block in every for name in MAKES_DECISIONS.findall(block)]
+    keys = [name for block in every for name in re.findall(r"simhash-hbase key \S+ --name ([a-z]+)", block)]
 
     assert len(indexes) >= 8
     assert len(decisions) >= 6
-    for made in (indexes, decisions):
+    assert len(keys) >= 2
+    for made in (indexes, decisions, keys):
         assert sorted(set(made)) == sorted(made)
 
 

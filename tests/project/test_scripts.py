@@ -11,7 +11,7 @@ NOTING = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 case "$0 $*" in *collect-only*) exit "${COLLECTED:-5}";; esac
 """
-BASICS = ("bash", "basename", "cat", "dirname", "realpath", "sed", "sh")
+BASICS = ("bash", "basename", "cat", "dirname", "realpath", "sed", "sh", "tr")
 
 
 def program(path):
@@ -179,3 +179,16 @@ def test_an_extra_that_is_not_there_is_refused_at_once_with_those_that_are(scrip
     [sentence] = done.stderr.splitlines()
     assert sentence.startswith("install: there is no extra htlm; there are ")
     assert " html, " in sentence
+
+
+def test_an_installation_says_so_before_it_makes_the_environment(script, tmp_path):
+    shutil.rmtree(tmp_path / "clone" / ".venv")
+    python = tmp_path / "bin" / "python3"
+    python.write_text("#!/bin/sh\ncase $2 in venv) echo making >&2; exit 1;; esac\n")
+    python.chmod(0o755)
+
+    _, done = script("install", "html")
+
+    said, made = done.stderr.splitlines()
+    assert said.startswith("install: installing simhash-hbase[html] into .venv")
+    assert made == "making"

@@ -1,8 +1,10 @@
 """Spark decides as one machine does, whatever is cut where."""
 
 import gzip
+import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from threading import Event
 
@@ -12,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.spark_sessions import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
 
+from simhash_hbase.cli.app import main
+from simhash_hbase.cli.exits import SOME_REFUSED
 from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.documentrows import asked_prefixes
@@ -147,6 +151,22 @@ def test_a_meter_hears_of_finished_tasks_while_spark_works(spark, monkeypatch):
             spark.range(1000).repartition(3).count()
 
     assert meter.counts == sorted(meter.counts)
+
+
+def test_the_command_prints_how_many_tasks_are_finished(spark, tmp_path, monkeypatch, capfd):
+    source = write_lines(tmp_path / "corpus.jsonl", corpus())
+    monkeypatch.setattr("simhash_hbase.spark.session", lambda _: nullcontext(spark))
+    monkeypatch.setattr("simhash_hbase.cli.commands.spark.LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(session, "POLL_S", 0.01)
+
+    with pytest.raises(SystemExit) as ended:
+        main(["spark", "dedup", source])
+
+    told = capfd.readouterr()
+    assert ended.value.code == SOME_REFUSED, told.err
+    counts = [int(count) for count in re.findall(r"^spark dedup: (\d+) tasks", told.err, re.MULTILINE)]
+    assert counts[-1] > 0
+    assert counts == sorted(counts)
 
 
 def points(count, seed):

@@ -203,14 +203,14 @@ class HttpChannel:
 
     def begin_answer(self) -> None:
         """Receive the whole answer to the oldest request, and send the next request."""
-        response = HTTPResponse(cast(socket.socket, _Readable(self._channel)), method="POST")
-        try:
-            response.begin()
-            body = response.read() if response.status == OK else b""
-        except HTTPException as error:
-            raise ConnectionAbortedError(f"no whole HTTP answer came: {type(error).__name__}") from error
-        if response.status != OK or not body.startswith(MESSAGE):
-            raise HttpRefusal(response.status, response.headers.get_content_type())
+        with HTTPResponse(cast(socket.socket, _Readable(self._channel)), method="POST") as response:
+            try:
+                response.begin()
+                body = response.read() if response.status == OK else b""
+            except HTTPException as error:
+                raise ConnectionAbortedError(f"no whole HTTP answer came: {type(error).__name__}") from error
+            if response.status != OK or not body.startswith(MESSAGE):
+                raise HttpRefusal(response.status, response.headers.get_content_type())
         self._answer = memoryview(body)
         self._is_under_way = False
         self._is_closing = response.will_close

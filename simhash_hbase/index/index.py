@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Self
 
-from simhash_hbase.errors import ClaimContended, IndexExists, Unsupported
+from simhash_hbase.errors import ClaimContended, IndexExists, InvalidArgument, StoreFull, StoreRefused, Unsupported
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.index.answers import Decision, as_given
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
 from simhash_hbase.index.opened import BATCH_DOCUMENTS, GivenDocument, batches, checked_ids, runs_of_ids
-from simhash_hbase.index.ownrows import read_profile, write_own_rows
+from simhash_hbase.index.ownrows import read_profile, write_last_backup, write_own_rows
 from simhash_hbase.index.reading import ReadableIndex
 from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
@@ -19,7 +19,7 @@ from simhash_hbase.index.upkeep.verify import Verified, verify
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.clock import now_ms
+from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
 from simhash_hbase.rows.entries import Entries, Metadata, check_storable
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.stores.abilities import Backup, SelfChecked
@@ -357,14 +357,56 @@ class Index(ReadableIndex):
         self._check_whole("vacuum")
         return vacuum(self.store, self.profile, now=self._now(), watch=watch)
 
-    def backup(self, destination: str) -> None:
-        """Copy the index while it is in use.
+    def backup(self, destination: str) -> bool:
+        """Copy the index while it is in use, and note in it when the copy began.
+
+        Returns
+        -------
+        bool
+            Whether the time could be noted: an index that may not be written, or whose disk is full, is copied all the
+            same.
 
         Raises
         ------
         Unsupported
             When the store has no backup of its own.
+
+        Notes
+        -----
+        The time is noted when the copy is complete. After a crash in between there is a backup that is not noted, so
+        `stats` shows an earlier time, never a later one. The copy holds the time of the backup before.
         """
         if not isinstance(self.store, Backup):
             raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
+        began = self._now()
         self.store.backup(destination)
+        try:
+            write_last_backup(self.store, began)
+        except (StoreFull, StoreRefused):
+            return False
+        return True
+
+    def note_backup(self, taken: Since) -> str:
+        """Note a backup that was taken by other means, such as a snapshot of a table.
+
+        Parameters
+        ----------
+        taken : datetime or str
+            When it began; an age such as ``2h`` is counted back from now.
+
+        Returns
+        -------
+        str
+            What was noted, RFC 3339 in UTC.
+
+        Raises
+        ------
+        InvalidArgument
+            When the time is in the future, or none at all.
+        """
+        now = self._clock()
+        time = since_ms(taken, now, name="taken")
+        if time > now:
+            raise InvalidArgument(f"taken {taken}: that is in the future")
+        write_last_backup(self.store, time)
+        return rfc3339(time)

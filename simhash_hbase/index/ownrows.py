@@ -1,4 +1,4 @@
-"""The index's own rows in family ``m``: the profile, the learned idf table in pieces, and which load is under way."""
+"""The index's own rows in family ``m``: profile, learned idf table in pieces, the load under way, the last backup."""
 
 from typing import overload
 
@@ -14,6 +14,7 @@ from simhash_hbase.stores.base import Cell, Store
 
 PROFILE = "profile"
 _LOAD_ROW = index_row("load")
+_BACKUP_ROW = index_row("backup")
 # HBase refuses cells above 10 MB by default; pieces of this size also keep a gateway's buffers small.
 PIECE_BYTES = 256 * 1024
 
@@ -111,3 +112,25 @@ def end_load(store: Store, token: str) -> None:
 
 def _write_load(store: Store, load: OpenLoad) -> None:
     store.put(FAMILY_INDEX, [Cell(_LOAD_ROW, VALUE_QUALIFIER, msgspec.json.encode(load))])
+
+
+class NotedBackup(msgspec.Struct, frozen=True):
+    """What the row of backups holds."""
+
+    time: int  # When the last backup began, in ms since 1970.
+
+
+def read_last_backup(store: Store) -> int | None:
+    """Read when the last backup began, in ms since 1970; None if none was noted."""
+    [cell] = store.get(FAMILY_INDEX, [(_BACKUP_ROW, VALUE_QUALIFIER)])
+    if cell is None:
+        return None
+    try:
+        return msgspec.json.decode(cell.value, type=NotedBackup).time
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptIndex(f"the row of backups at {store.url} does not decode: {error}") from error
+
+
+def write_last_backup(store: Store, time: int) -> None:
+    """Note when the last backup began, in ms since 1970."""
+    store.put(FAMILY_INDEX, [Cell(_BACKUP_ROW, VALUE_QUALIFIER, msgspec.json.encode(NotedBackup(time)))])

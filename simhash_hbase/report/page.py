@@ -191,7 +191,8 @@ def stats_page(index: str, profile: Profile, stats: Stats) -> bytes:
     ]
     return make_page(
         heading="Figures of an index",
-        lead=f"{index}: analyzer {profile.analyzer}, scheme {profile.scheme}, {rule}; {counted}.",
+        lead=f"{index}: format {profile.format}, analyzer {profile.analyzer}, scheme {profile.scheme}, {rule}; "
+        f"{counted}.",
         sections=[
             Section(tiles(_stats_tiles(stats))),
             Section(f'<section class="charts">{"".join(charts)}</section>'),
@@ -213,6 +214,7 @@ def _stats_tiles(stats: Stats) -> list[str]:
         tile("duplicates", "duplicates", _count(stats, "states", duplicates), f"{of_all:.1%} of all that came"),
         tile("rows", "rows", _count(stats, "rows", stats.rows), size),
         tile("cut", "cut prefixes", f"{cut:,}", "queries do not read all of them" if cut else "every query reads all"),
+        tile("backup", "last backup", stats.last_backup or "none", "that is noted in the index"),
     ]
 
 

@@ -35,8 +35,8 @@ def rfc3339(ms: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
 
 
-def parse_since(since: Since, now: int) -> datetime:
-    """Read a point in time; an age is counted back from `now`, in ms since 1970.
+def parse_since(since: Since, now: int, *, name: str = "since") -> datetime:
+    """Read a point in time; an age is counted back from `now`, in ms since 1970. An error calls it by its name.
 
     Examples
     --------
@@ -51,11 +51,11 @@ def parse_since(since: Since, now: int) -> datetime:
         return parse_since(datetime.fromisoformat(since), now)
     except ValueError as error:
         raise InvalidArgument(
-            f"since {since!r}: wanted a date or a time such as 2026-11-22 or 2026-11-22T09:30:00Z, "
+            f"{name} {since!r}: wanted a date or a time such as 2026-11-22 or 2026-11-22T09:30:00Z, "
             "or an age such as 7d, 12h or 30m"
         ) from error
 
 
-def since_ms(since: Since, now: int) -> int:
+def since_ms(since: Since, now: int, *, name: str = "since") -> int:
     """Read a point in time as milliseconds since 1970."""
-    return round(parse_since(since, now).timestamp() * 1000)
+    return round(parse_since(since, now, name=name).timestamp() * 1000)

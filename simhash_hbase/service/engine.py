@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from simhash_hbase.errors import StoreUnavailable, WorkerLost
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.ownrows import read_idf, read_profile
+from simhash_hbase.index.ownrows import read_idf, read_last_backup, read_profile
 from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.pipeline.analyse import Payload, work
 from simhash_hbase.pipeline.worker import Worker, Workers
@@ -25,6 +25,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 PROBE_S = 3.0
+METRIC_S = 1.0  # A scrape waits no longer for the store.
 # Processes for work that may take long. A client has one of them at most, so that the other one is there for others.
 LONG_WORKERS = 2
 # Batches of queries at a time, of which one key may have three quarters: beside many near copies each takes some ten
@@ -46,6 +47,7 @@ class Engine:
         # A thread of its own: the probe must report a lost store even while all other threads wait for it.
         self._probes = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self._probe: Future[object] | None = None
+        self._last_backup: Future[int | None] | None = None
         self._stats: Future[Stats] | None = None
         self._calls: set[Future[Any]] = set()
         self._pool: Workers | None = None
@@ -129,13 +131,13 @@ class Engine:
         """Ask the store something small."""
         if self._probe is None or self._probe.done():
             self._probe = self._begin(self._probes, read_profile, self.index.store)
-        answer = asyncio.ensure_future(asyncio.wrap_future(self._probe))
-        done, _ = await asyncio.wait({answer}, timeout=PROBE_S)
-        if not done:
-            # The probe goes on, and the next one waits for it, too; its result is read and ignored.
-            answer.add_done_callback(lambda late: late.cancelled() or late.exception())
-            raise StoreUnavailable(f"the store has not answered for {PROBE_S:g} s")
-        answer.result()
+        await _within(PROBE_S, self._probe)
+
+    async def last_backup(self) -> int | None:
+        """Read when the last backup began, in ms since 1970; None if none was noted."""
+        if self._last_backup is None or self._last_backup.done():
+            self._last_backup = self._begin(self._probes, read_last_backup, self.index.store)
+        return await _within(METRIC_S, self._last_backup)
 
     @property
     def under_way(self) -> int:
@@ -171,3 +173,14 @@ class Engine:
         if self._analysis is None:
             self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
         return work(self._analysis, *what)
+
+
+async def _within(seconds: float, call: Future[T]) -> T:
+    """Wait for a call of the store, but not for ever; the call goes on, and the next caller waits for it, too."""
+    answer = asyncio.ensure_future(asyncio.wrap_future(call))
+    done, _ = await asyncio.wait({answer}, timeout=seconds)
+    if not done:
+        # The result is read and ignored.
+        answer.add_done_callback(lambda late: late.cancelled() or late.exception())
+        raise StoreUnavailable(f"the store has not answered for {seconds:g} s")
+    return answer.result()

@@ -60,6 +60,7 @@ class Metrics:
             self._connections_limit = gauge("simhash_store_connections_limit", "Connections that there may be.")
             self._retries = counter("simhash_store_retries", "Calls of the store made again.")
             self._retries_counted = 0
+        self._last_backup: Gauge | None = None
         self._folder = store if isinstance(store, OnDisk) else None
         if self._folder is not None:
             # All processes of a service see the same disk.
@@ -81,6 +82,18 @@ class Metrics:
         """Count documents by what became of them."""
         for outcome, number in outcomes.items():
             self.documents.labels(operation, outcome).inc(number)
+
+    def observe_backup(self, began_ms: int | None) -> None:
+        """Note when the last backup began."""
+        if self._last_backup is None:
+            # Until the index was asked there is no such metric: 0 would fire an alert.
+            self._last_backup = Gauge(
+                "simhash_last_backup_timestamp_seconds",
+                "When the last backup that was noted in the index began; 0 if none was.",
+                registry=self._registry,
+                multiprocess_mode="livemostrecent",
+            )
+        self._last_backup.set((began_ms or 0) / 1000)
 
     def observe_store(self) -> None:
         """Read the figures of a store: of its disk, or of the network that it is reached over."""

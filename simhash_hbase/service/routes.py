@@ -1,5 +1,6 @@
 """The routes: claims, documents, queries, comparisons, figures and health; `ROUTERS` has all of them."""
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -292,4 +293,7 @@ async def ready(request: Request) -> Response:
 )
 async def metrics(service: MetricsService) -> Response:
     """Write all counters in Prometheus' text format; needs a key with the scope metrics."""
+    # Without the store the other metrics count.
+    with suppress(SimhashError):
+        service.metrics.observe_backup(await service.engine.last_backup())
     return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -5,6 +5,7 @@ import re
 import pytest
 from support.corpus import near_copies, text, write_jsonl
 
+from simhash_hbase import __version__
 from simhash_hbase.opening import open_index
 from simhash_hbase.stores.embedded.folder import copied_bytes
 
@@ -185,6 +186,45 @@ def test_backup_is_an_index_with_the_same_answers(cli, filled, tmp_path, corpus_
     again = cli("backup", filled, tmp_path / "copy.index")
     assert (again.code, again.out) in ((1, b""), (2, b""))
     assert again.sentence
+
+
+def test_stats_print_format_version_profile_and_the_last_backup(cli, filled, tmp_path):
+    new = cli("stats", filled).record
+    cli("backup", filled, tmp_path / "copy.index")
+    table = cli("stats", filled, "--format", "table").out.decode()
+    page = cli("stats", filled, "--format", "html").out.decode()
+
+    assert (new["format"], new["version"], new["last_backup"]) == (3, __version__, None)
+    assert new["made_with"]["unicode"]
+    assert new["profile"]["scheme"] == "5x2"
+    last_backup = cli("stats", filled).record["last_backup"]
+    assert all(last_backup in shown for shown in (table, page))
+    fields = {line.split("│")[1].strip() for line in table.splitlines() if line.count("│") == 3}
+    assert {"format", "version", "profile: analyzer", "last backup"} <= fields
+
+
+def test_a_backup_made_by_other_means_is_noted_and_nothing_is_copied(cli, filled):
+    noted = cli("backup", filled, "--taken", "2026-11-21T09:30:00Z")
+
+    assert (noted.code, noted.record) == (0, {"last_backup": "2026-11-21T09:30:00.000Z"})
+    assert cli("stats", filled).record["last_backup"] == "2026-11-21T09:30:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ([], 2, "name DEST, or the time of a backup by --taken"),
+        (["copy", "--taken", "1h"], 2, "name DEST, or the time of a backup by --taken"),
+        (["--taken", "yesterday"], 2, "taken 'yesterday': wanted a date or a time"),
+        (["--taken", "2126-01-01"], 2, "taken 2126-01-01: that is in the future"),
+    ],
+)
+def test_a_backup_has_one_place_or_one_time_in_the_past(cli, filled, words, code, sentence):
+    failed = cli("backup", filled, *words)
+
+    assert (failed.code, failed.out) == (code, b"")
+    assert sentence in failed.err
+    assert cli("stats", filled).record["last_backup"] is None
 
 
 def test_stats_count_documents_and_rows(cli, filled, corpus):

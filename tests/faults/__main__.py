@@ -12,7 +12,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from faults import bulk, cluster_server, embedded, hbase, service
+from faults import bulk, cluster_server, embedded, hbase, restart, service
 from faults.cluster import Cluster
 from faults.outcome import ENDING, HEADER
 
@@ -21,7 +21,7 @@ ON_CLUSTER = {
     **dict.fromkeys(bulk.SCENARIOS, bulk.run),
     **service.SCENARIOS,
 }
-SCENARIOS = {**embedded.SCENARIOS, **ON_CLUSTER}
+SCENARIOS = (*embedded.SCENARIOS, restart.SCENARIO, *ON_CLUSTER)
 SHORT = {"processes killed": 10, "disk full": 1, "readers killed": 5, "gateway killed": 1, "region server killed": 1}
 TIMES = 10
 
@@ -50,6 +50,8 @@ def main(words) -> int:
             if name in ON_CLUSTER:
                 cluster = cluster or stack.enter_context(Cluster.started(given.dir))
                 outcomes.append(ON_CLUSTER[name](cluster, name, times, given.seed, _say))
+            elif name == restart.SCENARIO:
+                outcomes.append(restart.run(given.times or 1, given.minutes, given.url, _say))
             else:
                 outcomes.append(embedded.SCENARIOS[name](times, given.seed, _say))
             _say(f"{outcomes[-1]} refused {outcomes[-1].refused}")
@@ -70,6 +72,8 @@ def _parser():
     add("--list", action="store_true", help="print the scenarios")
     add("--short", action="store_true", help="a few scenarios, as the tests run them")
     add("--times", type=int, help=f"faults in each scenario ({TIMES})")
+    add("--minutes", type=float, default=10, help=f"how long clients ask in {restart.SCENARIO!r} (10)")
+    add("--url", help=f"where {restart.SCENARIO!r} makes its index (in a folder)")
     add("--seed", type=int, default=random.randrange(10**6), help="repeat the choices of a run")
     add("--dir", type=Path, help="folder of the cluster (the one of ./scripts/faults cluster up)")
     return parser

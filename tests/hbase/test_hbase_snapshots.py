@@ -55,6 +55,7 @@ def test_a_snapshot_of_a_table_in_use_is_an_index_with_all_that_was_acknowledged
         {
             "news_restored": copy,
             "'news'": f"'{name}'",
+            "/news --taken": f"/{name} --taken",
             "news-2026-11-21": f"{name}_snapshot",
             "127.0.0.1:9091": address(2),
         }

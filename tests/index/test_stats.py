@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.bruteforce import entries
 from support.hbase_server import hbase_options, tables
 
-from simhash_hbase import Profile
+from simhash_hbase import Profile, __version__
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.upkeep import stats
 from simhash_hbase.index.upkeep.stats import region_bounds, sampled_slices, whole_slices
@@ -119,6 +119,18 @@ def test_days_and_distances_are_told_of_what_is_there(make_index):
     ]
     assert found.distances == {1: 1, 2: 2}
     assert found.states == {"added": 1, "duplicate": 3, "removed": 1}
+
+
+def test_an_index_tells_its_format_its_profile_in_short_and_who_counted(make_index):
+    index = make_index(ttl_days=7)
+
+    found = index.stats()
+
+    assert (found.format, found.version, found.last_backup) == (3, __version__, None)
+    assert found.made_with == (index.profile.versions or {})
+    wanted = ("analyzer", "hash", "scheme", "match", "distance", "ttl_days")
+    assert {name: found.profile[name] for name in wanted} == {name: getattr(index.profile, name) for name in wanted}
+    assert None not in found.profile.values()
 
 
 def test_a_store_without_regions_tells_none(make_index):

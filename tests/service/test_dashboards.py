@@ -119,6 +119,8 @@ REQUESTS = 'simhash_requests_total{instance="a",route="/v1/queries",method="POST
 QUERY_SECONDS = 'simhash_request_seconds_bucket{instance="a",route="/v1/queries",media="json",le="%s"}'
 CLAIM_SECONDS = QUERY_SECONDS.replace("queries", "claims")
 FREE = 'simhash_store_free_bytes{instance="a"}'
+BYTES = 'simhash_store_bytes{instance="a"}'
+BACKUP = 'simhash_last_backup_timestamp_seconds{instance="a"}'
 ROWS = 'simhash_query_rows_bucket{instance="a",le="%s"}'
 CONNECTIONS = {'simhash_store_connections_limit{instance="a"}': "20+0x120"}
 # For each alert what the service exports when it fires, and the same when all is well.
@@ -149,6 +151,12 @@ CASES = {
         {CLAIM_SECONDS % "1": "0+99x120", CLAIM_SECONDS % "2.5": "0+100x120", CLAIM_SECONDS % "+Inf": "0+100x120"},
     ),
     "SimhashDiskFull": ({FREE: "20000000000-15000000x120"}, {FREE: "20000000000-1000000x120"}),
+    "SimhashIndexLarge": (
+        {BYTES: "30000000001+0x120", FREE: "30000000000+0x120"},
+        {BYTES: "29999999999+0x120", FREE: "30000000000+0x120"},
+    ),
+    # An alert is asked when 6,600 s have passed since the beginning.
+    "SimhashBackupOld": ({BACKUP: "-168000+0x120"}, {BACKUP: "-165000+0x120"}),
     "SimhashTurnedAway": (
         {'simhash_requests_turned_away_total{instance="a"}': "0+1x120"},
         {'simhash_requests_turned_away_total{instance="a"}': "0+1x2 2+0x118"},

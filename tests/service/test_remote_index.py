@@ -91,7 +91,9 @@ def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
         assert remote.get("a") == behind.get("a")
         assert remote.copies("b") == behind.copies("b")
         assert remote.copies("nobody") is None
+        behind.note_backup("2026-11-21T09:30:00Z")
         assert remote.stats() == behind.stats()
+        assert remote.stats().last_backup == "2026-11-21T09:30:00.000Z"
         assert remote.profile == behind.profile
     assert [undated(answer) for _, answer in remote.query_many(PAIRS[:9])] == [
         undated(answer) for _, answer in twin.query_many(PAIRS[:9])
@@ -143,6 +145,7 @@ def test_texts_that_the_index_refuses_are_refused_with_its_errors(remote, twin):
         lambda index: index.verify(),
         lambda index: index.vacuum(),
         lambda index: index.backup("elsewhere"),
+        lambda index: index.note_backup("1h"),
         lambda index: list(index.export()),
         lambda index: list(index.dedup_many(PAIRS)),
         lambda index: index.entries_of("a"),

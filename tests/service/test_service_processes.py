@@ -113,6 +113,14 @@ def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_kil
         [free] = re.findall(r"^simhash_store_free_bytes (\S+)$", metrics.get("/metrics").text, re.MULTILINE)
         disk = os.statvfs(tmp_path)
         assert 0 < float(free) < disk.f_blocks * disk.f_frsize
+        # Whichever process is asked, the time is that of the index.
+        assert "\nsimhash_last_backup_timestamp_seconds 0.0\n" in metrics.get("/metrics").text
+        with open_index(url) as index:
+            index.note_backup("2026-11-21T09:30:00Z")
+        for _ in range(4):
+            with server.client() as client:
+                text = client.get("/metrics").text
+                assert "\nsimhash_last_backup_timestamp_seconds 1.7952534e+09\n" in text
         assert len(serving_processes(server)) == 2
         [ended] = [line for line in server.log() if line["event"] == "process ended"]
         assert (ended["process"], ended["exit_code"]) == (min(first), -signal.SIGKILL)

@@ -3,9 +3,13 @@
 import asyncio
 import threading
 
+from fastapi.testclient import TestClient
 from support.patience import END_S
+from support.serving import wait_for
 
 from simhash_hbase import create_index
+from simhash_hbase.service import create_app
+from simhash_hbase.service import engine as engines
 from simhash_hbase.service.engine import Engine
 
 
@@ -39,3 +43,17 @@ def test_who_asks_while_a_count_is_under_way_gets_that_one(monkeypatch):
 
     assert [figures.documents for figures in told] == [0] * 4
     assert counted == [True, True]
+
+
+def test_a_store_that_does_not_tell_of_backups_keeps_no_other_metric_back(monkeypatch):
+    goes_on = threading.Event()
+    index = create_index("memory:", analyzer="shingle")
+    monkeypatch.setattr(engines, "METRIC_S", 0.01)
+    monkeypatch.setattr(engines, "read_last_backup", lambda store: goes_on.wait(END_S) and 1_500)
+    with TestClient(create_app(index, keys=None), base_url="http://127.0.0.1") as client:
+        silent = client.get("/metrics").text
+        goes_on.set()
+        wait_for(lambda: "simhash_last_backup_timestamp_seconds 1.5\n" in client.get("/metrics").text)
+
+    assert "simhash_queries_total 0.0\n" in silent
+    assert "simhash_last_backup_timestamp_seconds" not in silent

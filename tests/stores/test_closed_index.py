@@ -40,6 +40,7 @@ CALLS = {
     "verify": lambda index: index.verify(),
     "vacuum": lambda index: index.vacuum(),
     "backup": lambda index: index.backup("nowhere"),
+    "note_backup": lambda index: index.note_backup("1h"),
 }
 
 

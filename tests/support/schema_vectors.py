@@ -164,7 +164,7 @@ def vectors():
         "cells": cell_vectors(),
         "collections": [collection_vector(shingled, *each) for each in COLLECTIONS],
         "copies": [copy_vector(shingled, *pair) for pair in PAIRS],
-        "index_rows": {name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "time")},
+        "index_rows": {name: index_row(name).hex() for name in ("profile", "idf/000000", "load", "backup", "time")},
     }
 
 

@@ -75,12 +75,33 @@ def vacuum(url: str, output: Output) -> None:
         output.record(asdict(swept))
 
 
-@click.command("backup", cls=Command, examples=["simhash-hbase backup file:news.index monday.index"])
+@click.command(
+    "backup",
+    cls=Command,
+    examples=[
+        "simhash-hbase backup file:news.index monday.index",
+        "simhash-hbase backup hbase://127.0.0.1:9091/news --taken 2026-11-21T09:30:00Z",
+    ],
+)
 @url_argument
-@click.argument("destination", metavar="DEST")
+@click.argument("destination", metavar="[DEST]", required=False)
+@option("--taken", metavar="TIME", help="Copy nothing: only note a backup made by other means, such as a snapshot.")
 @output_options
-def backup(url: str, destination: str, output: Output) -> None:
+def backup(url: str, destination: str | None, taken: str | None, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
+    if (destination is None) == (taken is None):
+        raise click.UsageError("name DEST, or the time of a backup by --taken", click.get_current_context())
+    if destination is not None:
+        _copy(url, destination, output)
+        return
+    from simhash_hbase.opening import open_index
+
+    with output, open_index(url) as index:
+        output.record({"last_backup": index.note_backup(taken or "")})
+
+
+def _copy(url: str, destination: str, output: Output) -> None:
+    """Make a backup."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
     from simhash_hbase.opening import folder_of, open_index
@@ -96,5 +117,6 @@ def backup(url: str, destination: str, output: Output) -> None:
             while not wait([copy], LOOK_S).done:
                 done = copied_bytes(destination)
                 meter.show(done // MEGABYTE, done)
-            copy.result()
+            if not copy.result():
+                output.note("warning: the backup is complete; it is not noted in the index, which cannot be written")
         output.record({"backup": f"file:{destination}"})

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.metadata import version
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.index.answers import Shown
+from simhash_hbase.index.ownrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.clock import MS_A_DAY
+from simhash_hbase.rows.clock import MS_A_DAY, rfc3339
 from simhash_hbase.rows.documents import DocumentState, decode_document
 from simhash_hbase.rows.keys import ALL_PREFIXES, row_bounds, row_flag, row_prefix
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS
@@ -46,6 +48,11 @@ ONE_IN = 64
 STRETCHES = 64
 
 HOTTEST = 10
+
+PROFILE_IN_SHORT = (
+    *("analyzer", "top", "shingle", "idf_documents", "hash"),
+    *("scheme", "match", "distance", "similarity", "bands", "ttl_days"),
+)
 
 Bounds = tuple[int, int]
 WeightsByKey = defaultdict[int, float]
@@ -102,6 +109,13 @@ class Stats(Shown):
     """The largest region's share of rows and cells by the mean share; None where the store has no regions."""
     days: list[Day] = field(default_factory=list)  # Days on which documents were added that are still there.
     distances: dict[int, int] = field(default_factory=dict)  # Duplicates by their distance to the original.
+    format: int | None = None  # Version of rows and cells; None from a service that does not say.
+    version: str | None = None  # Of this package where it was counted; likewise.
+    made_with: dict[str, str] = field(default_factory=dict)
+    """What was installed where the index was made, with versions."""
+    profile: dict[str, str | int | float] = field(default_factory=dict)
+    """The options of `PROFILE_IN_SHORT` that are set."""
+    last_backup: str | None = None  # When the last backup that was noted began, RFC 3339 in UTC.
 
 
 class Slice(NamedTuple):
@@ -234,11 +248,21 @@ def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.ui
 
 
 def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None = None) -> Stats:
-    """Count documents, rows and bytes.
+    """Count documents, rows and bytes, and say what the index is.
 
     A sample is chosen at random each time. A store that reads no ranges counts documents, rows and bytes only, from its
     own counters.
     """
+    stats = _count(store, profile, exact=exact, watch=watch)
+    stats.format, stats.version, stats.made_with = profile.format, version("simhash-hbase"), profile.versions or {}
+    options = {name: getattr(profile, name) for name in PROFILE_IN_SHORT}
+    stats.profile = {name: value for name, value in options.items() if value is not None}
+    last_backup = read_last_backup(store)
+    stats.last_backup = None if last_backup is None else rfc3339(last_backup)
+    return stats
+
+
+def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallback | None) -> Stats:
     size = store.size()
     if isinstance(store, CellCounts):
         return Stats(

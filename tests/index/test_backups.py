@@ -1,0 +1,89 @@
+"""A backup notes its time in the index, so that whoever opens the index sees how old the last one is."""
+
+import pytest
+
+from simhash_hbase import create_index, open_index
+from simhash_hbase.errors import InvalidArgument, StoreRefused
+from simhash_hbase.index import index as indexes
+from simhash_hbase.index.index import Index
+from simhash_hbase.opening import open_store
+from simhash_hbase.rows.clock import rfc3339
+
+BEGAN = 1_700_000_000_000
+
+
+class Ticking:
+    """A clock that goes on by a second at each look."""
+
+    def __init__(self):
+        self.ms = BEGAN - 1_000
+
+    def __call__(self):
+        self.ms += 1_000
+        return self.ms
+
+
+@pytest.fixture
+def url(tmp_path):
+    address = f"file:{tmp_path / 'some.index'}"
+    create_index(address, analyzer="shingle").close()
+    return address
+
+
+def last_backup(url):
+    with open_index(url) as index:
+        return index.stats().last_backup
+
+
+def test_a_backup_is_as_old_as_what_it_holds(url, tmp_path):
+    with Index(open_store(url), clock=Ticking()) as index:
+        assert index.backup(str(tmp_path / "first"))
+        assert index.backup(str(tmp_path / "second"))
+
+    assert last_backup(url) == rfc3339(BEGAN + 1_000)
+    # A copy is from before its own note.
+    assert [last_backup(f"file:{tmp_path / name}") for name in ("first", "second")] == [None, rfc3339(BEGAN)]
+
+
+def test_a_crash_before_the_note_leaves_a_whole_backup_and_the_time_of_the_one_before(url, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def be_killed(*_):
+        raise Killed
+
+    with open_index(url) as index:
+        index.add("a", "some text")
+        index.note_backup("2026-11-21T09:30:00Z")
+        monkeypatch.setattr(indexes, "write_last_backup", be_killed)
+        with pytest.raises(Killed):
+            index.backup(str(tmp_path / "copy"))
+
+    assert last_backup(url) == "2026-11-21T09:30:00.000Z"
+    with open_index(f"file:{tmp_path / 'copy'}") as copy:
+        assert "a" in copy
+        assert not copy.verify().wrong
+
+
+def test_an_index_that_may_not_be_written_is_copied_without_a_note(url, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise StoreRefused("no write permission on its files")
+
+    monkeypatch.setattr(indexes, "write_last_backup", refuse)
+    with open_index(url) as index:
+        assert not index.backup(str(tmp_path / "copy"))
+
+    assert last_backup(f"file:{tmp_path / 'copy'}") is None
+
+
+def test_a_backup_made_by_other_means_is_noted_in_every_store(make_index):
+    index = make_index()
+    index.add("a", "some text")
+
+    noted = index.note_backup("30m")
+
+    assert noted == index.stats().last_backup == rfc3339(make_index.clock.ms - 30 * 60_000)
+    assert index.note_backup("2h") == index.stats().last_backup
+    with pytest.raises(InvalidArgument, match="in the future"):
+        index.note_backup(rfc3339(make_index.clock.ms + 1_000))
+    assert not index.verify().wrong

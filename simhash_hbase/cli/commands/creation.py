@@ -150,13 +150,17 @@ def create(
     import msgspec
 
     from simhash_hbase.opening import create_index
-    from simhash_hbase.pipeline.analyse import processors
 
     if files and not sample.learn_from:
         raise InvalidArgument(f"{files[0]}: to learn from files, write --learn-from before them")
     # A pattern that the shell expanded leaves all but the first to the arguments.
     learn_from = (*sample.learn_from, *files)
-    texts = replace(sample, learn_from=learn_from).texts(output.watch) if learn_from else None
+    texts, workers = None, 1
+    if learn_from:
+        # With all that reads files, for which no other index waits.
+        from simhash_hbase.pipeline.analyse import processors
+
+        texts, workers = replace(sample, learn_from=learn_from).texts(output.watch), processors()
     with output:
         if texts is not None:
             output.note("learning the idf …")
@@ -164,7 +168,7 @@ def create(
             made = create_index(
                 url,
                 learn_from=texts,
-                workers=processors(),
+                workers=workers,
                 if_not_exists=if_not_exists,
                 regions=index_choice.regions,
                 compression=index_choice.compression,

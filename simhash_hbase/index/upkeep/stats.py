@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -253,6 +252,9 @@ def read_stats(store: Store, profile: Profile, *, exact: bool, watch: ProgressCa
     A sample is chosen at random each time. A store that reads no ranges counts documents, rows and bytes only, from its
     own counters.
     """
+    # Other commands do not wait for this module.
+    from importlib.metadata import version  # noqa: PLC0415
+
     stats = _count(store, profile, exact=exact, watch=watch)
     stats.format, stats.version, stats.made_with = profile.format, version("simhash-hbase"), profile.versions or {}
     options = {name: getattr(profile, name) for name in PROFILE_IN_SHORT}

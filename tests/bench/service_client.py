@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Self
 
+from bench.machine import processor_seconds
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.opening import create_index
 
@@ -40,11 +41,12 @@ class Served:
             text=True,
             stdin=subprocess.DEVNULL,
         )
-        self.pid = self._process.pid
 
     def __enter__(self) -> Self:
         log = self._process.stderr
-        started = next((line for line in log or () if '"starting"' not in line), "")
+        started = ""
+        while '"listening"' not in started and (line := log.readline() if log else ""):
+            started = line
         # A log that nobody reads would stop the service as soon as the pipe is full.
         self._reading = Thread(target=lambda: deque(log or (), 0), daemon=True)
         self._reading.start()
@@ -61,6 +63,12 @@ class Served:
         self._reading.join()
         if self._process.stderr:
             self._process.stderr.close()
+
+    def processor_seconds(self) -> float:
+        """Tell how long the service, with the processes that it started, has used processors."""
+        pid = self._process.pid
+        started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return sum(map(processor_seconds, (pid, *map(int, started))))
 
     def stream(self, path: str, body: bytes) -> int:
         """Send lines, and count the answers to those that became something."""

@@ -6,7 +6,6 @@ from itertools import islice
 from time import perf_counter
 
 from bench.hbase_instance import running_hbase
-from bench.machine import processor_seconds
 from bench.sentences import Sentences
 from bench.service_client import Served, body_of, new_index
 from bench.service_load import Load, ask_for, request_of
@@ -15,6 +14,7 @@ from bench.tables import Table, count, fixed, rate
 from bench.timing import one_by_one, percentile
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index, open_index
+from simhash_hbase.pipeline.analyse import processors
 
 __all__ = ["measure_singles", "measure_singles_in_hbase"]
 
@@ -74,10 +74,16 @@ def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
     for name in CALLS:
         rows.append(_of_library(name, url, list(islice(source.documents(name), sizes.service_singles))))
         # One address may have three quarters of the requests at a time.
-        with Served(url, 1, "--max-requests", str(2 * max(sizes.service_clients))) as served:
-            served.query(source.held[0][1])
-            rows += [_of_clients(name, served, clients, source, sizes) for clients in sizes.service_clients]
-            rows.append(_of_stream(name, served, list(islice(source.documents(name), sizes.service_documents))))
+        for processes in (1, processors()):
+            requests = str(2 * max(sizes.service_clients) * processes)
+            with Served(url, 1, "--max-requests", requests, "--processes", str(processes)) as served:
+                what = f"{name}: service, {processes} process{'es' * (processes > 1)}"
+                # Each process answers some before it is timed.
+                for _ in range(sizes.service_clients[-1]):
+                    served.query(source.held[0][1])
+                rows += [_of_clients(name, what, served, clients, source, sizes) for clients in sizes.service_clients]
+                if processes == 1:
+                    rows.append(_of_stream(name, served, list(islice(source.documents(name), sizes.service_documents))))
     return Table(
         title=f"Single requests over HTTP, {place}",
         columns=["what", "clients", "a second", "median", "99 %", "processor time an answer"],
@@ -86,7 +92,8 @@ def _measured(place: str, url: str, source: _Source, sizes: Sizes) -> Table:
             f"Texts of {count(source.characters)} characters; analyzer jieba; {count(sizes.service_held)} documents in "
             "the index before; durable commits. Queries are stored texts. Each client waits for its answer before it "
             f"asks again, for {sizes.service_seconds:g} s; all clients are one process beside it. The service "
-            "is one process, `--workers 1`. Processor time is the service's, without HBase's.",
+            "has `--workers 1` and one process or as many as there are cores. Processor time is the service's, without "
+            "HBase's.",
             f"The library: {count(sizes.service_singles)} calls one by one in one process, on the same index. The "
             f"stream: {count(sizes.service_documents)} lines in one request.",
         ],
@@ -104,15 +111,15 @@ def _load(ascending: list[float]) -> Load:
     return Load(seconds=sum(ascending), ascending=ascending)
 
 
-def _of_clients(name: str, served: Served, clients: int, source: _Source, sizes: Sizes) -> list[str]:
+def _of_clients(name: str, what: str, served: Served, clients: int, source: _Source, sizes: Sizes) -> list[str]:
     path, _ = CALLS[name]
     named = name != "query"
     documents = source.documents(name)
     requests = (request_of(path, {"id": of, "text": text} if named else {"text": text}) for of, text in documents)
-    before = processor_seconds(served.pid)
+    before = served.processor_seconds()
     load = ask_for(sizes.service_seconds, served.port, clients, requests)
-    used = processor_seconds(served.pid) - before
-    return _row(f"{name}: service", str(clients), load, used / len(load.ascending))
+    used = served.processor_seconds() - before
+    return _row(what, str(clients), load, used / len(load.ascending))
 
 
 def _row(name: str, clients: str, load: Load, used: float | None = None) -> list[str]:
@@ -123,8 +130,8 @@ def _row(name: str, clients: str, load: Load, used: float | None = None) -> list
 def _of_stream(name: str, served: Served, documents: Sequence[Document]) -> list[str]:
     path, _ = CALLS[name]
     body = body_of(documents)
-    before, start = processor_seconds(served.pid), perf_counter()
+    before, start = served.processor_seconds(), perf_counter()
     answered = served.stream(path, body)
     seconds = perf_counter() - start
-    used = (processor_seconds(served.pid) - before) / answered
+    used = (served.processor_seconds() - before) / answered
     return [f"{name}: service, one stream", "1", rate(answered, seconds), "", "", fixed(MS * used, " ms")]

@@ -382,7 +382,7 @@ class Index(ReadableIndex):
         self.store.backup(destination)
         try:
             write_last_backup(self.store, began)
-        except (StoreFull, StoreRefused):
+        except (InvalidArgument, StoreFull, StoreRefused):
             return False
         return True
 

@@ -65,6 +65,13 @@ def test_a_crash_before_the_note_leaves_a_whole_backup_and_the_time_of_the_one_b
         assert not copy.verify().wrong
 
 
+def test_an_index_that_is_opened_for_reading_is_copied_without_a_note(url, tmp_path):
+    with open_index(url, readonly=True) as index:
+        assert not index.backup(str(tmp_path / "copy"))
+
+    assert last_backup(url) is None
+
+
 def test_an_index_that_may_not_be_written_is_copied_without_a_note(url, tmp_path, monkeypatch):
     def refuse(*_):
         raise StoreRefused("no write permission on its files")

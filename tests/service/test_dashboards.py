@@ -12,6 +12,8 @@ from support.listening import free_port
 from support.prometheus import DOCKER, promtool, watching
 from support.serving import NDJSON
 
+from simhash_hbase import open_index
+
 RULES = DOCKER / "prometheus" / "rules.yml"
 CONFIG = DOCKER / "prometheus" / "prometheus.yml"
 DASHBOARD = json.loads((DOCKER / "grafana" / "dashboard.json").read_text())
@@ -207,8 +209,10 @@ def check(tmp_path, alert, series, *, fires):
     promtool("test", "rules", path)
 
 
-def test_a_prometheus_of_the_shipped_configuration_reads_the_service(server, client, tmp_path):
+def test_a_prometheus_of_the_shipped_configuration_reads_the_service(url, server, client, tmp_path):
     """All as in docker/, but for the address, the key's file, and the pace."""
+    with open_index(url) as index:
+        index.note_backup("1h")
     config = yaml.safe_load(CONFIG.read_text())
     config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config["rule_files"] = [str(RULES)]

@@ -76,6 +76,8 @@ def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
     assert list(remote.claim_many(PAIRS)) == list(twin.claim_many(PAIRS))
     assert list(remote.claim_many([("none", "…")])) == [("none", None)]
 
+    with open_index(url) as writing:
+        writing.note_backup("2026-11-21T09:30:00Z")
     with open_index(url, readonly=True) as behind:
         rules = [None, behind.rule(distance=8), behind.rule(match="verified", similarity=0.9)]
         for rule in rules:
@@ -91,7 +93,6 @@ def test_every_method_answers_as_the_index_behind_it_does(remote, twin, url):
         assert remote.get("a") == behind.get("a")
         assert remote.copies("b") == behind.copies("b")
         assert remote.copies("nobody") is None
-        behind.note_backup("2026-11-21T09:30:00Z")
         assert remote.stats() == behind.stats()
         assert remote.stats().last_backup == "2026-11-21T09:30:00.000Z"
         assert remote.profile == behind.profile

@@ -96,13 +96,14 @@ def test_a_service_whose_store_is_silent_ends_within_its_grace_and_says_what_it_
         body = {"id": "a", "text": text(1)}
         asking = threading.Thread(target=_ask_in_vain, args=(client, body))
         asking.start()
-        wait_for(lambda: _figure(client, 'simhash_store_connections{state="in_use"}'))
+        # The document's call, and that of the metrics, which ask for the last backup.
+        wait_for(lambda: _figure(client, 'simhash_store_connections{state="in_use"}') == 2)
 
         assert server.stop() == 1
 
         asking.join(END_S)
         stopped = server.log()[-1]
-        assert (stopped["event"], stopped["level"], stopped["calls_given_up"]) == ("stopped", "warning", 1)
+        assert (stopped["event"], stopped["level"], stopped["calls_given_up"]) == ("stopped", "warning", 2)
 
 
 def _ask_in_vain(client, body):

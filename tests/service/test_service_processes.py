@@ -107,20 +107,21 @@ def test_several_processes_share_a_port_their_figures_add_up_and_one_that_is_kil
                 wait_for(lambda: len(serving_processes(server) - first) == 1)
                 wait_for(lambda: server.log_text().count("process ready") == 3)
 
-        assert 'route="/v1/claims",status="200"} 40.0' in metrics.get("/metrics").text
-        assert "simhash_requests_in_progress 0.0" in metrics.get("/metrics").text
+        # A request is counted when its answer has gone.
+        wait_for(lambda: 'route="/v1/claims",status="200"} 40.0' in metrics.get("/metrics").text)
+        wait_for(lambda: "simhash_requests_in_progress 0.0" in metrics.get("/metrics").text)
         # Of one disk, not of one a process.
         [free] = re.findall(r"^simhash_store_free_bytes (\S+)$", metrics.get("/metrics").text, re.MULTILINE)
         disk = os.statvfs(tmp_path)
         assert 0 < float(free) < disk.f_blocks * disk.f_frsize
         # Whichever process is asked, the time is that of the index.
-        assert "\nsimhash_last_backup_timestamp_seconds 0.0\n" in metrics.get("/metrics").text
+        wait_for(lambda: "\nsimhash_last_backup_timestamp_seconds 0.0\n" in metrics.get("/metrics").text)
         with open_index(url) as index:
             index.note_backup("2026-11-21T09:30:00Z")
         for _ in range(4):
             with server.client() as client:
-                text = client.get("/metrics").text
-                assert "\nsimhash_last_backup_timestamp_seconds 1.7952534e+09\n" in text
+                noted = "\nsimhash_last_backup_timestamp_seconds 1.7952534e+09\n"
+                wait_for(lambda: noted in client.get("/metrics").text)  # noqa: B023
         assert len(serving_processes(server)) == 2
         [ended] = [line for line in server.log() if line["event"] == "process ended"]
         assert (ended["process"], ended["exit_code"]) == (min(first), -signal.SIGKILL)

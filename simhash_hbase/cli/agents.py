@@ -29,7 +29,7 @@ WRITING = "remember decides and stores at once, safely beside other agents."
 READING = "This memory is read only."
 
 TextArgument = Annotated[str, Field(description="The whole text of the document, as plain text.")]
-IdArgument = Annotated[str, Field(description="IdArgument of the document, such as its URL.", min_length=1)]
+IdArgument = Annotated[str, Field(description="Id of the document, such as its URL.", min_length=1)]
 LimitArgument = Annotated[int, Field(description="Most matches to return.", ge=1, le=1000)]
 
 

@@ -46,9 +46,7 @@ class Engine:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="index")
         # A thread of its own: the probe must report a lost store even while all other threads wait for it.
         self._probes = ThreadPoolExecutor(1, thread_name_prefix="probe")
-        self._probe: Future[object] | None = None
-        self._last_backup: Future[int | None] | None = None
-        self._stats: Future[Stats] | None = None
+        self._shared: dict[str, Future[Any]] = {}
         self._calls: set[Future[Any]] = set()
         self._pool: Workers | None = None
         self.streams = 0
@@ -92,10 +90,9 @@ class Engine:
 
     async def stats(self) -> Stats:
         """Count documents, rows and bytes; callers during a count share its result."""
-        if self._stats is None or self._stats.done():
-            self._stats = self._begin(self._threads, lambda index: index.stats(), self.index)
+        begun = self._begin_shared("stats", self._threads, lambda index: index.stats(), self.index)
         # A caller that gives up must not end the count for the others.
-        return await asyncio.shield(asyncio.wrap_future(self._stats))
+        return await asyncio.shield(asyncio.wrap_future(begun))
 
     async def analyse(self, what: Payload) -> Analysed:
         """Fingerprint and sketch documents; a process that was ended from outside costs one retry."""
@@ -129,15 +126,12 @@ class Engine:
 
     async def probe(self) -> None:
         """Ask the store something small."""
-        if self._probe is None or self._probe.done():
-            self._probe = self._begin(self._probes, read_profile, self.index.store)
-        await _within(PROBE_S, self._probe)
+        await _within(PROBE_S, self._begin_shared("probe", self._probes, read_profile, self.index.store))
 
     async def last_backup(self) -> int | None:
         """Read when the last backup began, in ms since 1970; None if none was noted."""
-        if self._last_backup is None or self._last_backup.done():
-            self._last_backup = self._begin(self._probes, read_last_backup, self.index.store)
-        return await _within(METRIC_S, self._last_backup)
+        begun = self._begin_shared("last backup", self._probes, read_last_backup, self.index.store)
+        return await _within(METRIC_S, begun)
 
     @property
     def under_way(self) -> int:
@@ -162,6 +156,13 @@ class Engine:
         begun = threads.submit(call, on)
         self._calls.add(begun)
         begun.add_done_callback(self._calls.discard)
+        return begun
+
+    def _begin_shared(self, name: str, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
+        """Return the call of a name that is under way, or begin it: who asks meanwhile shares its result."""
+        begun: Future[T] | None = self._shared.get(name)
+        if begun is None or begun.done():
+            begun = self._shared[name] = self._begin(threads, call, on)
         return begun
 
     async def _analyse_there(self, what: Payload) -> Analysed:

@@ -89,19 +89,18 @@ def vacuum(url: str, output: Output) -> None:
 @output_options
 def backup(url: str, destination: str | None, taken: str | None, output: Output) -> None:
     """Copy a file: index while it is in use; DEST, a folder that does not exist yet, is an index afterwards."""
-    if (destination is None) == (taken is None):
-        raise click.UsageError("name DEST, or the time of a backup by --taken", click.get_current_context())
-    if destination is not None:
+    if destination is not None and taken is None:
         _copy(url, destination, output)
-        return
-    from simhash_hbase.opening import open_index
+    elif destination is None and taken is not None:
+        from simhash_hbase.opening import open_index
 
-    with output, open_index(url) as index:
-        output.record({"last_backup": index.note_backup(taken or "")})
+        with output, open_index(url) as index:
+            output.record({"last_backup": index.note_backup(taken)})
+    else:
+        raise click.UsageError("name DEST, or the time of a backup by --taken", click.get_current_context())
 
 
 def _copy(url: str, destination: str, output: Output) -> None:
-    """Make a backup."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
     from simhash_hbase.opening import folder_of, open_index

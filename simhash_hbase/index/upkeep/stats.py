@@ -158,7 +158,7 @@ def sampled_slices(bounds: Sequence[Bounds]) -> list[Slice]:
 
 
 class Tally:
-    """WeightsByKey, each weighted by what its slice stands for."""
+    """Weights, each weighted by what its slice stands for."""
 
     def __init__(self, profile: Profile, watch: ProgressCallback | None = None) -> None:
         self._profile = profile

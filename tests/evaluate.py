@@ -235,17 +235,19 @@ HEAD = (
 
 def main(arguments: list[str]) -> int:
     """Measure sets and print the table, or another one that the first argument asks for."""
-    if arguments and arguments[0] in OTHER_TABLES:
-        return int(importlib.import_module(OTHER_TABLES[arguments[0]]).main(arguments[1:]))
-    names, where = arguments or list(SETS), folder()
-    absent = [name for name in names if not (where / f"docs.{name}.jsonl.gz").exists()]
+    table = OTHER_TABLES.get(arguments[0]) if arguments else None
+    names, where = arguments[table is not None :], folder()
+    of_sets = names if table != OTHER_TABLES["--passages"] else ()  # Its arguments are lengths.
+    absent = [name for name in of_sets or SETS if not (where / f"docs.{name}.jsonl.gz").exists()]
     if absent:
         print(f"evaluate: {where} has no docs.{absent[0]}.jsonl.gz; set SIMHASH_HBASE_DATA to the folder of the "
               f"labelled documents; the sets are {', '.join(SETS)}", file=sys.stderr)  # fmt: skip
         return 2
+    if table is not None:
+        return int(importlib.import_module(table).main(names))
     print(HEAD)
     notes, problems = [], []
-    for name in names:
+    for name in names or SETS:
         done = measure(read_corpus(name, where))
         for recipe, figures in done.items():
             print(row(name, recipe, figures), flush=True)

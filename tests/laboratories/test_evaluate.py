@@ -157,10 +157,11 @@ def test_a_set_is_read_with_its_pairs(tmp_path):
     assert (read.ids, read.pairs) == (["a", "b"], [(0, 1)])
 
 
-def test_an_absent_set_is_wrong_usage_and_the_sets_are_named(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("words", [["lctt"], ["--exact", "lctt"], ["--peers", "lctt"], ["--passages", "40"]])
+def test_an_absent_set_is_wrong_usage_and_the_sets_are_named(monkeypatch, tmp_path, capsys, words):
     monkeypatch.setenv("SIMHASH_HBASE_DATA", str(tmp_path))
 
-    assert main(["lctt_zh_edit"]) == 2
+    assert main(words) == 2
     assert "graph_zh_v1_beta" in capsys.readouterr().err
 
 

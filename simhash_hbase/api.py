@@ -35,9 +35,9 @@ from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index, open_index
 from simhash_hbase.profile import MatchRule, Profile
-from simhash_hbase.profile.near import hamming
+from simhash_hbase.profile.matching import hamming
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import row_keys
 
 __all__ = [

@@ -20,7 +20,7 @@ from support.labelled import Corpus, Pair, Similarities, folder, halves, read_co
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 
 BINS = (0.95, 0.9, 0.8, 0.6)
 """Lower ends; each bin reaches up to the one before it, the first to 1."""

@@ -13,12 +13,12 @@ from simhash_hbase.bulk.spool import Part, Spool
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.documentrows import entry_segments, read_states
 from simhash_hbase.index.index import Index
+from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.index.ownrows import begin_load, end_load
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documents import DocumentState
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store

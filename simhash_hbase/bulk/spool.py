@@ -21,8 +21,8 @@ from simhash_hbase.files.local import replacing
 from simhash_hbase.inputs import Document, Page, Place, Reject, Scanned, repeated_id
 from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.rows.layout import ID_DIGEST_BYTES
 

@@ -29,9 +29,9 @@ from simhash_hbase.index.upkeep.stats import Stats
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import SKETCH_SCALE, MatchRule
+from simhash_hbase.profile.matching import SKETCH_SCALE, MatchRule
+from simhash_hbase.rows.analysed import Entries, Metadata, check_id, metadata_problem
 from simhash_hbase.rows.clock import Since, now_ms, parse_since
-from simhash_hbase.rows.entries import Entries, Metadata, check_id, metadata_problem
 from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.stores.base import Store
 

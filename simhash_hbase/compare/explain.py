@@ -11,8 +11,8 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.features.fingerprints import cosine, hash_signs
 from simhash_hbase.kernel.texts import cut
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import accept, hamming
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.profile.matching import accept, hamming
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.layout import SIMHASH_BITS
 
 SHOWN_FEATURES = 20

@@ -28,7 +28,7 @@ from simhash_hbase.inputs import Document, Progress, Reject, Sources, repeated_i
 from simhash_hbase.inputs.sources import as_sources
 from simhash_hbase.pipeline.analyse import Chunk, analyse, processors
 from simhash_hbase.profile import MatchRule
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import id_digest
 
 

@@ -12,7 +12,7 @@ from simhash_hbase.files.local import RecordFile
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.inputs import Document, Place
 from simhash_hbase.inputs.options import Preference
-from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
+from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 
 BATCH = 1_000
 BATCH_BYTES = 16 << 20

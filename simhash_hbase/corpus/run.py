@@ -30,10 +30,10 @@ from simhash_hbase.index.answers import Decision, decision_record
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import judging
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.ownrows import identity
+from simhash_hbase.index.indexrows import identity
 from simhash_hbase.inputs import Place, Sources
 from simhash_hbase.inputs.options import Preference
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 
 

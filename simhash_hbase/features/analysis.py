@@ -25,7 +25,7 @@ from simhash_hbase.kernel.shingles import SHINGLE
 from simhash_hbase.kernel.texts import Batch, batches
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.profile import SEGMENTING
-from simhash_hbase.rows.entries import Entries, Metadata
+from simhash_hbase.rows.analysed import Entries, Metadata
 
 
 class Analysed(NamedTuple):

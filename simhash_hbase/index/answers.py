@@ -12,11 +12,11 @@ import msgspec
 from simhash_hbase.index.copies import Copies
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.profile.matching import MatchRule
+from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import Collection, own_id
 from simhash_hbase.rows.documents import DocumentState, Member
-from simhash_hbase.rows.entries import Entries, Metadata
 
 # Of an HTML table.
 MOST_ROWS = 20

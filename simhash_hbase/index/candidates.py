@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import BandDistance, MatchRule, distances, joined_within
+from simhash_hbase.profile.matching import BandDistance, MatchRule, distances, joined_within
 from simhash_hbase.rows.keys import FLAGS, NO_PREFIX, BlockRows, distinct, sort_prefixes
 from simhash_hbase.stores.base import Store
 

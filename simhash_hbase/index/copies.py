@@ -13,10 +13,10 @@ from itertools import repeat
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.documentrows import member_key, read_states
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, encode
-from simhash_hbase.rows.entries import Entries, Metadata
 from simhash_hbase.rows.keys import copies_row, document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CellKey, Store

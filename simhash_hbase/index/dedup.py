@@ -21,10 +21,10 @@ from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
 from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule, Sketches, distances, joined_within, judge, known_similarity
+from simhash_hbase.profile.matching import MatchRule, Sketches, distances, joined_within, judge, known_similarity
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documents import DocumentState, Text
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.base import Store
 
 ORIGINAL = Outcome("original")

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule, Sketches
+from simhash_hbase.profile.matching import MatchRule, Sketches
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documents import DocumentState, Member, Text, decode_document, encode
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import (
     BlockRows,
     band_prefixes,

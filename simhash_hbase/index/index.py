@@ -9,8 +9,8 @@ from simhash_hbase.index.answers import Decision, as_given
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
+from simhash_hbase.index.indexrows import read_profile, write_last_backup, write_own_rows
 from simhash_hbase.index.opened import BATCH_DOCUMENTS, GivenDocument, batches, checked_ids, runs_of_ids
-from simhash_hbase.index.ownrows import read_profile, write_last_backup, write_own_rows
 from simhash_hbase.index.reading import ReadableIndex
 from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.index.upkeep.stats import Stats, read_stats
@@ -19,8 +19,8 @@ from simhash_hbase.index.upkeep.verify import Verified, verify
 from simhash_hbase.index.upkeep.walk import ProgressCallback
 from simhash_hbase.index.write import Written, remove_documents, write_documents
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries, Metadata, check_storable
 from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
-from simhash_hbase.rows.entries import Entries, Metadata, check_storable
 from simhash_hbase.rows.keys import id_digest
 from simhash_hbase.stores.abilities import Backup, SelfChecked
 from simhash_hbase.stores.base import CompareAndSet, Store, Transactional, atomically

@@ -11,12 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from simhash_hbase.errors import EmptyDocument, IndexClosed, InvalidArgument, Unsupported, no_words
-from simhash_hbase.index.ownrows import read_idf, read_profile
+from simhash_hbase.index.indexrows import read_idf, read_profile
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import Collection
-from simhash_hbase.rows.entries import Entries, Metadata
 from simhash_hbase.rows.keys import check_id_type
 from simhash_hbase.stores.abilities import CellCounts
 from simhash_hbase.stores.base import Store

@@ -13,10 +13,10 @@ from simhash_hbase.index.opened import GivenDocument, OpenedIndex, checked_ids
 from simhash_hbase.index.search import Neighbours
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
-from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.profile.matching import MatchRule
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import check_simhash
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, Store

@@ -17,10 +17,10 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.candidates import Candidates, Near, Reach, expand, find_candidates
 from simhash_hbase.index.documentrows import asked_prefixes
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule, Sketches, judge, known_similarity
+from simhash_hbase.profile.matching import MatchRule, Sketches, judge, known_similarity
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documents import DocumentState, Member, Text, decode_document, decode_member, decode_sketches
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import distinct, document_row, member_row, member_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILY_DOCUMENTS, ID_DIGEST_BYTES, STATE_QUALIFIER
 from simhash_hbase.stores.base import UNLIMITED, Store

@@ -30,9 +30,9 @@ from simhash_hbase.index.documentrows import (
 )
 from simhash_hbase.index.timestamps import decision_time, put_first, writing_time
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member, encode
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, copies_row, document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
@@ -174,14 +174,14 @@ def apply_changes(
     store: Store, profile: Profile, entries: Entries, changes: Sequence[Change], *, below: int | None = None
 ) -> list[Change]:
     """Write a planned batch in the order that keeps it findable; return what other writers got ahead of."""
-    put_documents(store, profile, entries, changes)
+    put_rows_and_members(store, profile, entries, changes)
     refused = commit(store, changes, below=below)
     lost = {change.at for change in refused}
     drop_members(store, [change for change in changes if change.at not in lost])
     return refused
 
 
-def put_documents(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
+def put_rows_and_members(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
     """Write what makes documents findable: members and copies, then the rows that are not there."""
     if not changes:
         return

@@ -9,7 +9,7 @@ from simhash_hbase.inputs.options import FORMATS, PAGE_BYTES, InputOptions
 from simhash_hbase.inputs.records import Document, Page, Place, Record, Reject, Scanned, checked_text
 from simhash_hbase.inputs.sources import STDIN, Source, Sources, as_sources, shown
 from simhash_hbase.inputs.streams import Progress
-from simhash_hbase.rows.entries import metadata_problem
+from simhash_hbase.rows.analysed import metadata_problem
 
 Reader = Callable[[Source, InputOptions, Progress], Iterator[Scanned]]
 

@@ -14,7 +14,7 @@ import msgspec
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.files.local import open_placed
 from simhash_hbase.inputs.options import DOCUMENT_BYTES, RAISE, InputOptions
-from simhash_hbase.rows.entries import MAX_ID_BYTES, metadata_problem
+from simhash_hbase.rows.analysed import MAX_ID_BYTES, metadata_problem
 
 Feature = tuple[str | int, float]
 

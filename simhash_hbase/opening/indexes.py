@@ -12,7 +12,7 @@ from typing import Unpack
 from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, SimhashError
 from simhash_hbase.features.idf import IdfTable, Sample, jieba_idf_digest, learn
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.ownrows import read_profile
+from simhash_hbase.index.indexrows import read_profile
 from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.opening.stores import create_store, is_service, open_store
 from simhash_hbase.profile.profile import SEGMENTING, Profile, ProfileOptions

@@ -14,7 +14,7 @@ import numpy as np
 
 from simhash_hbase.features.analysis import Analysed, Analysis
 from simhash_hbase.inputs import Document, Page, Reject, Scanned, extract
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from simhash_hbase.lazily import handing_on
 
 if TYPE_CHECKING:
-    from simhash_hbase.profile.near import MatchRule
+    from simhash_hbase.profile.matching import MatchRule
     from simhash_hbase.profile.profile import Profile
 
 __all__ = ["MatchRule", "Profile"]
 
 # The help of a command lists hashes and needs no numpy.
-__getattr__ = handing_on(__name__, {"near": ["MatchRule"], "profile": ["Profile"]})
+__getattr__ = handing_on(__name__, {"matching": ["MatchRule"], "profile": ["Profile"]})

@@ -9,7 +9,7 @@ AnalyzerName = Literal["jieba", "learned", "shingle", "weighted"]
 HashName = Literal["murmur3", "times33", "jenkins", "md5", "none"]
 """How a feature becomes 64 bits; see `simhash_hbase.features.fingerprints.HASHES`."""
 MatchName = Literal["distance", "verified"]
-"""When two documents match; see `simhash_hbase.profile.near.MatchRule`."""
+"""When two documents match; see `simhash_hbase.profile.matching.MatchRule`."""
 
 ANALYZER: AnalyzerName = "jieba"
 TOP = 200  # Of analyzer jieba; the others keep all features.

@@ -9,11 +9,11 @@ import msgspec
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, other_fingerprints
 from simhash_hbase.profile import choices
 from simhash_hbase.profile.choices import AnalyzerName, HashName, MatchName
-from simhash_hbase.profile.near import BandDistance, Bits, MatchRule
+from simhash_hbase.profile.matching import BandDistance, Bits, MatchRule
 from simhash_hbase.rows import bands as banding
+from simhash_hbase.rows.analysed import SKETCH_VERSION
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.clock import MS_A_DAY
-from simhash_hbase.rows.entries import SKETCH_VERSION
 
 FORMAT = 3  # Of rows and cells. Formats 1 and 2 were never released.
 

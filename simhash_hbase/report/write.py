@@ -12,7 +12,7 @@ from simhash_hbase.index.duplicates import duplicate_table
 from simhash_hbase.inputs import total_bytes
 from simhash_hbase.pipeline.meter import Metering, silent
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.report.charts import Bound, HistogramBar, distance_bars, histogram, similarity_bars
 from simhash_hbase.report.page import Section, make_page, resource, shortened, tile, tiles
 from simhash_hbase.report.pairs import Lists, Selection, choose_pairs, make_lists

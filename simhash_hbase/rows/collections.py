@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from simhash_hbase.digests import blake2b
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import check_id_type
 from simhash_hbase.rows.layout import SEGMENT_BYTES, SIMHASH_BYTES
 from simhash_hbase.rows.names import checked_name

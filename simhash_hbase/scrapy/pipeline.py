@@ -22,7 +22,7 @@ from simhash_hbase.errors import EmptyDocument, InvalidArgument, InvalidInput, S
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import open_index
-from simhash_hbase.rows.entries import check_id
+from simhash_hbase.rows.analysed import check_id
 from simhash_hbase.rows.keys import id_digest
 
 ACTIONS = ("drop", "mark")

@@ -16,7 +16,7 @@ from simhash_hbase.errors import Retryable
 from simhash_hbase.index.index import Index
 from simhash_hbase.inputs import Document
 from simhash_hbase.pipeline.analyse import payload, work
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import Item, ItemChunk, Ready
 from simhash_hbase.service.operations import ItemAnswer, Operation

@@ -10,7 +10,7 @@ from simhash_hbase.errors import EmptyDocument
 from simhash_hbase.features.analysis import Analysed
 from simhash_hbase.inputs import Document, InputOptions, Place
 from simhash_hbase.inputs.records import Builder, listed
-from simhash_hbase.rows.entries import Entries, metadata_problem
+from simhash_hbase.rows.analysed import Entries, metadata_problem
 from simhash_hbase.service.problems import Problem, of_error
 
 Item = Document | str  # A document with a text, features or a fingerprint; or the id of a stored one.

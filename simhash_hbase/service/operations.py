@@ -11,8 +11,8 @@ from simhash_hbase.index.answers import answer_record, copies_record, decision_r
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.pipeline.analyse import payload, work
-from simhash_hbase.profile.near import MatchRule
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.profile.matching import MatchRule
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.service.items import Wanted, decode, document_or_id
 from simhash_hbase.service.problems import Problem, of_error
 

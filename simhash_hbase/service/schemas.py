@@ -15,7 +15,7 @@ from msgspec.json import schema_components
 
 from simhash_hbase.index.answers import Answer, Decision, Match, Stored
 from simhash_hbase.index.copies import Copies, Copy
-from simhash_hbase.rows.entries import MAX_ID_BYTES
+from simhash_hbase.rows.analysed import MAX_ID_BYTES
 
 LONGEST_COMPARED = 200_000  # Characters of a text whose words are compared with another one's.
 

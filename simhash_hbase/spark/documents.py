@@ -19,8 +19,8 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import InputOptions, Reject, repeated_id
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.pipeline.analyse import analyse
-from simhash_hbase.profile.near import Sketches
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.profile.matching import Sketches
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.spark.records import (
     Counted,
     InputFile,

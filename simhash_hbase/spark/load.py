@@ -27,7 +27,7 @@ from simhash_hbase.corpus.documents import Refusals
 from simhash_hbase.errors import InvalidArgument, InvalidInput
 from simhash_hbase.index.documentrows import entry_rows
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.ownrows import begin_load, end_load
+from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.inputs import InputOptions
 from simhash_hbase.profile import Profile

@@ -18,8 +18,8 @@ from pyspark.sql.window import Window
 from simhash_hbase.index.candidates import Reach, expand
 from simhash_hbase.index.documentrows import asked_prefixes
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import distances, joined_within, judge
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.profile.matching import distances, joined_within, judge
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import FLAGS, NO_PREFIX
 from simhash_hbase.spark.documents import Mapped, integers, signed, sketches_of, unsigned
 from simhash_hbase.spark.records import batch_of

@@ -17,7 +17,7 @@ from bench.timing import in_turns
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
-from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
+from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 
 __all__ = ["measure_claim"]
 

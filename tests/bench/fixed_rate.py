@@ -6,7 +6,7 @@ from bench.machine import anonymous_bytes
 from bench.tables import Table, count, fixed
 from bench.timing import percentile
 from simhash_hbase.index.index import Index
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 
 __all__ = ["measure_steady"]
 

@@ -14,7 +14,7 @@ from bench.texts import corpus
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 
 __all__ = ["CORPORA", "PROFILE", "made_corpus", "neighbours", "picked", "queries"]
 

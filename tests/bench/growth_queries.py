@@ -15,7 +15,7 @@ from bench.synthetic import fill_spool
 from bench.timing import Timed, in_turns, one_by_one
 from simhash_hbase.bulk import Spool, Writer, begin, load
 from simhash_hbase.index.index import Index
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 
 __all__ = ["ROUNDS", "Grown", "Loaded", "Place", "filled", "measured"]
 

@@ -17,7 +17,7 @@ from bench.peers import peer
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.candidates import Reach, find_candidates
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import distances
+from simhash_hbase.profile.matching import distances
 from simhash_hbase.rows.keys import pack_prefixes, unpack_rows
 from simhash_hbase.stores.hbase import HBaseStore
 

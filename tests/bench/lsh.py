@@ -18,7 +18,7 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.opening import create_index
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 
 __all__ = ["PERMUTATIONS", "SHINGLE", "THRESHOLD", "measure_lsh", "signature"]
 

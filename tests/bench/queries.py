@@ -19,8 +19,8 @@ from bench.tables import Table, count, fixed, microseconds, times
 from bench.timing import in_turns, one_by_one, percentile
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.opening import create_index
-from simhash_hbase.profile.near import distances
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.profile.matching import distances
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import block_rows
 
 __all__ = ["Planted", "check", "measure_queries"]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
-from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
+from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 from simhash_hbase.rows.keys import id_digest
 
 __all__ = ["document_id", "fill_spool", "made_entries"]

@@ -8,7 +8,7 @@ from simhash_hbase.bulk import spool as spool_module
 from simhash_hbase.bulk.spool import read_manifest
 from simhash_hbase.errors import InvalidArgument, InvalidInput, StoreBusy
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.ownrows import begin_load, read_open_load
+from simhash_hbase.index.indexrows import begin_load, read_open_load
 from simhash_hbase.inputs import Document, Place, Reject
 from simhash_hbase.pipeline.analyse import Chunk
 from simhash_hbase.rows.clock import rfc3339

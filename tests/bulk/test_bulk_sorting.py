@@ -11,8 +11,8 @@ from simhash_hbase.bulk.sorting import KEY, CellBlock, Corpus, Sorter, document_
 from simhash_hbase.bulk.spool import DIGEST, Part, SeenIds, read_part, write_part
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.inputs import Place, Reject
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, block_rows, distinct, id_digest, pack_rows
 
 SCHEMES = [Scheme(5, 2), Scheme(4, 1), Scheme(7, 3)]

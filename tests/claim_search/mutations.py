@@ -5,13 +5,13 @@ from contextlib import nullcontext
 
 from simhash_hbase.index import write
 from simhash_hbase.index.claim import commit as commits
-from simhash_hbase.index.claim import protocol, steps
-from simhash_hbase.index.claim.machine import Claim, Run, Step, as_duplicate
+from simhash_hbase.index.claim import protocol, verdict
+from simhash_hbase.index.claim.state import Claim, Run, Step, as_duplicate
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documents import DocumentState
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import BlockRows, block_rows
 from simhash_hbase.stores.base import Cell
 
@@ -62,7 +62,7 @@ def _no_entry(entries: Entries, decided: Iterable[tuple[int, DocumentState]]) ->
 TRANSACTION = "transaction"
 MUTATIONS = {
     "second-query": (protocol, "second_query", _find_nobody),
-    "yielding": (steps, "give_way", _become_its_duplicate),
+    "yielding": (verdict, "give_way", _become_its_duplicate),
     "own-cell": (commits, "look_again", _start_over_blindly),
     "sketch-rows": (write, "entry_rows", _block_rows_alone),
     "copies": (commits, "copy_cells", _no_entry),

@@ -6,7 +6,7 @@ from random import Random
 from unittest.mock import patch
 
 from simhash_hbase.index import timestamps, write
-from simhash_hbase.index.claim import machine, protocol
+from simhash_hbase.index.claim import protocol, state
 
 
 class _Time:
@@ -32,7 +32,7 @@ def simulated(world, chosen: Random) -> Iterator[None]:
             (write, "random", chosen),
             (timestamps, "time", time),
             (protocol, "random", chosen),
-            (machine, "urandom", chosen.randbytes),
+            (state, "urandom", chosen.randbytes),
         ):
             stack.enter_context(patch.object(module, name, stand_in))
         yield

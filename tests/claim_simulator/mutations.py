@@ -9,11 +9,11 @@ from claim_search.mutations import TRANSACTION
 from simhash_hbase.index import dedup, write
 from simhash_hbase.index import search as found
 from simhash_hbase.index.claim import commit as commits
-from simhash_hbase.index.claim import machine, steps
+from simhash_hbase.index.claim import state, steps, verdict
 from simhash_hbase.rows.documents import DocumentState, Text
 from simhash_hbase.stores.base import Cell
 
-_as_pending, _begun, _next_state, _put_first = steps.as_pending, machine._begun, write._next_state, write.put_first
+_as_pending, _begun, _next_state, _put_first = steps.as_pending, state._begun, write._next_state, write.put_first
 
 
 def take_out(name: str) -> None:
@@ -57,8 +57,8 @@ MUTATIONS = {
     "previous": [(steps, "as_pending", _without_previous)],
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
-    "stamps": [(machine, "_begun", _at_own_time), (write, "_next_state", _with_equal_bytes)],
-    "refresh": [(steps, "refresh", lambda run, named: set())],
+    "stamps": [(state, "_begun", _at_own_time), (write, "_next_state", _with_equal_bytes)],
+    "refresh": [(module, "refresh", lambda run, named: set()) for module in (steps, verdict)],
     "below": [(commits, "put_first", _put_unstamped)],
     "placed": [(write, "put_first", _put_unstamped)],
     "read-back": [(write, "put_first", _put_and_hope)],

@@ -11,7 +11,7 @@ from support.noting import NotingStore
 
 from simhash_hbase.index import candidates
 from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded
-from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import NO_PREFIX, band_prefixes, band_rows, block_rows
 from simhash_hbase.stores.memory import MemoryStore

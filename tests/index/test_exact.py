@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simhash_hbase import InvalidArgument, create_index
 from simhash_hbase.index.exact import Shingles, TextJudge
 from simhash_hbase.kernel.texts import normalize
-from simhash_hbase.profile.near import hamming
+from simhash_hbase.profile.matching import hamming
 
 WORDS = ["灯塔", "港口", "机器", "学习", "索引", "指纹", "文档", "重复", "法律", "条例", "新闻", "编辑", "snow", "rain"]
 NEAR = 3

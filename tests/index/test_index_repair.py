@@ -5,7 +5,7 @@ import pytest
 from support.bruteforce import answered, entries
 
 from simhash_hbase.errors import StoreBusy
-from simhash_hbase.index.ownrows import begin_load, end_load
+from simhash_hbase.index.indexrows import begin_load, end_load
 from simhash_hbase.rows.documents import Member, encode
 from simhash_hbase.rows.keys import BlockRows, block_rows, document_row, id_digest, member_row
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER

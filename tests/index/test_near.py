@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from support.bruteforce import crowd, entries, matches, shares_block_row, written_entries
 
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import (
+from simhash_hbase.profile.matching import (
     MatchRule,
     Sketches,
     accept,
     distances,
+    estimated_similarity,
     hamming,
     judge,
     known_similarity,
-    similarity,
 )
 
 THREE = MatchRule(match="distance", distance=3, similarity=1.0, radius=0)
@@ -58,7 +58,7 @@ def test_a_pair_without_two_sketches_is_judged_by_distance(distance, is_near, ow
 
 @pytest.mark.parametrize(("differing", "wanted"), [(0, 1.0), (1, 255 / 256), (128, 0.5), (256, 0.0), (512, 0.0)])
 def test_a_similarity_is_never_below_nothing(differing, wanted):
-    [found] = similarity(sketches(0).words, sketches(differing).words)
+    [found] = estimated_similarity(sketches(0).words, sketches(differing).words)
 
     assert found == wanted
 

@@ -14,7 +14,7 @@ from support.sketching import jaccard, sketch_many, slow_sketch
 
 from simhash_hbase.kernel import normal as marks
 from simhash_hbase.kernel.texts import Batch, normalize
-from simhash_hbase.profile.near import similarity
+from simhash_hbase.profile.matching import estimated_similarity
 
 
 def slowly_normalized(text):
@@ -111,7 +111,7 @@ def test_the_estimate_is_near_the_exact_similarity(name):
     pairs = [(text, edited(text, len(text) // part, part)) for text in texts for part in (30, 60, 200)]
     exact = np.array([jaccard(*pair) for pair in pairs])
 
-    estimates = similarity(sketch_many([a for a, b in pairs]), sketch_many([b for a, b in pairs]))
+    estimates = estimated_similarity(sketch_many([a for a, b in pairs]), sketch_many([b for a, b in pairs]))
 
     assert np.sqrt(((estimates - exact) ** 2).mean()) < 0.035
     assert abs((estimates - exact).mean()) < 0.012
@@ -122,7 +122,7 @@ def test_short_texts_are_estimated_too():
     others = [edited(text, 1, seed) for seed, text in enumerate(texts)]
     exact = np.array([jaccard(*pair) for pair in zip(texts, others, strict=True)])
 
-    errors = similarity(sketch_many(texts), sketch_many(others)) - exact
+    errors = estimated_similarity(sketch_many(texts), sketch_many(others)) - exact
 
     assert np.sqrt((errors**2).mean()) < 0.06
     assert abs(errors.mean()) < 0.01
@@ -132,7 +132,7 @@ def test_unrelated_texts_have_a_similarity_near_zero():
     texts = [edited("天" * 2000, 6000, seed) for seed in range(40)]
     sketches = sketch_many(texts)
 
-    estimates = similarity(sketches[:, None], sketches[None, :])
+    estimates = estimated_similarity(sketches[:, None], sketches[None, :])
 
     assert estimates.shape == (40, 40)
     assert (np.diag(estimates) == 1).all()
@@ -143,7 +143,7 @@ def test_unrelated_texts_have_a_similarity_near_zero():
 def test_opposite_sketches_are_clipped_to_zero():
     nothing = np.zeros(8, np.uint64)
 
-    assert similarity(nothing, ~nothing) == 0
+    assert estimated_similarity(nothing, ~nothing) == 0
 
 
 def test_a_digest_is_that_of_the_normalised_text():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch
-from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.profile.profile import FORMAT, Profile
 
 options = st.fixed_dictionaries(

@@ -7,7 +7,7 @@ import pytest
 from support.bruteforce import entries
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rows.entries import Entries, check_storable, metadata_problem
+from simhash_hbase.rows.analysed import Entries, check_storable, metadata_problem
 
 
 def with_bands(names, *bands):

@@ -23,8 +23,8 @@ from simhash_hbase.inputs import InputOptions
 from simhash_hbase.inputs.options import Preference
 from simhash_hbase.opening import create_index, open_index, resolve_profile
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import Sketches
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.profile.matching import Sketches
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.keys import NO_PREFIX
 from simhash_hbase.spark import SparkOptions, deduplicate, rounds
 from simhash_hbase.spark.dedup import IndexPlace

@@ -29,7 +29,7 @@ from simhash_hbase.errors import (
 )
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.entries import Entries
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.base import Cell, CompareAndSet, Transactional
 from simhash_hbase.stores.redis import RedisOptions, RedisStore, parse_url
 from simhash_hbase.stores.redis import store as redis_store

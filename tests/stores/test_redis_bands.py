@@ -8,7 +8,7 @@ from support.redis_server import shared_server
 
 from simhash_hbase.index.index import Index
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.stores.redis import RedisStore
 
 BANDS = 6

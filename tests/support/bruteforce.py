@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
+from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 
 ALL_BITS = (1 << 64) - 1
 SKETCH_BITS = 64 * SKETCH_WORDS

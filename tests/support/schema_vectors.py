@@ -25,7 +25,7 @@ from simhash_hbase.index.copies import copy_cells
 from simhash_hbase.index.documentrows import entry_band_prefixes, member_cells
 from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import Sketches, hamming, judge
+from simhash_hbase.profile.matching import Sketches, hamming, judge
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documents import DocumentState, Member, Text, encode

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from simhash_hbase.index.copies import Copies
     from simhash_hbase.index.index import Index
     from simhash_hbase.inputs import Progress
-    from simhash_hbase.profile.near import MatchRule
+    from simhash_hbase.profile.matching import MatchRule
 
 _ids_argument = click.argument("ids", nargs=-1, required=True, metavar="ID…")
 _rule = partial(option, section="Match options", show_default="the index's")

@@ -10,7 +10,7 @@ from rich.text import Text
 from simhash_hbase.cli.screen.tables import shown
 from simhash_hbase.compare.explain import Side
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import MatchRule
+from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.blocks import Scheme, Table
 from simhash_hbase.rows.layout import SIMHASH_BITS
 

@@ -7,7 +7,7 @@ import msgspec
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.index.answers import as_decision
-from simhash_hbase.index.claim.machine import Claim, Run, Step, renewed
+from simhash_hbase.index.claim.state import Claim, Run, Step, renewed
 from simhash_hbase.index.copies import copy_cells
 from simhash_hbase.index.documentrows import StoredState, read_states
 from simhash_hbase.index.timestamps import claim_time, put_first

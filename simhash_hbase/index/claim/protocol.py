@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from simhash_hbase.errors import ClaimContended, StoreBusy
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.claim.commit import give_up, renew
-from simhash_hbase.index.claim.machine import Claim, Claimed, Leases, Run, Step, SwappingStore
-from simhash_hbase.index.claim.steps import first_query, look, read_own, release, second_query, see_recorded, write
+from simhash_hbase.index.claim.state import Claim, Claimed, Leases, Run, Step, SwappingStore
+from simhash_hbase.index.claim.steps import first_query, read_own, release, second_query, see_recorded, write
+from simhash_hbase.index.claim.verdict import look
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.documentrows import find_documents, read_states
 from simhash_hbase.index.timestamps import Timer
@@ -27,8 +28,8 @@ from simhash_hbase.index.write import (
     removal,
 )
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.stores.base import Store, atomically
 
 FIRST_PAUSE_S = 0.005

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.index.answers import Shown
-from simhash_hbase.index.ownrows import read_last_backup
+from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import MS_A_DAY, rfc3339

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from simhash_hbase.errors import StoreBusy
 from simhash_hbase.index.copies import stale_copies
 from simhash_hbase.index.documentrows import member_key
-from simhash_hbase.index.ownrows import read_open_load
+from simhash_hbase.index.indexrows import read_open_load
 from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import (
     PAGE,

@@ -24,8 +24,8 @@ from simhash_hbase.index.upkeep.walk import (
     up_to_date,
 )
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documents import DocumentState, decode_document, encode
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.near import Sketches
+from simhash_hbase.profile.matching import Sketches
 from simhash_hbase.rows.documents import DocumentState, Text, decode_document, decode_member
 from simhash_hbase.rows.keys import (
     ALL_PREFIXES,

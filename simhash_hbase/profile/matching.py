@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from simhash_hbase.profile import choices
 from simhash_hbase.profile.choices import MatchName
+from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
 from simhash_hbase.rows.documents import sketch_bytes
-from simhash_hbase.rows.entries import SKETCH_WORDS, Entries
 from simhash_hbase.rows.layout import SIMHASH_BITS, SKETCH_BYTES
 
 # Two unrelated sketches of 512 one-bit values agree in half of them: J is 1 - differing / 256.
@@ -147,7 +147,7 @@ def joined_within(limits: BandDistance, shared: NDArray[np.intp]) -> NDArray[np.
     return np.array((-1, *limits), np.int8)[np.minimum(shared, len(limits))]
 
 
-def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
+def estimated_similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Estimate the Jaccard similarity of sketched texts: words of sketches, shape (…, 8), with numpy's broadcasting."""
     differing = np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
     return np.asarray(np.maximum(0.0, 1.0 - differing / SKETCH_SCALE), np.float64)
@@ -157,7 +157,7 @@ def judge(
     rule: MatchRule, distances: NDArray[np.uint8], a: Sketches, b: Sketches, *, by_blocks: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Judge pairs, of which is known whether they share a block row."""
-    similarities = similarity(a.words, b.words)
+    similarities = estimated_similarity(a.words, b.words)
     both = a.present & b.present
     within = by_blocks & (distances <= rule.distance)
     if rule.match == "verified":

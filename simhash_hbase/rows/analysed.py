@@ -1,4 +1,4 @@
-"""Fingerprinted documents in columns: what analysis hands to the index, without the texts."""
+"""Documents after analysis, in columns and without their texts: what is searched for, decided and written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

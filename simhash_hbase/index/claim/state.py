@@ -1,4 +1,4 @@
-"""The state machine of a claim: its steps, what a claim and its batch know on the way, and the cells of each step."""
+"""The states of a claim: its steps, what a claim and its batch know on the way, and the cells of each step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from simhash_hbase.index.dedup import with_short
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.write import Outcome
 from simhash_hbase.profile import Profile
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import DocumentState, State, Text
-from simhash_hbase.rows.entries import Entries
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.stores.base import CompareAndSet, Store
 

@@ -117,7 +117,7 @@ def test_a_busy_store_is_reported_at_once(clock):
 def test_without_any_answer_the_deadline_ends_it(clock):
     lender = Lender([StoreUnavailable("cut") for _ in range(10_000)])
 
-    with pytest.raises(StoreUnavailable, match=r"^cut \(tried \d+ times in 5\d\.\d s\)$"):
+    with pytest.raises(StoreUnavailable, match=r"^cut \(tried \d+ times in (5\d\.\d|60\.0) s\)$"):
         exchange(lender).hold(asking(), sockets=1)
     assert OPTIONS.deadline_s - exchanging.LONGEST_PAUSE_S <= clock.now - 1000 <= OPTIONS.deadline_s
 
@@ -126,7 +126,7 @@ def test_each_answer_starts_the_deadline_anew_until_ten_deadlines_are_over(clock
     failure = [StoreUnavailable("cut") for _ in range(20)]
     lender = Lender([outcome for _ in range(1_000) for outcome in ("answer", *failure)])
 
-    with pytest.raises(StoreUnavailable, match=r"tried \d+ times in 5\d\d\.\d s"):
+    with pytest.raises(StoreUnavailable, match=r"tried \d+ times in (5\d\d\.\d|600\.0) s"):
         exchange(lender).hold(asking(1_000), sockets=1)
     assert OPTIONS.deadline_s * (DEADLINES_IN_ALL - 1) < clock.now - 1000 <= OPTIONS.deadline_s * DEADLINES_IN_ALL
 

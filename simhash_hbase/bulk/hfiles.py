@@ -4,8 +4,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
-from typing import IO
+from typing import IO, cast
 
 import msgspec
 import numpy as np
@@ -25,27 +24,21 @@ CELLS_A_BLOCK = 1 << 14
 def pack_stream(cells: Iterable[CellBlock], rows: Iterable[BlockRows], *, timestamp: int) -> Iterator[bytes]:
     """Yield the program's input; ``hfile_loader/HFileLoader.java`` describes its format."""
     yield MAGIC + timestamp.to_bytes(8, "big")
-    yield from chain.from_iterable(map(_cells, cells))
-    yield from chain.from_iterable(map(_rows, rows))
+    for block in cells:
+        for first in range(0, len(block.values), CELLS_A_BLOCK):
+            some = CellBlock(block.keys[first : first + CELLS_A_BLOCK], block.values[first : first + CELLS_A_BLOCK])
+            row_ends, ends = some.ends()
+            lengths = np.fromiter(map(len, some.values), ">u4", len(some.values))
+            yield _head(FAMILY_DOCUMENTS, KEY_BYTES, len(some.values), has_values=True)
+            yield from (some.keys.tobytes(), row_ends.tobytes(), ends.tobytes(), lengths.tobytes())
+            yield b"".join(some.values)
+    for page in rows:
+        for first in range(0, len(page.prefixes), ROWS_A_BLOCK):
+            part = slice(first, first + ROWS_A_BLOCK)
+            packed = pack_rows(BlockRows(page.prefixes[part], page.simhashes[part]))
+            yield _head(FAMILY_BLOCKS, BLOCK_ROW_BYTES, len(packed) // BLOCK_ROW_BYTES, has_values=False)
+            yield packed
     yield END
-
-
-def _rows(rows: BlockRows) -> Iterator[bytes]:
-    for first in range(0, len(rows.prefixes), ROWS_A_BLOCK):
-        some = slice(first, first + ROWS_A_BLOCK)
-        packed = pack_rows(BlockRows(rows.prefixes[some], rows.simhashes[some]))
-        yield _head(FAMILY_BLOCKS, BLOCK_ROW_BYTES, len(packed) // BLOCK_ROW_BYTES, has_values=False)
-        yield packed
-
-
-def _cells(block: CellBlock) -> Iterator[bytes]:
-    for first in range(0, len(block.values), CELLS_A_BLOCK):
-        some = CellBlock(block.keys[first : first + CELLS_A_BLOCK], block.values[first : first + CELLS_A_BLOCK])
-        rows, ends = some.ends()
-        lengths = np.fromiter(map(len, some.values), ">u4", len(some.values))
-        yield _head(FAMILY_DOCUMENTS, KEY_BYTES, len(some.values), has_values=True)
-        yield from (some.keys.tobytes(), rows.tobytes(), ends.tobytes(), lengths.tobytes())
-        yield b"".join(some.values)
 
 
 def _head(family: str, width: int, count: int, *, has_values: bool) -> bytes:
@@ -85,52 +78,40 @@ class HFileWriter:
 def run_loader(command: list[str], pieces: Iterable[bytes], table: str) -> bytes:
     """Run the program on an input, and return what it reports."""
     with tempfile.TemporaryFile() as log:
-        process = _start(command, log)
         try:
-            _feed(process.stdin, pieces)
+            # Out of reach of Ctrl-C: it ends when its input does.
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        except OSError as error:
+            raise StoreUnavailable(f"{command[0]} cannot be started: {error.strerror}") from error
+        stream = cast("IO[bytes]", process.stdin)
+        try:
+            # A program that ends early has logged why.
+            with suppress(BrokenPipeError):
+                stream.writelines(pieces)
+                stream.flush()
         finally:
             # An input that breaks off is refused: the program removes what it wrote, then ends.
-            _end(process)
+            with suppress(BrokenPipeError):
+                stream.close()
+            _await_end(process)
         log.seek(0)
         lines = log.read().splitlines()
-    said = [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
-    if process.returncode or not said:
-        raise StoreRefused(f"HFiles could not be loaded into {table}: {_complaint(lines)}")
-    return said[-1]
+    reports = [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
+    if process.returncode or not reports:
+        # The exceptions in a Java program's output, else the last lines.
+        texts = [text for line in lines if (text := line.decode(errors="replace").strip())]
+        causes = [text for text in texts if text.startswith(("Exception in thread", "Caused by:", "Error:"))]
+        complaint = " / ".join((causes or texts)[-SHOWN_LINES:]) or "the Java program printed no reason"
+        raise StoreRefused(f"HFiles could not be loaded into {table}: {complaint}")
+    return reports[-1]
 
 
-def _start(command: list[str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
-    """Start the program out of reach of Ctrl-C: it ends when its input does."""
-    try:
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    except OSError as error:
-        raise StoreUnavailable(f"{command[0]} cannot be started: {error.strerror}") from error
-
-
-def _feed(stream: IO[bytes] | None, pieces: Iterable[bytes]) -> None:
-    """Write everything; a program that ends early has logged why."""
-    if stream is not None:
-        with suppress(BrokenPipeError):
-            stream.writelines(pieces)
-            stream.flush()
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    if process.stdin is not None:
-        with suppress(BrokenPipeError):
-            process.stdin.close()
+def _await_end(process: "subprocess.Popen[bytes]") -> None:
     try:
         process.wait()
     except BaseException:
         process.kill()
         process.wait()
         raise
-
-
-def _complaint(log: list[bytes]) -> str:
-    """Pick the exceptions out of a Java program's output, else the last lines."""
-    lines = [text for line in log if (text := line.decode(errors="replace").strip())]
-    causes = [line for line in lines if line.startswith(("Exception in thread", "Caused by:", "Error:"))]
-    return " / ".join((causes or lines)[-SHOWN_LINES:]) or "the Java program printed no reason"

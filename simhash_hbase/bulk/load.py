@@ -18,7 +18,6 @@ from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.index.upkeep.walk import ProgressCallback, Walk
 from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documents import DocumentState
 from simhash_hbase.rows.keys import BlockRows, row_prefix
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import Store
@@ -136,7 +135,9 @@ class _LoadPass:
         if not len(corpus.simhashes):
             return
         rows = sorted_rows(corpus)
-        cells = self._walk.pages(self._sorted_cells(bounds), _last_prefix)
+        cells = self._walk.pages(
+            self._sorted_cells(bounds), lambda block: (len(block.values), row_prefix(block.keys[-1:].tobytes()))
+        )
         writer.write(cells, self._walk.rows(rows, before=1), timestamp=self._stamp)
 
     def _sorted_cells(self, bounds: NDArray[np.bytes_]) -> Iterator[CellBlock]:
@@ -170,19 +171,16 @@ class _LoadPass:
         return corpus, sample[cuts]
 
     def _held(self, entries: Entries) -> NDArray[np.bool_]:
-        held = np.zeros(len(entries), dtype=np.bool_)
+        """Return which documents the index holds, but for those of an earlier attempt of this load.
+
+        The block rows of those may still be missing.
+        """
+        held: list[bool] = []
+        ours = self._stamp, added_ms(self._stamp)
         for first in range(0, len(entries), BATCH_DOCUMENTS):
             states = read_states(self._index.store, entries.ids[first : first + BATCH_DOCUMENTS])
-            held[first : first + len(states)] = [state is not None and not self._is_ours(state[0]) for state in states]
-        return held
-
-    def _is_ours(self, state: DocumentState) -> bool:
-        """Tell whether an earlier attempt of this load wrote the cell: its block rows may still be missing."""
-        return state.stamp == self._stamp and state.order[0] == added_ms(self._stamp)
-
-
-def _last_prefix(block: CellBlock) -> tuple[int, int]:
-    return len(block.values), row_prefix(block.keys[-1:].tobytes())
+            held += [state is not None and (state[0].stamp, state[0].order[0]) != ours for state in states]
+        return np.array(held, dtype=np.bool_)
 
 
 def check_empty(index: Index) -> None:

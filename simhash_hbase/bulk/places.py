@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,8 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
-from simhash_hbase.errors import InvalidArgument, SimhashError, StoreRefused, StoreUnavailable
+from simhash_hbase.errors import InvalidArgument, SimhashError, StoreRefused
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
+from simhash_hbase.stores.hbase.launcher.container import docker
 
 CLASS = "HFileLoader"
 SOURCE = Path(__file__).parent / "hfile_loader" / f"{CLASS}.java"
@@ -93,31 +93,17 @@ def _properties(conf: Path) -> dict[str, str]:
 
 def container_program(name: str, classes: Path) -> list[str]:
     """Return the command that runs the class inside a container of ``docker/hbase``."""
-    shown = _docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null; true")
-    words = shown.split("\0")
-    found = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-cp"]
-    if not found:
+    shown = docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null; true")
+    words = shown.stdout.split("\0")
+    class_paths = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-cp"]
+    if not class_paths:
         raise StoreRefused(f"no HBase runs in container {name}")
     folder = f"{IN_CONTAINER}{classes.name}"
     # Not docker cp: it keeps this machine's permissions, and makes root the owner.
-    _docker("exec", "--interactive", name, "sh", "-c", UNPACK, folder, data=_archive(classes))
-    java = ["java", *JVM_OPTIONS, "-cp", f"{found[0]}:{folder}", CLASS]
+    packed = BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path in sorted(classes.iterdir()):
+            archive.add(path, path.name)
+    docker("exec", "--interactive", name, "sh", "-c", UNPACK, folder, data=packed.getvalue())
+    java = ["java", *JVM_OPTIONS, "-cp", f"{class_paths[0]}:{folder}", CLASS]
     return ["docker", "exec", "--interactive", name, *java]
-
-
-def _archive(folder: Path) -> bytes:
-    with BytesIO() as packed:
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            for path in sorted(folder.iterdir()):
-                archive.add(path, path.name)
-        return packed.getvalue()
-
-
-def _docker(*words: str, data: bytes = b"") -> str:
-    try:
-        done = subprocess.run(["docker", *words], input=data, capture_output=True, check=False)
-    except OSError as error:
-        raise StoreUnavailable(f"docker cannot be run: {error.strerror}") from error
-    if done.returncode:
-        raise StoreUnavailable(f"docker {words[0]} failed: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout.decode(errors="replace")

@@ -95,15 +95,13 @@ def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
     keys = zip(member_rows(entries.simhashes), qualifiers, entries.digests, strict=True)
     members = [row + digest + text[:TEXT_BYTES] for row, digest, text in keys]
     documents = [document_row(digest) + STATE_QUALIFIER for digest in qualifiers]
-    values = [*member_values(entries, repeat(added_ms(stamp), len(entries))), *_states(part, stamp, first)]
-    return CellBlock(np.array(members + documents, dtype=KEY), values)
-
-
-def _states(part: Part, stamp: int, first: int) -> Iterator[bytes]:
     added = added_ms(stamp)
-    names = zip(part.entries.ids, part.entries.texts(), strict=True)
-    for place, (name, text) in enumerate(names, first):
-        yield encode(DocumentState(name, text.simhash, "added", added, stamp, (added, place), digest=text.digest))
+    states = [
+        encode(DocumentState(name, text.simhash, "added", added, stamp, (added, place), digest=text.digest))
+        for place, (name, text) in enumerate(zip(entries.ids, entries.texts(), strict=True), first)
+    ]
+    values = [*member_values(entries, repeat(added, len(entries))), *states]
+    return CellBlock(np.array(members + documents, dtype=KEY), values)
 
 
 class Sorter:

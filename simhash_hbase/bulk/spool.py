@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import CorruptIndex, InvalidArgument, InvalidInput
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.files.local import replacing
-from simhash_hbase.inputs import Document, Page, Place, Reject, Scanned, repeated_id
+from simhash_hbase.inputs import Page, Place, Reject, Scanned, repeated_id
 from simhash_hbase.pipeline.analyse import Chunk, analyse
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
@@ -210,11 +210,6 @@ def read_manifest(folder: Path) -> Manifest | None:
     return found
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a folder."""
-    write_file(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
-
-
 PART_CHUNKS = 16
 """Chunks of the pipeline in a part: a kill costs at most 16,000 documents or 32 million characters of work."""
 
@@ -254,7 +249,7 @@ class Spool:
 
     def save(self) -> None:
         """Write the manifest."""
-        write_manifest(self.folder, self.manifest)
+        write_file(self.folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self.manifest), indent=1))
 
     def fill(self, records: Iterable[Scanned], analysis: Analysis, *, workers: int = 1) -> Iterator[Part]:
         """Analyse the input part by part, from the first record on that differs from what an earlier attempt read."""
@@ -264,7 +259,11 @@ class Spool:
             taken = list(islice(rest, note.records))
             part = self._finished(note, taken)
             if part is None:
-                self._check_unwritten()
+                if self.manifest.writing:
+                    raise InvalidInput(
+                        f"the input differs from that in {self.folder}, which may be in the index in part: "
+                        "repeat the load with the same input, then load the rest"
+                    )
                 del self.manifest.parts[number:]
                 rest = chain(taken, rest)
                 break
@@ -273,7 +272,13 @@ class Spool:
             yield part
         # Digests are of the bytes read: a page is compared without being extracted.
         read: deque[bytes] = deque()
-        chunks = analyse(_noted(rest, read), analysis, workers=workers)
+
+        def noted() -> Iterator[Scanned]:
+            for record in rest:
+                read.append(_digest(record))
+                yield record
+
+        chunks = analyse(noted(), analysis, workers=workers)
         while group := list(islice(chunks, PART_CHUNKS)):
             yield self._keep(group, seen, read)
         # The input may have become shorter: then fewer parts are left, and no new one was saved.
@@ -300,13 +305,6 @@ class Spool:
             path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
-
-    def _check_unwritten(self) -> None:
-        if self.manifest.writing:
-            raise InvalidInput(
-                f"the input differs from that in {self.folder}, which may be in the index in part: "
-                "repeat the load with the same input, then load the rest"
-            )
 
     def _finished(self, note: PartNote, records: Sequence[Scanned]) -> Part | None:
         """Return a part of an earlier attempt if it is sound and of the same records."""
@@ -342,22 +340,11 @@ def _part(group: list[Chunk], seen: SeenIds, collection: Collection) -> Part:
         came = seen.add(found)
         rejects += chunk.rejects
         if came.any():
-            kept = chunk.kept
-            rejects += [_repeated(kept[at]) for at in np.flatnonzero(came).tolist()]
+            repeated = compress(chunk.kept, came.tolist())
+            rejects += [Reject(d.place, repeated_id(d.id, d.place), d.raw or b"", d.id) for d in repeated]
         pieces.append(entries.take(np.flatnonzero(~came)) if came.any() else entries)
         digests.append(found[~came])
     return Part(entries=Entries.joined(pieces), digests=np.concatenate(digests), rejects=rejects)
-
-
-def _repeated(document: Document) -> Reject:
-    reason = repeated_id(document.id, document.place)
-    return Reject(document.place, reason, document.raw or b"", document.id)
-
-
-def _noted(records: Iterable[Scanned], digests: deque[bytes]) -> Iterator[Scanned]:
-    for record in records:
-        digests.append(_digest(record))
-        yield record
 
 
 def _joined(digests: Iterable[bytes]) -> str:

@@ -18,7 +18,6 @@ from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
 from simhash_hbase.profile import choices
-from simhash_hbase.rows import bands
 from simhash_hbase.rows.table import COMPRESSIONS
 
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ class BandDistanceType(click.ParamType[tuple[int, ...]]):
 
 
 def _short_default(name: str) -> str:
-    return f"{bands.SHORT_DEFAULTS[name]}; {bands.SHORT_WITHOUT[name]} without bands"
+    return f"{choices.SHORT_DEFAULTS[name]}; {choices.SHORT_WITHOUT_BANDS[name]} without bands"
 
 
 ttl_option = _index("--ttl", "ttl_days", type=click.FloatRange(0, min_open=True), metavar="DAYS", show_default="never",
@@ -238,15 +237,15 @@ index_options = collected(
     _index("--similarity", type=click.FloatRange(0, 1), metavar="J", show_default=str(choices.SIMILARITY),
            help="Least similarity for rule verified."),
     _index("--no-sketch", is_flag=True, help="Keep no sketches: match by distance only."),
-    _index("--bands", type=click.IntRange(0), metavar="N", show_default=f"{bands.DEFAULT_BANDS} for verified, else 0",
+    _index("--bands", type=click.IntRange(0), metavar="N", show_default=f"{choices.DEFAULT_BANDS} for verified, else 0",
            help="Number of sketch rows of a document; 0 for none."),
-    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default=str(bands.BAND_DEFAULTS["band_bins"]),
+    _index("--band-bins", type=click.IntRange(1), metavar="N", show_default=str(choices.BAND_DEFAULTS["band_bins"]),
            help="Number of the sketch's minima in each band."),
     _index("--band-distance", type=BandDistanceType(), metavar="BITS,…",
-           show_default=",".join(map(str, bands.BAND_DISTANCE)),
+           show_default=",".join(map(str, choices.BAND_DISTANCE)),
            help="Most bits that differ where one band joins two documents, two bands, and so on; 64 for any."),
     _index("--free-distance", type=click.IntRange(0, 64), metavar="BITS",
-           show_default=str(bands.BAND_DEFAULTS["free_distance"]),
+           show_default=str(choices.BAND_DEFAULTS["free_distance"]),
            help="Beyond so many bits each one asks for 1/256 more similarity; 64 for none."),
     _index("--short", type=click.IntRange(0), metavar="N", show_default=_short_default("short"),
            help="A text with fewer features is called short."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 
 import msgspec
 
@@ -50,6 +50,14 @@ PIECE_LINES = 1_000
 MOST_MATCHES = 1_000  # Of an answer; the service has no more.
 LEASES = 2  # The service waits so long for another writer of a claimed document.
 NOWHERE = Place("", 0)
+
+
+class SearchOptions(TypedDict, total=False):
+    """How to search; see `Index.query`."""
+
+    rule: MatchRule | None
+    limit: int | None
+    since: Since | None
 
 
 class RemoteIndex(Index):
@@ -180,49 +188,32 @@ class RemoteIndex(Index):
         self._check_deadline(deadline_s)
         return self._streamed("/v1/claims", documents, _line, _decision)
 
-    def query(
-        self, text: str, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
-    ) -> Answer:
+    def query(self, text: str, **search: Unpack[SearchOptions]) -> Answer:
         """Find the near-duplicates of a text; see `Index.query`."""
         [document] = _documents([("", text)], stored=False)
-        return _answer(self._one("/v1/queries", document, self._parameters(rule, limit, since)))
+        return _answer(self._one("/v1/queries", document, self._parameters(**search)))
 
     def query_many(
-        self,
-        documents: Iterable[GivenDocument],
-        *,
-        rule: MatchRule | None = None,
-        limit: int | None = None,
-        since: Since | None = None,
+        self, documents: Iterable[GivenDocument], **search: Unpack[SearchOptions]
     ) -> Iterator[tuple[str, Answer | None]]:
         """Find the near-duplicates of many documents; see `Index.query_many`."""
-        answered = self.query_documents(_documents(documents, stored=False), rule=rule, limit=limit, since=since)
+        answered = self.query_documents(_documents(documents, stored=False), **search)
         return ((document.id, _result(document, outcome)) for document, outcome in answered)
 
     def query_documents(
-        self,
-        documents: Iterable[Document],
-        *,
-        rule: MatchRule | None = None,
-        limit: int | None = None,
-        since: Since | None = None,
+        self, documents: Iterable[Document], **search: Unpack[SearchOptions]
     ) -> Iterator[tuple[Document, Answer | SimhashError]]:
         """Query documents that were read; an error in place of an answer is of that document alone."""
-        parameters = self._parameters(rule, limit, since)
-        return self._streamed("/v1/queries", documents, _line, _answer, parameters)
+        return self._streamed("/v1/queries", documents, _line, _answer, self._parameters(**search))
 
-    def query_simhash(
-        self, simhash: int, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
-    ) -> Answer:
+    def query_simhash(self, simhash: int, **search: Unpack[SearchOptions]) -> Answer:
         """Find the documents near a ready fingerprint; see `Index.query_simhash`."""
         document = Document("", None, check_simhash(simhash), None, None, NOWHERE, None)
-        return _answer(self._one("/v1/queries", document, self._parameters(rule, limit, since)))
+        return _answer(self._one("/v1/queries", document, self._parameters(**search)))
 
-    def query_id(
-        self, document_id: str, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
-    ) -> Answer | None:
+    def query_id(self, document_id: str, **search: Unpack[SearchOptions]) -> Answer | None:
         """Find the near-duplicates of a stored document; see `Index.query_id`."""
-        parameters = self._parameters(rule, limit, since)
+        parameters = self._parameters(**search)
         try:
             return _answer(self._service.request("POST", "/v1/queries", parameters, body=_id_line(document_id)))
         except DocumentMissing:
@@ -274,7 +265,9 @@ class RemoteIndex(Index):
         if deadline_s is not None and deadline_s < waited_s:
             raise InvalidArgument(f"{self.address}: a service waits for {waited_s:g} s for other writers, not less")
 
-    def _parameters(self, rule: MatchRule | None, limit: int | None, since: Since | None) -> Parameters:
+    def _parameters(
+        self, *, rule: MatchRule | None = None, limit: int | None = None, since: Since | None = None
+    ) -> Parameters:
         """Return the parameters of a query."""
         if limit is not None and not (isinstance(limit, int) and 1 <= limit <= MOST_MATCHES):
             raise InvalidArgument(f"limit {limit!r}: a service answers with 1 to {MOST_MATCHES:,} matches")

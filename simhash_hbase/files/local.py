@@ -113,7 +113,7 @@ class RecordFile:
         return self._file.read(self.size(number))
 
     def close(self) -> None:
-        """Let go of the file, and of the records."""
+        """Close the file; the records are gone."""
         self._file.close()
 
 

@@ -23,7 +23,7 @@ _LENGTH = "length"  # Of the whole file, where it says nothing else.
 _ADDRESS = re.compile(r"""\b[a-z0-9]+://\S+?(?=[])>"',.;:]*(?:\s|$))""", re.IGNORECASE)
 
 
-class Found(NamedTuple):
+class RemoteFile(NamedTuple):
     """A file that is there."""
 
     url: str
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 
 def is_remote(name: str) -> bool:
-    """Tell addresses from paths.
+    """Return whether a name is an address, not a path.
 
     Examples
     --------
@@ -44,16 +44,16 @@ def is_remote(name: str) -> bool:
 
 
 def is_folder(url: str) -> bool:
-    """Tell whether an address names all files that begin with it."""
+    """Return whether an address names all files that begin with it."""
     return is_remote(url) and url.endswith("/")
 
 
-def found(url: str) -> Iterator[Found]:
+def remote_files(url: str) -> Iterator[RemoteFile]:
     """List the file, the files that fit the pattern, or those of the folder, sorted, hidden ones left out."""
     with _sentences(url):
         system, path = _system(url)
         if is_web(url):
-            yield _found(url, shown(url), system.info(path))
+            yield _file(url, shown(url), system.info(path))
             return
         if is_folder(url):
             listed = system.find(path, detail=True)
@@ -65,11 +65,11 @@ def found(url: str) -> Iterator[Found]:
     for name, info in kept.items():
         below = name.removeprefix(path).lstrip("/") if is_folder(url) else str(system.unstrip_protocol(name))
         if not (is_folder(url) and any(part.startswith(".") for part in below.split("/"))):
-            yield _found(system.unstrip_protocol(name), below, info)
+            yield _file(system.unstrip_protocol(name), below, info)
 
 
 def is_web(url: str) -> bool:
-    """Tell a web server from an object store: it lists nothing, and is not written to."""
+    """Return whether an address is of a web server: unlike an object store it lists nothing and is not written to."""
     return url.startswith("http")
 
 
@@ -86,7 +86,7 @@ def shown(name: str) -> str:
 
 def without_secrets(text: str) -> str:
     """Return a message of a library with its addresses as `shown` writes them."""
-    return _ADDRESS.sub(lambda found: _cut(found[0]), text)
+    return _ADDRESS.sub(lambda address: _cut(address[0]), text)
 
 
 def _cut(url: str) -> str:
@@ -102,9 +102,9 @@ def _cut(url: str) -> str:
     return f"{scheme}://{host.rpartition('@')[2]}{path}"
 
 
-def _found(url: str, name: str, info: dict[str, Any]) -> Found:
+def _file(url: str, name: str, info: dict[str, Any]) -> RemoteFile:
     says = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
-    return Found(url, name, info.get("size"), int.from_bytes(blake2b(says.encode(), digest_size=7).digest()))
+    return RemoteFile(url, name, info.get("size"), int.from_bytes(blake2b(says.encode(), digest_size=7).digest()))
 
 
 def chunks(url: str, size: int) -> Iterator[bytes]:

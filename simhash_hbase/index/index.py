@@ -22,8 +22,7 @@ from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries, Metadata, check_storable
 from simhash_hbase.rows.clock import Since, now_ms, rfc3339, since_ms
 from simhash_hbase.rows.keys import id_digest
-from simhash_hbase.stores.abilities import Backup, SelfChecked
-from simhash_hbase.stores.base import CompareAndSet, Store, Transactional, atomically
+from simhash_hbase.stores.base import CompareAndSet, OnDisk, Store, Transactional, atomically
 
 
 class Index(ReadableIndex):
@@ -348,7 +347,7 @@ class Index(ReadableIndex):
     def verify(self, *, repair: bool = False, watch: ProgressCallback | None = None) -> Verified:
         """Check that rows, members and document cells agree, and complete or remove what does not."""
         self._check_whole("verify")
-        if isinstance(self.store, SelfChecked):
+        if isinstance(self.store, OnDisk):
             self.store.check_readable()
         return verify(self.store, self.profile, now=self._now(), repair=repair, watch=watch)
 
@@ -376,7 +375,7 @@ class Index(ReadableIndex):
         The time is noted when the copy is complete. After a crash in between there is a backup that is not noted, so
         `stats` shows an earlier time, never a later one. The copy holds the time of the backup before.
         """
-        if not isinstance(self.store, Backup):
+        if not isinstance(self.store, OnDisk):
             raise Unsupported(f"{self.store.url} cannot be copied by this command; see docker/README.md, Back up")
         began = self._now()
         self.store.backup(destination)

@@ -18,8 +18,7 @@ from simhash_hbase.rows.analysed import Entries, Metadata
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.keys import check_id_type
-from simhash_hbase.stores.abilities import CellCounts
-from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.base import CellCounts, Store
 
 if TYPE_CHECKING:
     from simhash_hbase.features.analysis import Analysis

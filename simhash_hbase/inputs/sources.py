@@ -12,7 +12,7 @@ from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.files.local import open_temporary
-from simhash_hbase.files.remote import found, is_folder, is_remote
+from simhash_hbase.files.remote import is_folder, is_remote, remote_files
 
 STDIN = "-"
 UNKNOWN = -1  # The size of a file of which the server does not say it.
@@ -67,7 +67,7 @@ def files(path: str) -> Iterator[Source]:
 
 
 def _remote(url: str) -> Iterator[Source]:
-    for file in found(url):
+    for file in remote_files(url):
         name = file.url if is_folder(url) else file.name
         size = UNKNOWN if file.size is None else file.size
         yield Source(name, file.url, file.name, is_folder(url), None, size, file.version)

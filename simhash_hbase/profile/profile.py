@@ -10,10 +10,10 @@ from simhash_hbase.errors import CorruptIndex, InvalidProfile, ProfileMismatch, 
 from simhash_hbase.profile import choices
 from simhash_hbase.profile.choices import AnalyzerName, HashName, MatchName
 from simhash_hbase.profile.matching import BandDistance, Bits, MatchRule
-from simhash_hbase.rows import bands as banding
-from simhash_hbase.rows.analysed import SKETCH_VERSION
+from simhash_hbase.rows.analysed import SKETCH_BINS, SKETCH_VERSION
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.clock import MS_A_DAY
+from simhash_hbase.rows.layout import MAX_TABLES
 
 FORMAT = 3  # Of rows and cells. Formats 1 and 2 were never released.
 
@@ -129,9 +129,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     free_distance: Bits | None = None
     """Bits that may differ before each further one asks the sketch for 1/256 more; None: the similarity is enough at
     every distance."""
-    short: Annotated[int, msgspec.Meta(ge=0)] = banding.SHORT_WITHOUT["short"]
+    short: Annotated[int, msgspec.Meta(ge=0)] = choices.SHORT_WITHOUT_BANDS["short"]
     """Below so many features an answer says that the text is short; 0: never."""
-    short_characters: Annotated[int, msgspec.Meta(ge=0)] = banding.SHORT_WITHOUT["short_characters"]
+    short_characters: Annotated[int, msgspec.Meta(ge=0)] = choices.SHORT_WITHOUT_BANDS["short_characters"]
     """Below so many characters, too; 0: never."""
     max_rows_per_prefix: Positive = choices.MAX_ROWS_PER_PREFIX
     """Block rows of one prefix that a query reads at most; more is said as ``truncated``. With 10,000, 13
@@ -187,8 +187,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         # Ready features come without a text that could be sketched.
         sketched = given.pop("sketch", analyzer != "weighted")
         match = given.setdefault("match", choices.MATCH if sketched else "distance")
-        if given.setdefault("bands", banding.DEFAULT_BANDS if sketched and match == "verified" else 0):
-            given = banding.with_band_defaults(given)
+        if given.setdefault("bands", choices.DEFAULT_BANDS if sketched and match == "verified" else 0):
+            given = {**choices.BAND_DEFAULTS, **choices.SHORT_DEFAULTS, **given}
         return cls._convert({**given, "sketch": SKETCH_VERSION if sketched else None})
 
     @classmethod
@@ -199,8 +199,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for field, names in NAMES.items():
             if (name := fields.get(field, names[0])) not in names:
                 raise InvalidProfile(f"profile: {field} {name!r}: wanted one of {', '.join(names)}")
+        limits = fields.get("band_distance")
+        if isinstance(limits, int):
+            # Users may write one limit for any number of shared sketch rows.
+            fields = {**fields, "band_distance": (limits,)}
         try:
-            return msgspec.convert(banding.with_limits(fields), cls)
+            return msgspec.convert(fields, cls)
         except msgspec.ValidationError as error:
             if isinstance(error.__cause__, InvalidProfile):
                 raise error.__cause__ from None
@@ -211,7 +215,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         made = {**msgspec.structs.asdict(self), **fields}
         if made["sketch"] is None and "bands" not in fields:
             made["bands"] = 0
-        banding.follow_bands(made, fields.keys(), self.bands)
+        for name, default in choices.BAND_DEFAULTS.items():
+            if name not in fields and not (self.bands and made["bands"]):
+                made[name] = default if made["bands"] else None
+        old, new = (choices.SHORT_DEFAULTS if n else choices.SHORT_WITHOUT_BANDS for n in (self.bands, made["bands"]))
+        made |= {name: new[name] for name in new if name not in fields and made[name] == old[name]}
         return self._convert(made)
 
     def without_bands(self) -> "Profile":
@@ -281,7 +289,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ProfileMismatch(other_fingerprints(self.versions or {}, wanted.versions or {}))
         if differing:
             # Other options make other fingerprints of the probe, too; without bands their other fields are None.
-            follows = {"probe", *banding.following_bands(self.bands, wanted.bands)}
+            follows = {"probe"}
+            if bool(self.bands) != bool(wanted.bands):
+                follows |= {*choices.BAND_DEFAULTS, *choices.SHORT_DEFAULTS}
             differing = [name for name in differing if name not in follows]
             held = ", ".join(f"{name}={mine[name]!r}" for name in differing)
             asked = ", ".join(f"{name}={theirs[name]!r}" for name in differing)
@@ -294,12 +304,24 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return f"fingerprints {self.fingerprints}: one fingerprint a document is what this version can do"
         if self.sketch not in (None, SKETCH_VERSION):
             return f"sketch version {self.sketch}: this version knows version {SKETCH_VERSION}"
+        if self.bands and self.sketch is None:
+            return f"bands {self.bands}: they are groups of a sketch's minima, and the index keeps no sketches"
         return None
 
     def _band_problem(self, tables: int) -> str | None:
-        if self.bands and self.sketch is None:
-            return f"bands {self.bands}: they are groups of a sketch's minima, and the index keeps no sketches"
-        return banding.band_problem(self.bands, self.band_bins, self.band_distance, self.free_distance, tables)
+        if self.free_distance is not None and not self.bands:
+            return f"free_distance {self.free_distance}: it goes with bands"
+        if (self.band_bins is None, self.band_distance is None) != (not self.bands,) * 2:
+            return f"bands {self.bands}: band_bins and band_distance go with bands, and bands with both"
+        if self.band_distance is not None and list(self.band_distance) != sorted(self.band_distance):
+            return (
+                f"band_distance {self.band_distance}: documents that share more sketch rows may not have to be nearer"
+            )
+        if self.bands * (self.band_bins or 0) > SKETCH_BINS:
+            return f"{self.bands} bands of {self.band_bins} minima: a sketch has {SKETCH_BINS} minima"
+        if tables + self.bands > MAX_TABLES:
+            return f"{tables} tables and {self.bands} bands: a row key's flag has room for {MAX_TABLES} in all"
+        return None
 
     def _analyzer_problem(self) -> str | None:
         if self.analyzer == "shingle" and self.shingle is None:

@@ -6,10 +6,12 @@ finds every neighbour (Manku, Jain, Das Sarma: Detecting Near-Duplicates for Web
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import comb
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.rows.layout import FLAG_BITS, MAX_TABLES, SEGMENT_BITS, SIMHASH_BITS
 
 U64 = np.uint64
+# One fingerprint as an integer, or an array of them: the same operators work on both.
+Bits: TypeAlias = Any
 # Up to so many fingerprints, integers are faster than arrays.
 FEW = 4
 
@@ -33,14 +37,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Scheme:
-    """*blocks* blocks of which *choose* must agree; complete up to distance ``blocks - choose``.
-
-    Parameters
-    ----------
-    blocks : int
-        Number of blocks, as even as 64 bits allow; wider ones first.
-    choose : int
-        Blocks that make up a table's segment.
+    """Blocks of which some must agree; complete up to distance ``blocks - choose``.
 
     Raises
     ------
@@ -55,7 +52,9 @@ class Scheme:
     """
 
     blocks: int
+    """Number of blocks, as even as 64 bits allow; wider ones first."""
     choose: int
+    """Blocks that make up a table's segment."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.choose < self.blocks <= SIMHASH_BITS:
@@ -67,26 +66,11 @@ class Scheme:
 
     @classmethod
     def parse(cls, text: str) -> "Scheme":
-        """Read the written form, such as ``5x2`` or ``4x1``.
-
-        Parameters
-        ----------
-        text : str
-            Blocks, an ``x``, chosen blocks.
-
-        Returns
-        -------
-        Scheme
-
-        Raises
-        ------
-        InvalidProfile
-            When the text has another form.
-        """
-        found = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
-        if found is None:
+        """Read the written form, such as ``5x2`` or ``4x1``; raise `InvalidProfile` when it is none."""
+        numbers = re.fullmatch(r"(\d{1,3})x(\d{1,3})", text)
+        if numbers is None:
             raise InvalidProfile(f"scheme {text!r}: wanted BLOCKSxCHOSEN, such as 5x2 or 4x1")
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(numbers[1]), int(numbers[2]))
 
     def __str__(self) -> str:
         return f"{self.blocks}x{self.choose}"
@@ -112,17 +96,7 @@ class Scheme:
         )
 
     def expected_rows(self, documents: int) -> float:
-        """Rows that one query reads though unrelated, for uniform fingerprints.
-
-        Parameters
-        ----------
-        documents : int
-            Fingerprints in the index.
-
-        Returns
-        -------
-        float
-            Summed over all tables.
+        """Return how many unrelated rows a query reads in all tables, with so many uniform fingerprints in the index.
 
         Examples
         --------
@@ -134,60 +108,42 @@ class Scheme:
     def prefixes(self, simhashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Compute segment and flag of every row of every fingerprint.
 
-        Parameters
-        ----------
-        simhashes : ndarray of uint64, shape (n,)
-            Fingerprints.
-
         Returns
         -------
         ndarray of uint64, shape (n, tables)
-            ``segment << 8 | flag``, 40 bits; the segment is left-aligned in its 32 bits, so that rows
-            spread over all regions of a table.
+            ``segment << 8 | flag``, 40 bits; the segment is left-aligned in its 32 bits, so that rows spread over all
+            regions of a table.
         """
+        shape = (len(simhashes), len(self.tables))
         if len(simhashes) <= FEW:
-            few = [self._prefixes_of(simhash) for simhash in simhashes.tolist()]
-            return np.array(few, dtype=U64).reshape(len(few), len(self.tables))
-        blocks = self._split(simhashes)
-        out = np.empty((len(simhashes), len(self.tables)), dtype=U64)
-        for column, table in enumerate(self.tables):
-            out[:, column] = self._segment(blocks, table) << U64(FLAG_BITS) | U64(table.flag)
+            # The calls of numpy cost more than the bits do.
+            return np.array([list(self._prefixes(simhash)) for simhash in simhashes.tolist()], dtype=U64).reshape(shape)
+        out = np.empty(shape, dtype=U64)
+        for table, prefixes in enumerate(self._prefixes(simhashes)):
+            out[:, table] = prefixes
         return out
 
     def agreeing(self, a: int, b: int) -> tuple[Table, ...]:
-        """List the tables that join two fingerprints.
-
-        Parameters
-        ----------
-        a, b : int
-            Fingerprints.
-
-        Returns
-        -------
-        tuple of Table
-            Those in which both have the same segment; empty when no scan of one finds the other.
-        """
-        left, right = self.prefixes(np.array([a, b], dtype=U64))
-        return tuple(self.tables[i] for i in np.flatnonzero(left == right))
+        """List the tables that join two fingerprints; empty when no scan of one finds the other."""
+        pairs = zip(self.tables, self._prefixes(a), self._prefixes(b), strict=True)
+        return tuple(table for table, left, right in pairs if left == right)
 
     def differing_blocks(self, a: int, b: int) -> tuple[int, ...]:
         """List the blocks in which two fingerprints differ, counted from the most significant end."""
-        blocks = self._split(np.array([a, b], dtype=U64))
-        return tuple(i for i, (left, right) in enumerate(blocks) if left != right)
+        ends = enumerate(zip(self.widths, accumulate(self.widths), strict=True))
+        return tuple(i for i, (width, end) in ends if (a ^ b) >> (SIMHASH_BITS - end) & ((1 << width) - 1))
 
-    def _prefixes_of(self, simhash: int) -> list[int]:
-        """Compute the prefixes of one fingerprint without numpy, whose calls cost more than the bits do."""
+    def _prefixes(self, simhash: Bits) -> Iterator[Bits]:
+        """Compute the prefix in each table, of one fingerprint or of an array of them."""
         if self.choose == 2:  # noqa: PLR2004 - the default scheme, written out: a query does not wait for the loop
-            return [
-                (simhash >> right & mask) << left | (simhash >> right2 & mask2) << left2 | flag
-                for flag, ((right, mask, left), (right2, mask2, left2)) in self._moves
-            ]
-        prefixes = []
-        for flag, parts in self._moves:
-            for right, mask, left in parts:
-                flag |= (simhash >> right & mask) << left  # noqa: PLW2901
-            prefixes.append(flag)
-        return prefixes
+            for flag, ((right, mask, left), (right2, mask2, left2)) in self._moves:
+                yield (simhash >> right & mask) << left | (simhash >> right2 & mask2) << left2 | flag
+            return
+        for flag, moves in self._moves:
+            prefix = flag
+            for right, mask, left in moves:
+                prefix = prefix | (simhash >> right & mask) << left
+            yield prefix
 
     @cached_property
     def _moves(self) -> tuple[tuple[int, tuple[tuple[int, int, int], ...]], ...]:
@@ -202,19 +158,3 @@ class Scheme:
                 parts.append((behind, (1 << width) - 1, room + FLAG_BITS))
             moves.append((table.flag, tuple(parts)))
         return tuple(moves)
-
-    def _split(self, simhashes: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
-        out, shift = [], SIMHASH_BITS
-        for width in self.widths:
-            shift -= width
-            out.append(simhashes >> U64(shift) & U64((1 << width) - 1))
-        return out
-
-    def _segment(self, blocks: list[NDArray[np.uint64]], table: Table) -> NDArray[np.uint64]:
-        """Concatenate the chosen blocks, keep the first 32 bits, left-align them."""
-        segment, room = np.zeros(len(blocks[0]), dtype=U64), SEGMENT_BITS
-        for block in table.blocks:
-            width = min(self.widths[block], room)
-            room -= width
-            segment = segment << U64(width) | blocks[block] >> U64(self.widths[block] - width)
-        return segment << U64(room)

@@ -78,8 +78,15 @@ def plan_scheme(scheme: Scheme, documents: int, *, bands: int = 0, compression: 
     rows = documents * per_document
     segments = SEGMENT_BYTES * bands
     a_scan = round(documents / 2 ** max(table.bits for table in scheme.tables))
+
+    def cost(a_row: float, a_document: float) -> float:
+        return documents * (per_document * a_row + a_document)
+
+    def hours(seconds: float) -> float:
+        return round(seconds / HOUR_S, 4)
+
     a_row, a_document = HBASE_BYTES[compression]
-    hbase_bytes = round(_cost(documents, per_document, a_row, a_document + segments))
+    hbase_bytes = round(cost(a_row, a_document + segments))
     return PlannedScheme(
         scheme=str(scheme),
         distance=scheme.distance,
@@ -89,24 +96,12 @@ def plan_scheme(scheme: Scheme, documents: int, *, bands: int = 0, compression: 
         rows_a_scan=a_scan,
         rows_a_query=a_scan * tables,
         rows_a_query_exact=round(scheme.expected_rows(documents), 4),
-        embedded_bytes=round(
-            _cost(documents, per_document, EMBEDDED_BYTES_A_ROW, EMBEDDED_BYTES_A_DOCUMENT + segments)
-        ),
-        embedded_dedup_bytes=round(
-            _cost(documents, per_document, EMBEDDED_DEDUP_BYTES_A_ROW, EMBEDDED_DEDUP_BYTES_A_DOCUMENT + segments)
-        ),
-        embedded_load_hours=_hours(_cost(documents, per_document, EMBEDDED_SECONDS_A_ROW, EMBEDDED_SECONDS_A_DOCUMENT)),
+        embedded_bytes=round(cost(EMBEDDED_BYTES_A_ROW, EMBEDDED_BYTES_A_DOCUMENT + segments)),
+        embedded_dedup_bytes=round(cost(EMBEDDED_DEDUP_BYTES_A_ROW, EMBEDDED_DEDUP_BYTES_A_DOCUMENT + segments)),
+        embedded_load_hours=hours(cost(EMBEDDED_SECONDS_A_ROW, EMBEDDED_SECONDS_A_DOCUMENT)),
         compression=compression,
         hbase_bytes=hbase_bytes,
         hbase_regions=max(1, -(-hbase_bytes // REGION_BYTES)),
-        load_hours=_hours(_cost(documents, per_document, HBASE_SECONDS_A_ROW, HBASE_SECONDS_A_DOCUMENT)),
-        fingerprint_hours=_hours(documents / DOCUMENTS_A_SECOND),
+        load_hours=hours(cost(HBASE_SECONDS_A_ROW, HBASE_SECONDS_A_DOCUMENT)),
+        fingerprint_hours=hours(documents / DOCUMENTS_A_SECOND),
     )
-
-
-def _cost(documents: int, rows: int, a_row: float, a_document: float) -> float:
-    return documents * (rows * a_row + a_document)
-
-
-def _hours(seconds: float) -> float:
-    return round(seconds / HOUR_S, 4)

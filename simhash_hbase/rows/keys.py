@@ -83,16 +83,9 @@ def block_rows(scheme: Scheme, simhashes: NDArray[np.uint64]) -> BlockRows:
 
 
 def band_prefixes(scheme: Scheme, segments: NDArray[np.uint32], present: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Compute segment and flag of every sketch row of every document: flags behind those of the tables.
+    """Compute segment and flag of every sketch row of every document: flags behind those of the scheme's tables.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        Its tables have the first flags.
-    segments : ndarray of uint32, shape (n, bands)
-        See `simhash_hbase.kernel.shingles`.
-    present : ndarray of bool, shape (n,)
-        Which documents have any; the others get `NO_PREFIX`, which is no row's.
+    Documents that are not `present` get `NO_PREFIX`, which is no row's.
     """
     first = len(scheme.tables) + 1
     flags = np.arange(first, first + segments.shape[1], dtype=U64)
@@ -109,11 +102,7 @@ def distinct(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Sort integers and drop repeats: what numpy's `unique` does, many times faster for a million of these."""
     if len(values) <= FEW:
         return np.array(sorted(set(values.tolist())), dtype=U64)
-    return drop_repeats(np.sort(values))
-
-
-def drop_repeats(ascending: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Keep each of some sorted integers once."""
+    ascending = np.sort(values)
     new = np.ones(len(ascending), dtype=np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
     return ascending[new]
@@ -132,19 +121,7 @@ def sort_prefixes(prefixes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDA
 
 
 def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
-    """Pack the block rows of one fingerprint in the order of their flags.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        Says which tables there are.
-    simhash : int
-        A fingerprint.
-
-    Returns
-    -------
-    list of bytes
-        13 bytes each.
+    """Pack the block rows of one fingerprint in the order of their flags, 13 bytes each.
 
     Examples
     --------
@@ -152,8 +129,12 @@ def row_keys(scheme: Scheme, simhash: int) -> list[bytes]:
     ['01230000010123456789abcdef', '45670000020123456789abcdef']
     """
     prefixes = scheme.prefixes(np.array([simhash], dtype=U64))[0]
-    packed = pack_rows(BlockRows(prefixes, np.full(len(prefixes), simhash, dtype=U64)))
-    return _cut(packed, BLOCK_ROW_BYTES)
+    return packed_rows(BlockRows(prefixes, np.full(len(prefixes), simhash, dtype=U64)))
+
+
+def packed_rows(rows: BlockRows) -> list[bytes]:
+    """Pack block rows, a key each."""
+    return _cut(pack_rows(rows), BLOCK_ROW_BYTES)
 
 
 def pack_rows(rows: BlockRows) -> bytes:

@@ -61,7 +61,6 @@ class TableSchema:
     ttl_ms: int | None = None  # Milliseconds after which a document that was not seen again expires; None: never.
 
     def __post_init__(self) -> None:
-        """Check every field."""
         if not 1 <= self.regions <= MOST_REGIONS:
             raise InvalidArgument(f"regions is {self.regions}: wanted 1 to {MOST_REGIONS}")
         if self.compression not in COMPRESSIONS:
@@ -72,7 +71,12 @@ class TableSchema:
     @property
     def families(self) -> tuple[FamilySchema, ...]:
         """The three families, in order of their names."""
-        ttl_s = self._collect_after_s()
+        ttl_s = FOREVER_S
+        if self.ttl_ms is not None:
+            # Expiry itself is decided by the time a document was last seen; HBase only collects the garbage. The margin
+            # is for the refresh, which is left out while a document was seen less than ttl / 10 ago, and for clocks
+            # that differ.
+            ttl_s = min(FOREVER_S - 1, -(-(self.ttl_ms + max(MS_A_DAY, self.ttl_ms // 10)) // 1000))
         return (
             self._family(FAMILY_BLOCKS, ttl_s, "ROWPREFIX_FIXED_LENGTH", {_PREFIX_LENGTH: str(PREFIX_BYTES)}),
             self._family(FAMILY_DOCUMENTS, ttl_s, "ROW", {}),
@@ -87,16 +91,6 @@ class TableSchema:
             ((number << SEGMENT_BITS) // self.regions).to_bytes(SEGMENT_BYTES, "big")
             for number in range(1, self.regions)
         ]
-
-    def _collect_after_s(self) -> int:
-        """Return the seconds after which HBase may drop a cell.
-
-        Expiry itself is decided by the time a document was last seen; HBase only collects the garbage. The margin is
-        for the refresh, which is left out while a document was seen less than ttl / 10 ago, and for clocks that differ.
-        """
-        if self.ttl_ms is None:
-            return FOREVER_S
-        return min(FOREVER_S - 1, -(-(self.ttl_ms + max(MS_A_DAY, self.ttl_ms // 10)) // 1000))
 
     def _family(self, name: str, ttl_s: int, bloom: str, configuration: Mapping[str, str]) -> FamilySchema:
         settings = {
@@ -123,25 +117,21 @@ def shell_script(schema: TableSchema, table: str) -> str:
 def thrift2_script(schema: TableSchema, table: str) -> str:
     """Write the table as the one call of HBase's Thrift 2 interface that makes it."""
     namespace, _, name = table.rpartition(":")
-    families = "".join(f"    {_thrift2_family(family)},\n" for family in schema.families)
+    families = "".join(
+        f"    TColumnFamilyDescriptor(name={family.name.encode()!r}, maxVersions={family.settings['VERSIONS']},"
+        f" bloomnFilterType=TBloomFilterType.{family.settings['BLOOMFILTER']},"
+        f" dataBlockEncoding=TDataBlockEncoding.{family.settings['DATA_BLOCK_ENCODING']},"
+        f" compressionType=TCompressionAlgorithm.{family.settings['COMPRESSION']},"
+        f" timeToLive={family.settings['TTL']}, blockCacheEnabled={family.settings['BLOCKCACHE'] == 'true'},"
+        f" blockSize={family.settings['BLOCKSIZE']}, configuration={dict(family.configuration)!r}),\n"
+        for family in schema.families
+    )
     attributes = {key.encode(): value.encode() for key, value in TABLE_ATTRIBUTES.items()}
     return (
         "THBaseService.createTable(\n  TTableDescriptor(\n"
         f"    tableName=TTableName(ns={(namespace or 'default').encode()!r}, qualifier={name.encode()!r}),\n"
         f"    columns=[\n{families}    ],\n"
         f"    attributes={attributes!r},\n  ),\n  splitKeys={schema.split_keys!r},\n)\n"
-    )
-
-
-def _thrift2_family(family: FamilySchema) -> str:
-    settings = family.settings
-    return (
-        f"TColumnFamilyDescriptor(name={family.name.encode()!r}, maxVersions={settings['VERSIONS']},"
-        f" bloomnFilterType=TBloomFilterType.{settings['BLOOMFILTER']},"
-        f" dataBlockEncoding=TDataBlockEncoding.{settings['DATA_BLOCK_ENCODING']},"
-        f" compressionType=TCompressionAlgorithm.{settings['COMPRESSION']}, timeToLive={settings['TTL']},"
-        f" blockCacheEnabled={settings['BLOCKCACHE'] == 'true'},"
-        f" blockSize={settings['BLOCKSIZE']}, configuration={dict(family.configuration)!r})"
     )
 
 

@@ -11,8 +11,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.index.reading import Searched
 from simhash_hbase.service.processes import METRICS_FOLDER
-from simhash_hbase.stores.abilities import Networked, OnDisk
-from simhash_hbase.stores.base import Store
+from simhash_hbase.stores.base import Cluster, OnDisk, Store
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 ROWS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000)
@@ -52,7 +51,7 @@ class Metrics:
         self._candidates = counter("simhash_query_candidates", "Stored fingerprints within reach of a query.")
         self._matches = counter("simhash_query_matches", "Documents that a rule accepted.")
         self._truncated = counter("simhash_answers_truncated", "Answers that a limit cut.")
-        self._store = store if isinstance(store, Networked) else None
+        self._store = store if isinstance(store, Cluster) else None
         if self._store is not None:
             self._connections = gauge(
                 "simhash_store_connections", "Connections to the store, by what they do.", ["state"]

@@ -3,7 +3,7 @@
 A store knows nothing of SimHash. It keeps three families: ``b`` holds *block rows*, keys of 13 bytes without a value;
 ``d`` and ``m`` hold *cells*, values under a row and a qualifier. No row of a family is a prefix of another one of that
 family. Every store has the methods of `Store`. `CompareAndSet` and `Transactional` are two ways to keep writers apart;
-`simhash_hbase.stores.abilities` has what else only some stores can do.
+`OnDisk`, `Cluster` and `CellCounts` are what else only some stores can do.
 
 Every method may raise the errors of `simhash_hbase.errors` named there for stores; no error of a driver gets out.
 """
@@ -71,10 +71,6 @@ def first_rows(rows: BlockRows, limit: int) -> PrefixScan:
         Sorted.
     limit : int
         Most rows of a prefix.
-
-    Returns
-    -------
-    PrefixScan
     """
     nothing = np.empty(0, dtype=np.uint64)
     # With fewer rows in all than one prefix may have, there is nothing to count.
@@ -114,25 +110,10 @@ class Store(Protocol):
             of a hundred thousand.
         limit : int
             Most rows of a prefix, in byte order.
-
-        Returns
-        -------
-        PrefixScan
         """
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Look up single block rows; the number of rows under their prefixes does not matter.
-
-        Parameters
-        ----------
-        rows : BlockRows
-            Sorted, as `simhash_hbase.rows.keys.block_rows` makes them.
-
-        Returns
-        -------
-        ndarray of bool
-            Whether each of them is there.
-        """
+        """Return whether each of these sorted block rows is there; how many share its prefix does not matter."""
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read block rows in order, a page at a time.
@@ -148,14 +129,9 @@ class Store(Protocol):
         """
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        """Write block rows; a row that is there already stays one row.
+        """Write sorted block rows; a row that is there already stays one row.
 
-        Parameters
-        ----------
-        rows : BlockRows
-            Sorted, as `simhash_hbase.rows.keys.block_rows` makes them.
-        timestamp : int
-            Milliseconds. A store with deletes that hide later writes needs it; others ignore it.
+        A store with deletes that hide later writes needs the timestamp, in milliseconds; others ignore it.
         """
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
@@ -171,14 +147,7 @@ class Store(Protocol):
         """
 
     def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
-        """Read single cells.
-
-        Parameters
-        ----------
-        family : str
-            ``d`` or ``m``.
-        keys : sequence of (row, qualifier)
-            In any order; repeats allowed.
+        """Read single cells of family ``d`` or ``m``, keys in any order, repeats allowed.
 
         Returns
         -------
@@ -202,27 +171,13 @@ class Store(Protocol):
         -------
         sequence of list of Cell
             One list for each row asked for, in that order; empty where the row is not there. It may be a
-            `simhash_hbase.stores.columns.ColumnRows`, whose columns can be read without the cells.
+            `simhash_hbase.stores.columns.CellRows`, whose columns can be read without the cells.
         """
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        """Read more cells of one row, which may be wide.
+        """Read more cells of one row, which may be wide: those whose qualifiers come after one, in their order.
 
-        Parameters
-        ----------
-        family : str
-            ``d`` or ``m``.
-        row : bytes
-            Its key.
-        after : bytes
-            Only cells whose qualifiers come after this one are read.
-        limit : int
-            Most cells, in the order of their qualifiers.
-
-        Returns
-        -------
-        list of Cell
-            Fewer than the limit only at the end of the row.
+        There are fewer than the limit only at the end of the row.
         """
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
@@ -282,19 +237,68 @@ class Transactional(Protocol):
 
 
 def atomically(store: Store) -> AbstractContextManager[None]:
-    """Hold a store for writing if it has transactions.
-
-    Parameters
-    ----------
-    store : Store
-        Any store.
-
-    Returns
-    -------
-    context manager
-        ``store.transaction()``, or one that does nothing.
-    """
+    """Return a transaction of the store, or a block that does nothing where it has none."""
     return store.transaction() if isinstance(store, Transactional) else nullcontext()
+
+
+class DiskSpace(NamedTuple):
+    """Room on the disk of a store in a folder."""
+
+    used: int  # Bytes of the store.
+    free: int  # Bytes that may still be written.
+
+
+@runtime_checkable
+class OnDisk(Protocol):
+    """A store in a folder of this machine."""
+
+    def space(self) -> DiskSpace:
+        """Measure the room on its disk; the store is not read."""
+
+    def backup(self, destination: str) -> None:
+        """Write a consistent copy while the store is in use, to a path that does not exist yet."""
+
+    def check_readable(self) -> None:
+        """Read everything in another process, which damage may end; raise `CorruptIndex` then."""
+
+
+class RegionPlace(NamedTuple):
+    """One region: a range of rows that one server serves."""
+
+    start: bytes  # Its first row key; empty for the first region.
+    server: str  # ``host:port``; empty while no server serves it.
+
+
+class Traffic(NamedTuple):
+    """Connections and retries of a store that is reached over a network."""
+
+    connections: int  # Open connections, in use or idle.
+    in_use: int  # Connections that calls hold at this moment.
+    most: int  # The largest number of connections allowed.
+    retries: int  # Calls that were repeated since the store was opened.
+
+
+@runtime_checkable
+class Cluster(Protocol):
+    """A store whose rows are spread over the regions of a cluster, reached over a network."""
+
+    @property
+    def shortfalls(self) -> Sequence[str]:
+        """One clause for each setting that is missing or different; empty unless this object made the table."""
+
+    def regions(self) -> list[RegionPlace]:
+        """List the regions as they are now, in the order of their keys."""
+
+    def traffic(self) -> Traffic:
+        """Count connections and retries."""
+
+
+@runtime_checkable
+class CellCounts(Protocol):
+    """A store without ranges that still counts its cells by the kind of their rows."""
+
+    def count_cells(self, family: str, flag: int) -> int:
+        """Count the cells of a family's rows of one flag, the fifth byte of their keys."""
 
 
 CELL_FAMILIES = (FAMILY_DOCUMENTS, FAMILY_INDEX)

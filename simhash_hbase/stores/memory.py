@@ -1,6 +1,5 @@
 """A store in memory: the model that every other store is tested against, and an index for one process's lifetime."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -13,20 +12,8 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.stores.base import (
-    CELL_FAMILIES,
-    Cell,
-    CellKey,
-    CompareAndSet,
-    PrefixScan,
-    Store,
-    StoreSize,
-    Swap,
-    Transactional,
-    check_cell_family,
-    check_deletions,
-    check_positive,
-)
+from simhash_hbase.stores import base
+from simhash_hbase.stores.base import Cell, CellKey, CompareAndSet, PrefixScan, Store, StoreSize, Swap, Transactional
 
 U64 = np.uint64
 
@@ -52,7 +39,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         self._clock = clock or now_ms
         self._lock = RLock()
         self._blocks: dict[int, set[int]] = {}
-        self._cells: dict[str, Family] = {family: {} for family in CELL_FAMILIES}
+        self._cells: dict[str, Family] = {family: {} for family in base.CELL_FAMILIES}
         # How to undo the changes of an open transaction, in their order; None outside of one.
         self._undo: list[Callable[[], None]] | None = None
 
@@ -61,7 +48,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         return "memory:"
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-        check_positive("limit", limit)
+        base.check_positive("limit", limit)
         found: list[tuple[int, int]] = []
         truncated = []
         with self._lock:
@@ -79,8 +66,11 @@ class MemoryStore(Store, CompareAndSet, Transactional):
         return np.array(found, dtype=np.bool_)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        check_positive("page", page)
-        return self._pages_of_rows(start, stop, page)
+        base.check_positive("page", page)
+        with self._lock:
+            prefixes = sorted(prefix for prefix in self._blocks if start <= prefix < stop)
+            rows = [(prefix, simhash) for prefix in prefixes for simhash in sorted(self._blocks[prefix])]
+        return (_as_rows(rows[i : i + page]) for i in range(0, len(rows), page))
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
         with self._lock:
@@ -98,7 +88,7 @@ class MemoryStore(Store, CompareAndSet, Transactional):
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Keep the later of two writes with one timestamp."""
-        check_cell_family(family)
+        base.check_cell_family(family)
         with self._lock:
             for cell in cells:
                 old = self._cell(family, cell.row, cell.qualifier)
@@ -108,23 +98,23 @@ class MemoryStore(Store, CompareAndSet, Transactional):
                     self._set(family, cell)
 
     def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
-        check_cell_family(family)
+        base.check_cell_family(family)
         with self._lock:
             return [self._cell(family, row, qualifier) for row, qualifier in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
-        check_cell_family(family, limit=limit)
+        base.check_cell_family(family, limit=limit)
         with self._lock:
             return [_sorted_cells(self._cells[family].get(row, {}))[:limit] for row in rows]
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        check_cell_family(family, limit=limit)
+        base.check_cell_family(family, limit=limit)
         with self._lock:
             held = self._cells[family].get(row, {})
             return [held[qualifier] for qualifier in sorted(q for q in held if q > after)[:limit]]
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        check_deletions(family, cells)
+        base.check_deletions(family, cells)
         with self._lock:
             for row, qualifier, _, timestamp in cells:
                 old = self._cell(family, row, qualifier)
@@ -133,12 +123,21 @@ class MemoryStore(Store, CompareAndSet, Transactional):
                     self._remember(partial(self._store, family, old))
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
-        check_cell_family(family, page=page)
-        return self._pages_of_cells(family, start, stop, page)
+        base.check_cell_family(family, page=page)
+        with self._lock:
+            rows = sorted(row for row in self._cells[family] if start <= row and (stop is None or row < stop))
+            cells = [cell for row in rows for cell in _sorted_cells(self._cells[family][row])]
+        return (cells[i : i + page] for i in range(0, len(cells), page))
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
+        swapped = []
         with self._lock:
-            return [self._swap(swap) for swap in swaps]
+            for row, qualifier, expected, value in swaps:
+                old = self._cell(FAMILY_DOCUMENTS, row, qualifier)
+                swapped.append((old.value if old else None) == expected)
+                if swapped[-1]:
+                    self._set(FAMILY_DOCUMENTS, Cell(row, qualifier, value, self._next_stamp(old)))
+        return swapped
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -163,29 +162,6 @@ class MemoryStore(Store, CompareAndSet, Transactional):
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
-
-    def _pages_of_rows(self, start: int, stop: int, page: int) -> Iterator[BlockRows]:
-        with self._lock:
-            prefixes = sorted(prefix for prefix in self._blocks if start <= prefix < stop)
-            rows = [(prefix, simhash) for prefix in prefixes for simhash in sorted(self._blocks[prefix])]
-        for i in range(0, len(rows), page):
-            yield _as_rows(rows[i : i + page])
-
-    def _pages_of_cells(self, family: str, start: bytes, stop: bytes | None, page: int) -> Iterator[list[Cell]]:
-        with self._lock:
-            keys = sorted(self._cells[family])
-            end = len(keys) if stop is None else bisect_left(keys, stop)
-            wanted = keys[bisect_left(keys, start) : end]
-            cells = [cell for row in wanted for cell in _sorted_cells(self._cells[family][row])]
-        for i in range(0, len(cells), page):
-            yield cells[i : i + page]
-
-    def _swap(self, swap: Swap) -> bool:
-        old = self._cell(FAMILY_DOCUMENTS, swap.row, swap.qualifier)
-        if (None if old is None else old.value) != swap.expected:
-            return False
-        self._set(FAMILY_DOCUMENTS, Cell(swap.row, swap.qualifier, swap.value, self._next_stamp(old)))
-        return True
 
     def _next_stamp(self, old: Cell | None) -> int:
         """Read the clock, but always return a higher stamp than the cell has."""

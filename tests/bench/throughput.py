@@ -26,7 +26,7 @@ from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.kernel.texts import batches
 from simhash_hbase.opening import create_index
 from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
-from simhash_hbase.rows.bands import BAND_DEFAULTS, DEFAULT_BANDS
+from simhash_hbase.profile.choices import BAND_DEFAULTS, DEFAULT_BANDS
 
 __all__ = ["measure_text"]
 

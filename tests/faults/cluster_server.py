@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from simhash_hbase.errors import InvalidArgument, SimhashError, StoreRefused
-from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
-from simhash_hbase.stores.hbase.launcher.commands import facts_of, print_addresses
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder, facts_of, print_addresses
 from simhash_hbase.stores.hbase.launcher.home import FILES, Home
 from simhash_hbase.stores.hbase.launcher.local import HBASE, SITE, Layout, LocalServer, Role, gateway, master
 

@@ -26,10 +26,20 @@ def test_an_address_names_gateways_and_a_table(url, gateways, table):
     assert parse_url(format_url(options)) == options
 
 
-def test_settings_follow_a_question_mark():
-    options = parse_url("hbase://one:9091/t?version=1&transport=framed&protocol=compact")
+@pytest.mark.parametrize(
+    ("settings", "fields"),
+    [
+        ("version=1&transport=framed&protocol=compact", {"version": 1, "transport": "framed", "protocol": "compact"}),
+        ("tls=1", {"tls": True}),
+        ("tls=0", {"tls": False}),
+        ("tls=1&kerberos=hbase", {"tls": True, "kerberos": "hbase"}),
+    ],
+)
+def test_settings_follow_a_question_mark(settings, fields):
+    options = parse_url(f"hbase://one:9091/t?{settings}")
 
-    assert options == HBaseOptions(gateways=(ONE,), table="t", version=1, transport="framed", protocol="compact")
+    assert options == HBaseOptions(gateways=(ONE,), table="t", **fields)
+    assert format_url(options) == f"hbase://one:9091/t?{settings}".removesuffix("?tls=0")
     assert parse_url(format_url(options)) == options
 
 
@@ -55,6 +65,9 @@ def test_settings_follow_a_question_mark():
         ("hbase://one:9091/t?version=", "version is ''"),
         ("hbase://one:9091/t?transport=http", "transport is 'http'"),
         ("hbase://one:9091/t?protocol=json", "protocol is 'json'"),
+        ("hbase://one:9091/t?tls=yes", "tls is 'yes': wanted 0 or 1"),
+        ("hbase://one:9091/t?kerberos=a%40b", "kerberos is 'a@b': wanted a service"),
+        ("hbase://one:9091/t?kerberos=hbase&transport=framed", "kerberos goes with buffered transport"),
         ("hbase://one:9091/t?regions=3", "'regions' is no setting"),
         ("hbase://one:9091/t?version=1&version=2", "version is given twice"),
     ],

@@ -11,7 +11,7 @@ from itertools import count
 import numpy as np
 import pytest
 from support.faulty_proxy import Chaos
-from support.hbase_server import address, hbase_options, tables
+from support.hbase_server import address, administrate, hbase_options, tables
 from support.own_gateway import own_gateway
 from support.proxies import proxied_options, proxy_to
 from support.rows import found_by, pairs_of
@@ -23,8 +23,6 @@ from simhash_hbase.stores.base import Cell, Swap
 from simhash_hbase.stores.hbase import Gateway, HBaseStore
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.thrift import exchange
-from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
-from simhash_hbase.stores.hbase.thrift.wire import Call
 
 pytestmark = pytest.mark.hbase
 
@@ -269,13 +267,13 @@ def test_a_disabled_table_is_said_to_be_disabled(version):
     name = tables().take()
     store = HBaseStore.open(hbase_options(version, name))
     found_by(store, 1)
-    disable(name)
+    change(name, "disableTable")
 
     with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
         HBaseStore.open(hbase_options(version, name))
     with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
         found_by(store, 1)
-    enable(name)
+    change(name, "enableTable")
     assert found_by(store, 1) == []
     store.close()
 
@@ -285,7 +283,7 @@ def test_a_write_to_a_disabled_table_is_refused_long_before_its_deadline(version
     name = tables().take()
     store = HBaseStore.open(hbase_options(version, name))
     cell = Cell(b"row", b"q", b"value", 1)
-    disable(name)
+    change(name, "disableTable")
 
     for write in (
         lambda: store.put_rows(block_rows(SCHEME, np.array([1], np.uint64)), timestamp=1),
@@ -296,7 +294,7 @@ def test_a_write_to_a_disabled_table_is_refused_long_before_its_deadline(version
     ):
         with pytest.raises(StoreRefused, match=rf"{name} is disabled"):
             write()
-    enable(name)
+    change(name, "enableTable")
     store.put("d", [cell._replace(row=b"other")])
     assert store.get("d", [(b"other", b"q")]) == [cell._replace(row=b"other")]
     store.close()
@@ -305,7 +303,7 @@ def test_a_write_to_a_disabled_table_is_refused_long_before_its_deadline(version
 def test_a_table_that_is_gone_is_named_by_reads_and_writes(version):
     name = tables().take()
     store = HBaseStore.open(hbase_options(version, name))
-    drop(name)
+    change(name, "disableTable", "deleteTable")
 
     with pytest.raises(IndexMissing, match=rf"no table {name}"):
         found_by(store, 1)
@@ -344,25 +342,7 @@ def test_queries_under_random_faults_are_never_answered_wrongly(proxy, version, 
     assert proxy.chaos.faults > QUERIES / 100
 
 
-def disable(name):
-    _administrate(name, "disableTable")
-
-
-def enable(name):
-    _administrate(name, "enableTable")
-
-
-def drop(name):
-    _administrate(name, "disableTable", "deleteTable")
-
-
-def _administrate(name, *methods):
+def change(name, *methods):
     gateways = Gateways(hbase_options(2, name))
-    admin = Thrift2(name)
-
-    def conversation():
-        for method in methods:
-            yield [Call(admin._idl.Cells, method, {"tableName": admin._name})]
-
-    gateways.exchange.one(conversation)
+    gateways.exchange.one(partial(administrate, name, *methods))
     gateways.close()

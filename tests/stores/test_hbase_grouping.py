@@ -9,9 +9,10 @@ from thriftpy2.thrift import TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from simhash_hbase.rows.blocks import Scheme
-from simhash_hbase.rows.keys import block_rows
+from simhash_hbase.rows.keys import block_rows, packed_rows
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import grouping, parse_url
+from simhash_hbase.stores.hbase import parse_url, reader
+from simhash_hbase.stores.hbase.store import latest_writes, swap_waves
 from simhash_hbase.stores.hbase.thrift.thrift1 import Thrift1
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import make_protocol
@@ -50,19 +51,19 @@ def size(request):
 @pytest.mark.parametrize("cells", [TINY, MIXED, LONG_NAMES], ids=["tiny", "mixed", "long-names"])
 @pytest.mark.parametrize("method", ["put", "delete", "get", "get_rows", "scan_rows"])
 def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, method, monkeypatch):
-    monkeypatch.setattr(grouping, "CALL_BYTES", 20_000)
+    monkeypatch.setattr(reader, "CALL_BYTES", 20_000)
     keys = [(cell.row, cell.qualifier) for cell in cells]
 
     def rows_read(*, scan):
         rows = [row for row, _ in keys]
         # Thrift 1 sends a call for each row.
-        groups = [[row] for row in rows] if isinstance(driver, Thrift1) else grouping.group_row_keys(rows, 1_000)
+        groups = [[row] for row in rows] if isinstance(driver, Thrift1) else reader.group_row_keys(rows, 1_000)
         return [driver.get_rows("d", group, 9, scan=scan) for group in groups]
 
     calls = {
-        "put": lambda: [driver.put("d", group) for group in grouping.group_cells(cells)],
-        "delete": lambda: [driver.delete("d", group) for group in grouping.group_cells(cells)],
-        "get": lambda: [driver.get("d", group) for group in grouping.group_keys(keys, 1_000)],
+        "put": lambda: [driver.put("d", group) for group in reader.group_cells(cells)],
+        "delete": lambda: [driver.delete("d", group) for group in reader.group_cells(cells)],
+        "get": lambda: [driver.get("d", group) for group in reader.group_keys(keys, 1_000)],
         "get_rows": lambda: rows_read(scan=False),
         "scan_rows": lambda: rows_read(scan=True),
     }[method]()
@@ -74,49 +75,50 @@ def test_no_call_is_larger_than_its_bound_on_the_wire(driver, size, cells, metho
 
 
 def test_groups_hold_everything_once_and_in_order_and_are_not_smaller_than_they_need_be(monkeypatch):
-    monkeypatch.setattr(grouping, "CALL_BYTES", 20_000)
-    groups = grouping.group_cells(MIXED)
+    monkeypatch.setattr(reader, "CALL_BYTES", 20_000)
+    groups = reader.group_cells(MIXED)
 
     assert [cell for group in groups for cell in group] == sorted(MIXED, key=lambda cell: cell[:2])
     for group, after in pairwise(groups):
-        held = sum(grouping.FRAMING_BYTES + sum(map(len, cell[:3])) for cell in [*group, after[0]])
+        held = sum(reader.FRAMING_BYTES + sum(map(len, cell[:3])) for cell in [*group, after[0]])
         assert held > 20_000
 
 
 def test_a_group_may_fill_its_bound_exactly(monkeypatch):
     cells = [Cell(b"%d" % n, b"", bytes(99), 7) for n in range(4)]
-    monkeypatch.setattr(grouping, "CALL_BYTES", 2 * (grouping.FRAMING_BYTES + 100))
+    monkeypatch.setattr(reader, "CALL_BYTES", 2 * (reader.FRAMING_BYTES + 100))
 
-    assert [len(group) for group in grouping.group_cells(cells)] == [2, 2]
-    monkeypatch.setattr(grouping, "CALL_BYTES", grouping.CALL_BYTES - 1)
-    assert [len(group) for group in grouping.group_cells(cells)] == [1, 1, 1, 1]
+    assert [len(group) for group in reader.group_cells(cells)] == [2, 2]
+    monkeypatch.setattr(reader, "CALL_BYTES", reader.CALL_BYTES - 1)
+    assert [len(group) for group in reader.group_cells(cells)] == [1, 1, 1, 1]
 
 
 def test_what_is_too_large_for_a_call_is_a_call_of_its_own(monkeypatch):
-    monkeypatch.setattr(grouping, "CALL_BYTES", 1_000)
+    monkeypatch.setattr(reader, "CALL_BYTES", 1_000)
     cells = [Cell(b"%d" % n, b"", bytes(5_000 if n == 1 else 10), 7) for n in range(3)]
 
-    assert [len(group) for group in grouping.group_cells(cells)] == [1, 1, 1]
+    assert [len(group) for group in reader.group_cells(cells)] == [1, 1, 1]
 
 
 def test_no_group_has_more_rows_than_it_may():
     simhashes = np.random.default_rng(1).integers(0, 1 << 64, 900, dtype=np.uint64)
+    rows = packed_rows(block_rows(Scheme(5, 2), simhashes))
 
-    assert [len(group) for group in grouping.group_rows(block_rows(Scheme(5, 2), simhashes))] == [4_000, 4_000, 1_000]
-    assert [len(group) for group in grouping.group_row_keys([b"r"] * 5, 2)] == [2, 2, 1]
+    assert [len(group) for group in reader.group_row_keys(rows)] == [4_000, 4_000, 1_000]
+    assert [len(group) for group in reader.group_row_keys([b"r"] * 5, 2)] == [2, 2, 1]
 
 
 def test_the_bound_of_a_call_fits_into_the_smallest_frame_that_a_gateway_can_be_set_to():
-    assert grouping.CALL_BYTES + CALL_FRAMING < 1 << 20
+    assert reader.CALL_BYTES + CALL_FRAMING < 1 << 20
 
 
 def test_of_writes_of_one_cell_only_those_of_one_time_replace_each_other():
     cells = [Cell(b"r", b"q", b"old", 5), Cell(b"r", b"q", b"new", 5), Cell(b"r", b"q", b"older", 3)]
 
-    assert sorted(grouping.latest_writes(cells)) == sorted(cells[1:])
+    assert sorted(latest_writes(cells)) == sorted(cells[1:])
 
 
 def test_no_row_is_twice_in_a_wave_and_the_order_on_a_row_stays():
     swaps = [Swap(row, b"s", None, b"v") for row in (b"a", b"b", b"a", b"a", b"b")]
 
-    assert grouping.swap_waves(swaps) == [[0, 1], [2, 4], [3]]
+    assert swap_waves(swaps) == [[0, 1], [2, 4], [3]]

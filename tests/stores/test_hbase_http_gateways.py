@@ -6,15 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from articles import COPY, HEAT, METRO
-from stores.test_hbase_tls import stunnel
+from stores.test_hbase_tls import stunnel, use
 from support.fresh_clone import blocks, split
 from support.hbase_server import address, tables
 from support.http_gateway import http_address, http_gateway
 
-from simhash_hbase import create_index, open_index
+from simhash_hbase import create_index
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 
@@ -25,20 +24,6 @@ VERSIONS = pytest.mark.parametrize("version", [1, 2], ids=["thrift1", "thrift2"]
 @pytest.fixture
 def gateway(version, tmp_path):
     return http_address(version, tmp_path)
-
-
-def use(url):
-    """Make an index, write to it, open it again and ask it."""
-    with create_index(url, analyzer="shingle") as index:
-        assert index.claim("wire/1", METRO).is_original
-        simhashes = np.random.default_rng(5).integers(0, 1 << 64, 300, dtype=np.uint64).tolist()
-        many = dict(index.add_many((f"made/{at}", f"{HEAT} {simhash}") for at, simhash in enumerate(simhashes)))
-    with open_index(url) as index:
-        assert index.claim("paper/7", COPY).of == "wire/1"
-        assert dict(index.remove_many(["wire/1", "made/7", "none"])) == {"wire/1": True, "made/7": True, "none": False}
-        assert len(index.query(f"{HEAT} {simhashes[0]}").matches) <= len(many) == 300
-        assert index.query(f"{HEAT} {simhashes[0]}").matches[0].id == "made/0"
-        assert index.store.url == url
 
 
 @VERSIONS

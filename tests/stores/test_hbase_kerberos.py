@@ -2,19 +2,16 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from articles import COPY, HEAT, METRO
+from stores.test_hbase_tls import use
 from support.gates import absent
 from support.hbase_server import tables
 from support.kdc import kerberos_realm
 from support.own_gateway import gateway_of, local_status
 
-from simhash_hbase import create_index, open_index
-from simhash_hbase.errors import InvalidArgument, StoreRefused, StoreUnavailable
+from simhash_hbase.errors import StoreRefused, StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.hbase.launcher.home import site_xml
-from simhash_hbase.stores.hbase.options import format_url
 
 SITE = """
 hadoop.security.authentication kerberos
@@ -61,17 +58,7 @@ def ticket(realm, monkeypatch):
 @pytest.mark.hbase
 @pytest.mark.slow
 def test_an_index_works_behind_a_gateway_that_asks_for_kerberos(place, ticket):
-    name = tables().name()
-    url = f"hbase://{place}/{name}?kerberos=hbase"
-
-    with create_index(url, analyzer="shingle") as index:
-        assert index.claim("wire/1", METRO).is_original
-        simhashes = np.random.default_rng(5).integers(0, 1 << 64, 300, dtype=np.uint64).tolist()
-        many = dict(index.add_many((f"made/{at}", f"{HEAT} {simhash}") for at, simhash in enumerate(simhashes)))
-    with open_index(url) as index:
-        assert index.claim("paper/7", COPY).of == "wire/1"
-        assert len(many) == 300
-        assert index.store.url == url
+    use(f"hbase://{place}/{tables().name()}?kerberos=hbase")
 
 
 @pytest.mark.hbase
@@ -89,11 +76,3 @@ def test_without_a_ticket_the_error_names_what_gets_one(place, ticket, realm, mo
 def test_an_address_without_kerberos_is_told_what_it_needs(place):
     with pytest.raises(StoreUnavailable, match=r"it asks for SASL, so the address needs \?kerberos=SERVICE"):
         HBaseStore.open(parse_url(f"hbase://{place}/any"))
-
-
-def test_the_service_is_read_written_and_checked():
-    assert format_url(parse_url("hbase://one/t?kerberos=hbase&tls=1")) == "hbase://one:9090/t?tls=1&kerberos=hbase"
-    with pytest.raises(InvalidArgument, match="kerberos is 'a@b': wanted a service"):
-        parse_url("hbase://one/t?kerberos=a@b".replace("@", "%40"))
-    with pytest.raises(InvalidArgument, match="kerberos goes with buffered transport"):
-        parse_url("hbase://one/t?kerberos=hbase&transport=framed")

@@ -16,7 +16,7 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import BlockRows, block_rows, pack_rows
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.base import Cell, Swap
-from simhash_hbase.stores.hbase import HBaseStore, grouping, reader
+from simhash_hbase.stores.hbase import HBaseStore, reader
 from simhash_hbase.stores.hbase.reader import Regions
 from simhash_hbase.stores.hbase.thrift.wire import GatewayConnection
 from simhash_hbase.stores.memory import MemoryStore
@@ -119,8 +119,8 @@ def test_a_range_of_cells_ends_before_its_stop_also_after_a_full_page(store):
 
 
 def test_writes_and_reads_are_cut_into_calls(store, monkeypatch):
-    monkeypatch.setattr(grouping, "WRITE_ROWS", 7)
-    monkeypatch.setattr(grouping, "CALL_BYTES", 500)
+    monkeypatch.setattr(reader, "WRITE_ROWS", 7)
+    monkeypatch.setattr(reader, "CALL_BYTES", 500)
     monkeypatch.setattr(store._driver, "rows_per_get", 7, raising=False)
     made = [Cell(b"%02d" % n, b"s", b"v" * n, 7) for n in range(60)]
     rows = rows_of(*((n, n) for n in range(60)))

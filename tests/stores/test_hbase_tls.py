@@ -14,9 +14,8 @@ from support.hbase_server import address, tables
 from support.listening import free_port, wait_for_port
 
 from simhash_hbase import create_index, open_index
-from simhash_hbase.errors import InvalidArgument, StoreUnavailable
+from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
-from simhash_hbase.stores.hbase.options import format_url
 
 
 @contextmanager
@@ -43,6 +42,21 @@ def stunnel(folder, to):
         started.wait()
 
 
+def use(url):
+    """Make an index, write to it, open it again and ask it."""
+    with create_index(url, analyzer="shingle") as index:
+        assert index.claim("wire/1", METRO).is_original
+        simhashes = np.random.default_rng(5).integers(0, 1 << 64, 300, dtype=np.uint64).tolist()
+        assert all(not index.query_simhash(simhash).matches for simhash in simhashes[:3])
+        many = dict(index.add_many((f"made/{at}", f"{HEAT} {simhash}") for at, simhash in enumerate(simhashes)))
+    with open_index(url) as index:
+        assert index.claim("paper/7", COPY).of == "wire/1"
+        assert dict(index.remove_many(["wire/1", "made/7", "none"])) == {"wire/1": True, "made/7": True, "none": False}
+        assert len(index.query(f"{HEAT} {simhashes[0]}").matches) <= len(many) == 300
+        assert index.query(f"{HEAT} {simhashes[0]}").matches[0].id == "made/0"
+        assert index.store.url == url
+
+
 @pytest.fixture(scope="module", params=[1, 2], ids=["thrift1", "thrift2"])
 def encrypted(request, tmp_path_factory):
     with stunnel(tmp_path_factory.mktemp("tls"), address(request.param)) as found:
@@ -53,17 +67,8 @@ def encrypted(request, tmp_path_factory):
 def test_an_index_works_through_tls(encrypted, monkeypatch):
     place, certificate = encrypted
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    url = f"hbase://{place}/{tables().name()}?tls=1"
 
-    with create_index(url, analyzer="shingle") as index:
-        assert index.claim("wire/1", METRO).is_original
-        simhashes = np.random.default_rng(5).integers(0, 1 << 64, 300, dtype=np.uint64).tolist()
-        assert all(not index.query_simhash(simhash).matches for simhash in simhashes[:3])
-        many = dict(index.add_many((f"made/{at}", f"{HEAT} {simhash}") for at, simhash in enumerate(simhashes)))
-    with open_index(url) as index:
-        assert index.claim("paper/7", COPY).of == "wire/1"
-        assert len(many) == 300
-        assert index.store.url == url
+    use(f"hbase://{place}/{tables().name()}?tls=1")
 
 
 @pytest.mark.hbase
@@ -78,10 +83,3 @@ def test_an_unknown_certificate_is_refused(encrypted):
 def test_an_address_without_tls_is_told_what_it_needs(encrypted):
     with pytest.raises(StoreUnavailable, match=r"it speaks TLS, so the address needs \?tls=1"):
         HBaseStore.open(parse_url(f"hbase://{encrypted[0]}/any"))
-
-
-def test_the_setting_is_read_and_written():
-    assert format_url(parse_url("hbase://one/t?tls=1")) == "hbase://one:9090/t?tls=1"
-    assert not parse_url("hbase://one/t?tls=0").tls
-    with pytest.raises(InvalidArgument, match="tls is 'yes': wanted 0 or 1"):
-        parse_url("hbase://one/t?tls=yes")

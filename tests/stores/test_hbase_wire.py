@@ -217,7 +217,7 @@ def make_pool():
 
     def make(*options, **changes):
         gateways = tuple(one.gateways[0] for one in options)
-        made.append(Pool(replace(options[0], gateways=gateways, **changes), lambda *_, known: None))
+        made.append(Pool(replace(options[0], gateways=gateways, **changes), lambda *_: None))
         return made[-1]
 
     yield make

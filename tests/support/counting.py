@@ -2,14 +2,13 @@
 
 from collections import Counter
 
-from simhash_hbase.stores.abilities import Backup
-from simhash_hbase.stores.base import CompareAndSet, Store, Transactional
+from simhash_hbase.stores.base import CompareAndSet, OnDisk, Store, Transactional
 
 __all__ = ["CountingStore"]
 
 _METHODS = frozenset(
     name
-    for protocol in (Store, CompareAndSet, Transactional, Backup)
+    for protocol in (Store, CompareAndSet, Transactional, OnDisk)
     for name in vars(protocol)
     if not name.startswith("_") and name != "url"
 )

@@ -12,9 +12,10 @@ from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
+from simhash_hbase.stores.hbase.thrift.wire import Call
 from support.gates import absent
 
-__all__ = ["HBASE_MAKERS", "Tables", "address", "drop_tables", "hbase_options", "tables"]
+__all__ = ["HBASE_MAKERS", "Tables", "address", "administrate", "drop_tables", "hbase_options", "tables"]
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "hbase"
 # Taken now: some tests hide the caller's settings.
@@ -97,10 +98,16 @@ def _name():
     return f"simhash_test_{secrets.token_hex(6)}"
 
 
-def _drop(name):
+def administrate(name, *methods):
+    """Make calls of one table that no store makes: disableTable, enableTable, deleteTable."""
     admin = Thrift2(name)
-    if (yield from admin.describe()) is not None:
-        yield from admin.drop()
+    for method in methods:
+        yield [Call(admin._idl.Cells, method, {"tableName": admin._name})]
+
+
+def _drop(name):
+    if (yield from Thrift2(name).describe()) is not None:
+        yield from administrate(name, "disableTable", "deleteTable")
 
 
 _tables = []

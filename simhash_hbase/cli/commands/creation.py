@@ -26,7 +26,7 @@ from simhash_hbase.cli.options import (
     url_argument,
 )
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.rows.bands import DEFAULT_BANDS
+from simhash_hbase.profile.choices import DEFAULT_BANDS
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.costs import HBASE_BYTES, plan_scheme
 from simhash_hbase.rows.table import TableSchema, shell_script, thrift2_script

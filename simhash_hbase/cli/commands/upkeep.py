@@ -104,13 +104,13 @@ def _copy(url: str, destination: str, output: Output) -> None:
     from concurrent.futures import ThreadPoolExecutor, wait
 
     from simhash_hbase.opening import folder_of, open_index
-    from simhash_hbase.stores.abilities import Backup
+    from simhash_hbase.stores.base import OnDisk
     from simhash_hbase.stores.embedded.folder import copied_bytes
 
     if destination.startswith("file:"):
         destination = folder_of(destination) or ""
     with output, open_index(url) as index, ThreadPoolExecutor(1) as pool:
-        total = index.store.size().bytes if isinstance(index.store, Backup) else None
+        total = index.store.size().bytes if isinstance(index.store, OnDisk) else None
         with output.meter("backup", total, noun="MB") as meter:
             copy = pool.submit(index.backup, destination)
             while not wait([copy], LOOK_S).done:

@@ -138,9 +138,9 @@ class Output:
 
     def warn_of_shortfalls(self, store: Store) -> None:
         """Report what a gateway could not set of a new index, and how an operator can."""
-        from simhash_hbase.stores.abilities import Shortfalls
+        from simhash_hbase.stores.base import Cluster
 
-        if isinstance(store, Shortfalls) and store.shortfalls:
+        if isinstance(store, Cluster) and store.shortfalls:
             head = "warning: the gateway could not set everything; ask an operator to run schema/ for:"
             self.note("\n  ".join([head, *store.shortfalls]))
 

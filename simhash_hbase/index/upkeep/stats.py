@@ -23,8 +23,7 @@ from simhash_hbase.rows.clock import MS_A_DAY, rfc3339
 from simhash_hbase.rows.documents import DocumentState, decode_document
 from simhash_hbase.rows.keys import ALL_PREFIXES, row_bounds, row_flag, row_prefix
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS
-from simhash_hbase.stores.abilities import CellCounts, Regional, RegionPlace
-from simhash_hbase.stores.base import Store, StoreSize
+from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store, StoreSize
 
 _SAMPLED = (
     "documents",
@@ -277,7 +276,7 @@ def _count(store: Store, profile: Profile, *, exact: bool, watch: ProgressCallba
             truncated_prefixes=None,
             truncated_fingerprints=None,
         )
-    places = store.regions() if isinstance(store, Regional) else None
+    places = store.regions() if isinstance(store, Cluster) else None
     bounds = region_bounds([place.start for place in places] if places else [b""])
     whole = exact or _is_small(store, size)
     tally = Tally(profile)

@@ -121,15 +121,15 @@ def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN40
     until = time.monotonic() + UNDISTURBED_S
     while True:
         with environment.begin() as transaction:
-            began = transaction.id()
+            last_harmless = transaction.id() + SAFE_COMMITS
             try:
                 answer = look(transaction)
             except Exception:
                 # Reused pages lead to any error, so an error counts no more than an answer does.
-                if _stood_still(environment, began):
+                if environment.info()["last_txnid"] <= last_harmless:
                     raise
             else:
-                if _stood_still(environment, began):
+                if environment.info()["last_txnid"] <= last_harmless:
                     return answer
         if time.monotonic() >= until:
             raise StoreBusy(
@@ -137,10 +137,6 @@ def undisturbed(environment: Any, look: Callable[[Any], T]) -> T:  # noqa: ANN40
                 "without write permission on lock.mdb: make that file writable for this user"
             )
         time.sleep(PAUSE_S)
-
-
-def _stood_still(environment: Any, began: int) -> bool:  # noqa: ANN401
-    return bool(environment.info()["last_txnid"] <= began + SAFE_COMMITS)
 
 
 def _open_within(path: str, options: EmbeddedOptions, *, writable: bool, lock: bool) -> Any:  # noqa: ANN401
@@ -203,7 +199,7 @@ class Environment:
 
     def make_databases(self, transaction: Transaction) -> None:
         """Make all databases within a transaction."""
-        self._open_databases(transaction, create=True)
+        self.databases = self._handles(transaction, create=True)
 
     def open_databases(self) -> None:
         """Open all databases; once, before anything else, and not within a transaction.
@@ -212,16 +208,24 @@ class Environment:
         write permission this waits once for the current writer.
         """
         with lmdb_errors(self.path):
-            self._follow(lambda: self._open_databases(None, create=False))
+            self.databases = self._follow(lambda: self._handles(None, create=False))
 
     def read(self, look: Callable[[Transaction], T]) -> T:
         """Call a function with a transaction that sees one state; repeat when the map has moved."""
         with lmdb_errors(self.path):
             if self._owner == get_ident():
                 return look(self._open)
+
+            def attempt() -> T:
+                with self._gate:
+                    if self._unseen:
+                        return undisturbed(self._env, look)
+                    with self._env.begin() as transaction:
+                        return look(transaction)
+
             while True:
                 try:
-                    return self._follow(lambda: self._look(look))
+                    return self._follow(attempt)
                 except lmdb.ReadersFullError:
                     # Processes that were killed leave their slots taken.
                     if not self._env.reader_check():
@@ -277,8 +281,13 @@ class Environment:
 
     def copy(self, destination: str, target: str) -> None:
         """Write a compact copy of what is committed into an empty folder, which errors call by its later name."""
+
+        def copy() -> None:
+            with self._gate:
+                self._env.copy(destination, compact=True)
+
         with lmdb_errors(self.path, target):
-            self._follow(lambda: self._copy(destination))
+            self._follow(copy)
 
     def check_readable(self) -> None:
         """Read all pages in a process of its own, which damage may end by a signal.
@@ -310,22 +319,11 @@ class Environment:
                 self._env.sync(True)
             self._env.close()
 
-    def _open_databases(self, transaction: Transaction, *, create: bool) -> None:
-        self.databases = {
+    def _handles(self, transaction: Transaction, *, create: bool) -> dict[str, Database]:
+        return {
             name: self._env.open_db(name.encode(), transaction, dupsort=many, dupfixed=many, create=create)
             for name, many in DATABASES.items()
         }
-
-    def _look(self, look: Callable[[Transaction], T]) -> T:
-        with self._gate:
-            if self._unseen:
-                return undisturbed(self._env, look)
-            with self._env.begin() as transaction:
-                return look(transaction)
-
-    def _copy(self, destination: str) -> None:
-        with self._gate:
-            self._env.copy(destination, compact=True)
 
     def _follow(self, call: Callable[[], T]) -> T:
         """Make a call; repeat it in a larger map when another process has grown the file beyond this one's."""

@@ -7,7 +7,6 @@ This file is run by its path, so that it imports nothing but the driver.
 import os
 import sys
 from collections import deque
-from typing import Any
 
 import lmdb
 
@@ -25,31 +24,23 @@ def main(folder: str, map_bytes: int, names: list[str], *, lock: bool) -> None:
         for name in names:
             database = environment.open_db(name.encode(), create=False)
             with environment.begin(database) as transaction, transaction.cursor() as cursor:
-                _read_pages(cursor, lock=lock)
-        # A writer that does not see this process may change the list meanwhile.
+                try:
+                    # To the end or to the first damaged page, behind which there may be one that ends the process.
+                    deque(cursor, maxlen=0)
+                except _DAMAGE:
+                    # What looks like damage may be a page that a writer who does not see this process has used again.
+                    if lock:
+                        sys.exit(PAGE_DAMAGED)
+                    raise
+        # A writer that does not see this process may change the list of free pages meanwhile.
         if lock:
-            _read_free_list(environment)
-
-
-def _read_pages(cursor: Any, *, lock: bool) -> None:  # noqa: ANN401 - lmdb has no precise types
-    """Read to the end or to the first damaged page, behind which there may be one that ends the process."""
-    try:
-        deque(cursor, maxlen=0)
-    except _DAMAGE:
-        # What looks like damage may be a page that a writer who does not see this process has used again.
-        if lock:
-            sys.exit(PAGE_DAMAGED)
-        raise
-
-
-def _read_free_list(environment: Any) -> None:  # noqa: ANN401 - lmdb has no precise types
-    """Read the one database that has no cursor: a compact copy leaves its pages out, and must count them for that."""
-    with open(os.devnull, "wb") as nowhere:
-        try:
-            environment.copyfd(nowhere.fileno(), compact=True)
-        except _DAMAGE:
-            # All other databases have been read.
-            sys.exit(FREE_LIST_DAMAGED)
+            with open(os.devnull, "wb") as nowhere:
+                try:
+                    # It has no cursor: a compact copy leaves its pages out, and must count them for that.
+                    environment.copyfd(nowhere.fileno(), compact=True)
+                except _DAMAGE:
+                    # All other databases have been read.
+                    sys.exit(FREE_LIST_DAMAGED)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ A block row is a prefix as the key and a fingerprint as one of its sorted values
 cell has the key row and qualifier, and the value timestamp (8 bytes), length of the row (1 byte) and value.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, islice
 from struct import Struct, iter_unpack
 
@@ -25,7 +25,7 @@ from simhash_hbase.rows.keys import (
 )
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, PREFIX_BYTES, SIMHASH_BYTES
 from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, Swap, first_rows
-from simhash_hbase.stores.columns import ColumnRows, Columns
+from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.embedded.environment import Database, Transaction
 
 U64 = np.uint64
@@ -60,13 +60,18 @@ def scan(
         if cursor.first():
             special = np.isin(prefixes, unpack_prefixes(b"".join(cursor.iternext(values=False))))
     with transaction.cursor(blocks) as cursor:
-        if special is not None and special.any():
-            slow = [_scan_hot(cursor, prefix, limit) for prefix in prefixes[special].tolist()]
-            rows, truncated = _joined([_scan_plain(cursor, prefixes[~special], limit), *slow])
-            # Stable: the rows of one prefix come from one scan, in order already.
-            order = np.argsort(rows.prefixes, kind="stable")
-            return PrefixScan(BlockRows(rows.prefixes[order], rows.simhashes[order]), np.sort(truncated))
-        return _scan_plain(cursor, prefixes, limit)
+        if special is None or not special.any():
+            return _scan_plain(cursor, prefixes, limit)
+        scans = [_scan_plain(cursor, prefixes[~special], limit)]
+        for prefix in prefixes[special].tolist():
+            if cursor.set_key(pack_prefix(prefix)):
+                truncated = np.array([prefix] if cursor.count() > limit else [], dtype=U64)
+                simhashes = unpack_simhashes(b"".join(islice(cursor.iternext_dup(), limit)))
+                scans.append(PrefixScan(BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated))
+    rows, truncated = _joined(scans)
+    # Stable: the rows of one prefix come from one scan, in order already.
+    order = np.argsort(rows.prefixes, kind="stable")
+    return PrefixScan(BlockRows(rows.prefixes[order], rows.simhashes[order]), np.sort(truncated))
 
 
 def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: BlockRows) -> None:
@@ -77,8 +82,10 @@ def put_rows(transaction: Transaction, blocks: Database, hot: Database, rows: Bl
             # Behind all rows that there are, sorted rows fill pages completely. The driver's own append does not: it
             # leaves out the second row of a prefix, which put between others later splits a full page.
             cursor.putmulti(iter_unpack(_PAIR, pack_rows(chunk)), dupdata=False)
-            for prefix in _newly_hot(cursor, chunk):
-                transaction.put(prefix, b"", db=hot)
+            sampled = chunk.simhashes * _SCATTER >> U64(64 - _SAMPLE_BITS) == 0
+            for prefix in pack_prefixes(chunk.prefixes[sampled]):
+                if cursor.set_key(prefix) and cursor.count() > _HOT_ROWS:
+                    transaction.put(prefix, b"", db=hot)
 
 
 def delete_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> None:
@@ -96,8 +103,16 @@ def has_rows(transaction: Transaction, blocks: Database, rows: BlockRows) -> NDA
 
 def next_rows(transaction: Transaction, blocks: Database, after: tuple[int, int], page: int) -> BlockRows:
     """Read at most a page of rows, beginning at a prefix and fingerprint."""
+    prefix, simhash = after
+    if prefix >= ALL_PREFIXES:
+        return BlockRows.empty()
+    key = pack_prefix(prefix)
     with transaction.cursor(blocks) as cursor:
-        if not _seek(cursor, *after):
+        is_there = cursor.set_range_dup(key, pack_simhash(simhash))
+        if not is_there and cursor.set_range(key):
+            # Behind all rows of the prefix, if it has any.
+            is_there = cursor.key() != key or cursor.next_nodup()
+        if not is_there:
             return BlockRows.empty()
         return _unpacked(b"".join(chain.from_iterable(islice(cursor.iternext(), page))))
 
@@ -109,30 +124,18 @@ def row_behind(rows: BlockRows) -> tuple[int, int]:
 
 
 def _scan_plain(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-    if len(prefixes) <= _SCAN_CHUNK:
-        return _read_all(cursor, prefixes, limit)
-    starts = range(0, len(prefixes), _SCAN_CHUNK)
-    return _joined([_read_all(cursor, prefixes[i : i + _SCAN_CHUNK], limit) for i in starts])
-
-
-def _read_all(cursor: Transaction, prefixes: NDArray[np.uint64], limit: int) -> PrefixScan:
-    keys = pack_prefixes(prefixes)
-    packed = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=SIMHASH_BYTES, keyfixed=True)
-    return first_rows(_unpacked(packed), limit)
+    scans = []
+    for first in range(0, max(1, len(prefixes)), _SCAN_CHUNK):
+        keys = pack_prefixes(prefixes[first : first + _SCAN_CHUNK])
+        packed = cursor.getmulti(keys, dupdata=True, dupfixed_bytes=SIMHASH_BYTES, keyfixed=True)
+        scans.append(first_rows(_unpacked(packed), limit))
+    return scans[0] if len(scans) == 1 else _joined(scans)
 
 
 def _unpacked(packed: bytes | bytearray) -> BlockRows:
     if len(packed) % BLOCK_ROW_BYTES:
         raise CorruptIndex(f"a page is damaged: {len(packed):,} bytes of block rows, wanted {BLOCK_ROW_BYTES} each")
     return unpack_rows(packed)
-
-
-def _scan_hot(cursor: Transaction, prefix: int, limit: int) -> PrefixScan:
-    if not cursor.set_key(pack_prefix(prefix)):
-        return PrefixScan(BlockRows.empty(), np.empty(0, dtype=U64))
-    truncated = np.array([prefix] if cursor.count() > limit else [], dtype=U64)
-    simhashes = unpack_simhashes(b"".join(islice(cursor.iternext_dup(), limit)))
-    return PrefixScan(BlockRows(np.full(len(simhashes), prefix, dtype=U64), simhashes), truncated)
 
 
 def _joined(scans: list[PrefixScan]) -> PrefixScan:
@@ -145,40 +148,6 @@ def _joined(scans: list[PrefixScan]) -> PrefixScan:
     )
 
 
-def _newly_hot(cursor: Transaction, rows: BlockRows) -> Iterator[bytes]:
-    sampled = rows.simhashes * _SCATTER >> U64(64 - _SAMPLE_BITS) == 0
-    for prefix in pack_prefixes(rows.prefixes[sampled]):
-        if cursor.set_key(prefix) and cursor.count() > _HOT_ROWS:
-            yield prefix
-
-
-def _seek(cursor: Transaction, prefix: int, simhash: int) -> bool:
-    """Go to the first row at or after a place."""
-    if prefix >= ALL_PREFIXES:
-        return False
-    key = pack_prefix(prefix)
-    if cursor.set_range_dup(key, pack_simhash(simhash)):
-        return True
-    found = cursor.set_range(key)
-    return bool(found and (cursor.key() != key or cursor.next_nodup()))
-
-
-class StoredRows(ColumnRows):
-    """Rows as LMDB holds their cells."""
-
-    def __init__(self, counts: list[int], keys: list[bytes], stored: list[bytes]) -> None:
-        super().__init__(counts)
-        self._keys = keys
-        self._stored = stored
-
-    def columns(self) -> Columns:
-        """Return the columns."""
-        return Columns(self.counts, self._keys, [each[_HEAD_BYTES:] for each in self._stored])
-
-    def _cells(self, _: int, chosen: slice) -> list[Cell]:
-        return list(map(_split, self._keys[chosen], self._stored[chosen]))
-
-
 def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellKey]) -> list[Cell | None]:
     """Read single cells by row and qualifier; one call of the driver for all."""
     joined = [row + qualifier for row, qualifier in keys]
@@ -189,37 +158,42 @@ def get_cells(transaction: Transaction, database: Database, keys: Sequence[CellK
     return [_cell_at(row, qualifier, found.get(key)) for (row, qualifier), key in zip(keys, joined, strict=True)]
 
 
-def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> StoredRows:
+def get_rows(transaction: Transaction, database: Database, rows: Sequence[bytes], limit: int) -> CellRows:
     """Read rows, up to a number of cells each."""
-    return _rows(transaction, database, zip(rows, rows, strict=True), limit)
+    return _rows_from(transaction, database, rows, rows, limit)
 
 
 def read_row(transaction: Transaction, database: Database, row: bytes, after: bytes, limit: int) -> list[Cell]:
     """Read the cells of one row after a qualifier, up to a limit."""
-    return _rows(transaction, database, [(row, row + after + b"\x00")], limit)[0]
+    return _rows_from(transaction, database, [row], [row + after + b"\x00"], limit)[0]
 
 
-def _rows(transaction: Transaction, database: Database, wanted: Iterable[CellKey], limit: int) -> StoredRows:
+def _rows_from(
+    transaction: Transaction, database: Database, rows: Sequence[bytes], firsts: Sequence[bytes], limit: int
+) -> CellRows:
     """Read rows, each from a key on. Most rows have one cell, so only the key of the next one is looked at."""
     counts: list[int] = []
     keys: list[bytes] = []
-    found: list[bytes] = []
+    values: list[bytes] = []
+    timestamps: list[int | None] = []
     with transaction.cursor(database) as cursor:
         # Local names are faster: a search of ten thousand documents comes here half a million times.
         seek, key_here, value_here, to_next = cursor.set_range, cursor.key, cursor.value, cursor.next
         unpack = _HEAD.unpack_from
-        for row, first in wanted:
+        for row, first in zip(rows, firsts, strict=True):
             count, size = 0, len(row)
             is_there = seek(first)
             while is_there and (key := key_here()).startswith(row):
                 stored = value_here()
-                if unpack(stored)[1] == size:
+                timestamp, cut = unpack(stored)
+                if cut == size:
                     keys.append(key)
-                    found.append(stored)
+                    values.append(stored[_HEAD_BYTES:])
+                    timestamps.append(timestamp)
                     count += 1
                 is_there = count < limit and to_next()
             counts.append(count)
-    return StoredRows(counts, keys, found)
+    return CellRows(rows, Columns(counts, keys, values), timestamps)
 
 
 def put_cells(transaction: Transaction, database: Database, cells: Sequence[Cell], clock: Callable[[], int]) -> None:
@@ -269,7 +243,10 @@ def next_cells(transaction: Transaction, database: Database, after: bytes, page:
     with transaction.cursor(database) as cursor:
         if not cursor.set_range(after):
             return []
-        return [(key, _split(key, stored)) for key, stored in islice(cursor.iternext(), page)]
+        stored = (
+            (key, _HEAD.unpack_from(value), value[_HEAD_BYTES:]) for key, value in islice(cursor.iternext(), page)
+        )
+        return [(key, Cell(key[:cut], key[cut:], value, stamp)) for key, (stamp, cut), value in stored]
 
 
 def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:
@@ -278,11 +255,6 @@ def _packed(row: bytes, value: bytes, timestamp: int) -> bytes:
     if timestamp < 0:
         raise InvalidArgument(f"a timestamp of {timestamp}: wanted milliseconds since 1970")
     return _HEAD.pack(timestamp, len(row)) + value
-
-
-def _split(key: bytes, stored: bytes) -> Cell:
-    timestamp, cut = _HEAD.unpack_from(stored)
-    return Cell(key[:cut], key[cut:], stored[_HEAD_BYTES:], timestamp)
 
 
 def _cell_at(row: bytes, qualifier: bytes, stored: bytes | None) -> Cell | None:

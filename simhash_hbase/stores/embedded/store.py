@@ -12,20 +12,9 @@ from simhash_hbase.errors import CorruptIndex, IndexClosed, InvalidArgument
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.keys import BlockRows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_BLOCKS, FAMILY_DOCUMENTS
-from simhash_hbase.stores.abilities import Backup, DiskSpace, OnDisk, SelfChecked
-from simhash_hbase.stores.base import (
-    Cell,
-    CellKey,
-    CompareAndSet,
-    PrefixScan,
-    Store,
-    StoreSize,
-    Swap,
-    Transactional,
-    check_cell_family,
-    check_deletions,
-    check_positive,
-)
+from simhash_hbase.stores import base
+from simhash_hbase.stores.base import Cell, CellKey, CompareAndSet, OnDisk, PrefixScan, Store, Swap, Transactional
+from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.embedded import records
 from simhash_hbase.stores.embedded.environment import HOT_PREFIXES, Database, EmbeddedOptions, Environment, Transaction
 from simhash_hbase.stores.embedded.folder import acquire, new_partial, release
@@ -37,7 +26,7 @@ T = TypeVar("T")
 Position = TypeVar("Position", bytes, tuple[int, int])
 
 
-class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChecked):
+class EmbeddedStore(Store, CompareAndSet, Transactional, OnDisk):
     """Rows in one folder of this machine; made by `create` and `open`.
 
     Threads may share a store, and several processes a folder: reads never wait, writes wait for one another. When a
@@ -92,7 +81,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
         return f"file:{self._path}"
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-        check_positive("limit", limit)
+        base.check_positive("limit", limit)
         return self._read(records.scan, FAMILY_BLOCKS, self._hot(), prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
@@ -100,7 +89,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Read each page in a short transaction of its own."""
-        check_positive("page", page)
+        base.check_positive("page", page)
         return self._pages_of_rows(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
@@ -112,28 +101,28 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Write all, or none."""
-        check_cell_family(family)
+        base.check_cell_family(family)
         self._write(records.put_cells, family, cells, self._clock)
 
     def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
-        check_cell_family(family)
+        base.check_cell_family(family)
         return self._read(records.get_cells, family, keys)
 
-    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> records.StoredRows:
-        check_cell_family(family, limit=limit)
+    def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> CellRows:
+        base.check_cell_family(family, limit=limit)
         return self._read(records.get_rows, family, rows, limit)
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        check_cell_family(family, limit=limit)
+        base.check_cell_family(family, limit=limit)
         return self._read(records.read_row, family, row, after, limit)
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
         """Delete all, or none."""
-        check_deletions(family, cells)
+        base.check_deletions(family, cells)
         self._write(records.delete_cells, family, cells)
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
-        check_cell_family(family, page=page)
+        base.check_cell_family(family, page=page)
         return self._pages_of_cells(family, start, stop, page)
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
@@ -162,14 +151,14 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
     def check_readable(self) -> None:
         self._environment().check_readable()
 
-    def space(self) -> DiskSpace:
+    def space(self) -> base.DiskSpace:
         path = self._environment().path
         with lmdb_errors(self._path):
             used = os.stat(os.path.join(path, "data.mdb")).st_blocks * 512
             disk = os.statvfs(path)
-        return DiskSpace(used, disk.f_bavail * disk.f_frsize)
+        return base.DiskSpace(used, disk.f_bavail * disk.f_frsize)
 
-    def size(self) -> StoreSize:
+    def size(self) -> base.StoreSize:
         shared = self._environment()
         disk = self.space().used
         rows = shared.read(
@@ -177,7 +166,7 @@ class EmbeddedStore(Store, CompareAndSet, Transactional, Backup, OnDisk, SelfChe
                 family: int(transaction.stat(shared.databases[family])["entries"]) for family in FAMILIES
             }
         )
-        return StoreSize(disk, rows)
+        return base.StoreSize(disk, rows)
 
     def close(self) -> None:
         shared, self._shared = self._shared, None

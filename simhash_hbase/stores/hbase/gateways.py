@@ -1,5 +1,6 @@
 """The gateways of an HBase: a pool of connections, an exchange and a driver; and what is at an address without one."""
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from ssl import SSLCertVerificationError
@@ -62,7 +63,7 @@ class Gateways:
         """Close all connections."""
         self._pool.close()
 
-    def _greet(self, connection: GatewayConnection, options: HBaseOptions, *, known: bool) -> None:
+    def _greet(self, connection: GatewayConnection, options: HBaseOptions, known: bool) -> None:
         if options.http and options.version:
             # The gateways of some clouds do not know the calls by which the versions are told apart.
             return
@@ -83,7 +84,8 @@ def ask_version(connection: GatewayConnection, options: HBaseOptions, *, explain
     except SimhashError as error:
         if not explain:
             raise StoreUnavailable(str(error)) from error
-        found = describe_gateway(connection.gateway, options)
+        # What took the ticket of Kerberos is a gateway.
+        found = "" if options.kerberos else describe_gateway(connection.gateway, options)
         if not found:
             # It is a gateway: it stood still, or that answer was cut off on its way.
             if not isinstance(error, Retryable):
@@ -96,30 +98,25 @@ def describe_gateway(gateway: Gateway, options: HBaseOptions) -> str:
     """Describe what is at an address that did not answer as expected; empty for a gateway as addressed."""
     if options.http:
         return _describe_without_http(gateway, options)
-    # It took the ticket of Kerberos, so it is one.
-    return "" if options.kerberos else _describe_without_kerberos(gateway, options)
-
-
-def _describe_without_kerberos(gateway: Gateway, options: HBaseOptions) -> str:
-    found = ""
+    description = ""
     for transport, protocol in product(TRANSPORTS, PROTOCOLS):
-        asked = replace(options, transport=transport, protocol=protocol)
-        first = _first_bytes(gateway, asked, _question(asked))
-        if first.startswith(_START[transport, protocol]):
+        attempt = replace(options, transport=transport, protocol=protocol)
+        answer = _first_bytes(gateway, attempt, _question(attempt))
+        if answer.startswith(_START[transport, protocol]):
             if (transport, protocol) == (options.transport, options.protocol):
                 return ""
             return (
                 f"it answers to {transport} transport and {protocol} protocol, so the address needs "
                 f"?transport={transport}&protocol={protocol}"
             )
-        found = found or _describe_bytes(first, options)
+        description = description or _describe_bytes(answer, options)
     if not options.tls and _speaks_tls(gateway, options):
         return "it speaks TLS, so the address needs ?tls=1"
     # Some servers of HTTP wait for the end of a line.
-    found = found or _describe_bytes(_first_bytes(gateway, options, _HTTP_QUESTION), options)
-    if not found and _first_bytes(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
+    description = description or _describe_bytes(_first_bytes(gateway, options, _HTTP_QUESTION), options)
+    if not description and _first_bytes(gateway, options, _NO_MECHANISM).startswith(_SASL_REFUSAL):
         return "it asks for SASL, so the address needs ?kerberos=SERVICE, as in the gateway's principal SERVICE/HOST"
-    return found or (
+    return description or (
         "it accepts connections but sends nothing: repeat the call if it only stood still, else the port is wrong"
     )
 
@@ -191,13 +188,10 @@ def _question(options: HBaseOptions) -> bytes:
 
 def _first_bytes(gateway: Gateway, options: HBaseOptions, question: bytes) -> bytes:
     """Send some bytes and return how the answer begins; nothing when there is none."""
-    found = b""
-    try:
-        with connect(gateway, options, _PROBE_S) as probe:
-            probe.sendall(question)
-            while len(found) < _ENOUGH_BYTES and (part := probe.recv(_ENOUGH_BYTES)):
-                found += part
-    except OSError:
-        # The bytes that came before the connection closed or fell silent are enough.
-        pass
-    return found
+    answer = b""
+    # The bytes that came before the connection closed or fell silent are enough.
+    with suppress(OSError), connect(gateway, options, _PROBE_S) as probe:
+        probe.sendall(question)
+        while len(answer) < _ENOUGH_BYTES and (part := probe.recv(_ENOUGH_BYTES)):
+            answer += part
+    return answer

@@ -59,9 +59,7 @@ class HBaseOptions:
     transport: str = "buffered"  # ``buffered`` or ``framed``, as the gateway was started.
     protocol: str = "binary"
     """``binary`` or ``compact``, as the gateway was started; compact is about eight times slower here."""
-    tls: bool = (
-        False  # Whether TLS is in front of the gateways, or theirs; certificates must be those of the hosts named here.
-    )
+    tls: bool = False  # Whether they speak TLS, with certificates of the hosts that are named here.
     http: bool = False  # Whether the gateways are in HTTP mode, `hbase.regionserver.thrift.http`.
     access: str = ""  # A name of `ACCESS_HEADERS` whose headers `parse_url` fills in; empty: none.
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -78,7 +76,6 @@ class HBaseOptions:
     idle_s: float = 45.0  # Seconds after which an unused connection is replaced; gateways close them after 60.
 
     def __post_init__(self) -> None:
-        """Check every field."""
         if not self.gateways:
             raise InvalidArgument("an HBase needs at least one gateway, host:port")
         for gateway in self.gateways:

@@ -1,10 +1,11 @@
-"""Reads of one table: the rows under many prefixes, whole rows and ranges of cells, in calls of a bounded size."""
+"""Reads of one table: rows under many prefixes, whole rows and ranges of cells; and how calls are kept small."""
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,9 +23,8 @@ from simhash_hbase.rows.keys import (
     unpack_rows,
 )
 from simhash_hbase.rows.layout import PREFIX_BYTES
-from simhash_hbase.stores.base import Cell, PrefixScan, first_rows
+from simhash_hbase.stores.base import Cell, CellKey, PrefixScan, first_rows
 from simhash_hbase.stores.columns import CellRows
-from simhash_hbase.stores.hbase.grouping import group_row_keys
 from simhash_hbase.stores.hbase.thrift.driver import Driver
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation, Exchange, PageSize
 
@@ -50,6 +50,42 @@ ROW_PART = 16
 SCAN_ROWS = 2_000
 # A table's regions rarely split or move, and an error makes them be read again at once.
 REMEMBER_S = 300.0
+# A server warns above 5,000 rows in one call to one region ("Large batch operation").
+WRITE_ROWS = 4_000
+# A gateway with framed transport closes the connection on a frame above its limit: 2 MiB by default, 1 MiB at least.
+CALL_BYTES = 1_000_000
+# Either interface and protocol adds at most this to a cell's row, qualifier and value.
+FRAMING_BYTES = 96
+
+
+def group_row_keys(rows: Iterable[bytes], most: int | None = None) -> list[list[bytes]]:
+    """Cut row keys into groups for one call each, bounded in rows and in bytes: a filter names each key twice."""
+    return _bounded(rows, lambda row: 2 * len(row), most or WRITE_ROWS)
+
+
+def group_keys(keys: Iterable[CellKey], most: int) -> list[list[CellKey]]:
+    """Cut rows with qualifiers into groups for one call each, bounded in number and in bytes."""
+    return _bounded(keys, lambda key: len(key[0]) + len(key[1]), most)
+
+
+def group_cells(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Sort cells, and cut them into groups for one call each, bounded in rows and in bytes."""
+    by_row = sorted(cells, key=itemgetter(0, 1))
+    return _bounded(by_row, lambda cell: len(cell.row) + len(cell.qualifier) + len(cell.value), WRITE_ROWS)
+
+
+def _bounded(items: Iterable[K], size: Callable[[K], int], most: int) -> list[list[K]]:
+    """Cut items into groups; one that is too large for a call is a group of its own."""
+    groups: list[list[K]] = []
+    room = 0
+    for item in items:
+        item_bytes = FRAMING_BYTES + size(item)
+        if not groups or item_bytes > room or len(groups[-1]) >= most:
+            groups.append([])
+            room = CALL_BYTES
+        groups[-1].append(item)
+        room -= item_bytes
+    return groups
 
 
 class Regions:
@@ -157,12 +193,14 @@ class HBaseReader:
         answer = self._first_cells(family, rows, first)
         longer: dict[int, list[Cell]] = {}
         if first < most:
-            wide = [at for at, count in enumerate(answer.counts) if count == first]
+            wide = [at for at, count in enumerate(answer.columns.counts) if count == first]
             # They are read anew: what was written in between would be there twice, or not at all, if the rest were
             # added.
             longer = dict(zip(wide, self._first_cells(family, [rows[at] for at in wide], most), strict=True))
         if most < limit:
-            full = [at for at, count in enumerate(answer.counts) if len(longer.get(at, ())) == most or count == most]
+            full = [
+                at for at, count in enumerate(answer.columns.counts) if len(longer.get(at, ())) == most or count == most
+            ]
             for at in full:
                 cells = longer.get(at) or answer[at]
                 longer[at] = [*cells, *self.tail(family, rows[at], cells[-1].qualifier, limit - most)]

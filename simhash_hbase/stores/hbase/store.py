@@ -1,5 +1,6 @@
 """The store over HBase's Thrift gateways, and the table that it makes or finds."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Self, TypeVar
@@ -8,26 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import IndexExists, IndexMissing, InvalidArgument, NotAnIndex, Retryable, StoreRefused
-from simhash_hbase.rows.keys import BlockRows
+from simhash_hbase.rows.keys import BlockRows, packed_rows
 from simhash_hbase.rows.layout import FAMILIES, FAMILY_INDEX
 from simhash_hbase.rows.table import TABLE_ATTRIBUTES, TableSchema
-from simhash_hbase.stores.abilities import Networked, Regional, RegionPlace, Shortfalls, Traffic
-from simhash_hbase.stores.base import (
-    Cell,
-    CellKey,
-    CompareAndSet,
-    PrefixScan,
-    Store,
-    StoreSize,
-    Swap,
-    check_cell_family,
-    check_deletions,
-    check_positive,
-)
-from simhash_hbase.stores.hbase import grouping
+from simhash_hbase.stores import base
+from simhash_hbase.stores.base import Cell, CellKey, Cluster, CompareAndSet, PrefixScan, Store, StoreSize, Swap
 from simhash_hbase.stores.hbase.gateways import Gateways
 from simhash_hbase.stores.hbase.options import HBaseOptions, format_url
-from simhash_hbase.stores.hbase.reader import HBaseReader, Regions
+from simhash_hbase.stores.hbase.reader import HBaseReader, Regions, group_cells, group_keys, group_row_keys
 from simhash_hbase.stores.hbase.thrift.driver import TableDescription
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation, PageSize
 from simhash_hbase.stores.hbase.thrift.wire import AccessDenied
@@ -45,7 +34,7 @@ NO_ROW = b"\0"
 K = TypeVar("K")
 
 
-class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
+class HBaseStore(Store, CompareAndSet, Cluster):
     """An index in one table of an HBase.
 
     Threads may share it; a forked child opens connections of its own. Acknowledged writes are in HBase's write-ahead
@@ -92,41 +81,41 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         return self._shortfalls
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
-        check_positive("limit", limit)
+        base.check_positive("limit", limit)
         if not len(prefixes):
             return PrefixScan(BlockRows.empty(), np.empty(0, np.uint64))
         return self._reader.scan(prefixes, limit)
 
     def has_rows(self, rows: BlockRows) -> NDArray[np.bool_]:
-        groups = grouping.group_row_keys(grouping.row_keys_of(rows), self._driver.rows_per_get)
+        groups = group_row_keys(packed_rows(rows), self._driver.rows_per_get)
         return np.array(self._reader.look_up(groups, self._driver.has_keys), dtype=np.bool_)
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
-        check_positive("page", page)
+        base.check_positive("page", page)
         return self._reader.row_pages(start, stop, page)
 
     def put_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write(grouping.group_rows(rows), partial(self._driver.put_keys, timestamp=timestamp))
+        self._write(group_row_keys(packed_rows(rows)), partial(self._driver.put_keys, timestamp=timestamp))
 
     def delete_rows(self, rows: BlockRows, *, timestamp: int) -> None:
-        self._write(grouping.group_rows(rows), partial(self._driver.delete_keys, timestamp=timestamp))
+        self._write(group_row_keys(packed_rows(rows)), partial(self._driver.delete_keys, timestamp=timestamp))
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
-        check_cell_family(family)
+        base.check_cell_family(family)
         _check_sizes(len(cell.value) for cell in cells)
-        groups = grouping.group_cells(grouping.latest_writes(cells))
+        groups = group_cells(latest_writes(cells))
         repeat = all(cell.timestamp is not None for cell in cells)
         self._write(groups, partial(self._driver.put, family), repeat=repeat)
 
     def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
-        check_cell_family(family)
+        base.check_cell_family(family)
         distinct = sorted(set(keys))
-        groups = grouping.group_keys(distinct, self._driver.rows_per_get)
+        groups = group_keys(distinct, self._driver.rows_per_get)
         cells = dict(zip(distinct, self._reader.look_up(groups, partial(self._driver.get, family)), strict=True))
         return [cells[key] for key in keys]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> Sequence[list[Cell]]:
-        check_cell_family(family, limit=limit)
+        base.check_cell_family(family, limit=limit)
         distinct = sorted(set(rows))
         answer = self._reader.rows(family, distinct, limit)
         if distinct == list(rows):
@@ -135,15 +124,15 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         return [answer[numbers[row]] for row in rows]
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
-        check_cell_family(family, limit=limit)
+        base.check_cell_family(family, limit=limit)
         return self._reader.tail(family, row, after, limit)
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        check_deletions(family, cells)
-        self._write(grouping.group_cells(cells), partial(self._driver.delete, family))
+        base.check_deletions(family, cells)
+        self._write(group_cells(cells), partial(self._driver.delete, family))
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
-        check_cell_family(family, page=page)
+        base.check_cell_family(family, page=page)
         return self._reader.cell_pages(family, start, stop, page)
 
     def compare_and_set(self, swaps: Sequence[Swap]) -> list[bool]:
@@ -151,20 +140,20 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
             raise InvalidArgument("an empty value cannot be compared and set: HBase takes it for an absent one")
         _check_sizes(len(swap.value) for swap in swaps)
         swapped: dict[int, bool] = {}
-        for wave in grouping.swap_waves(swaps):
+        for wave in swap_waves(swaps):
             tasks = [partial(self._driver.swap, swaps[number]) for number in wave]
             answers = self._exchange.hold(tasks, sockets=SWAP_SOCKETS, window=SWAP_WINDOW, repeat=False)
             swapped.update(zip(wave, answers, strict=True))
         return [swapped[number] for number in range(len(swaps))]
 
-    def regions(self) -> list[RegionPlace]:
+    def regions(self) -> list[base.RegionPlace]:
         return self._exchange.one(self._driver.regions)
 
     def size(self) -> StoreSize:
         """Nothing is known: a gateway reports no sizes, and counting means scanning."""
         return StoreSize(None, None)
 
-    def traffic(self) -> Traffic:
+    def traffic(self) -> base.Traffic:
         return self._exchange.traffic()
 
     def close(self) -> None:
@@ -174,6 +163,23 @@ class HBaseStore(Store, CompareAndSet, Networked, Regional, Shortfalls):
         self, groups: list[list[K]], ask: Callable[[Sequence[K]], Conversation[None]], *, repeat: bool = True
     ) -> None:
         self._exchange.hold_in_parts(self._write_size, groups, ask, sockets=WRITE_SOCKETS, repeat=repeat, writes=True)
+
+
+def latest_writes(cells: Sequence[Cell]) -> list[Cell]:
+    """Keep the last of several writes of one cell at one time: calls may overtake each other."""
+    return list({(cell.row, cell.qualifier, cell.timestamp): cell for cell in cells}.values())
+
+
+def swap_waves(swaps: Sequence[Swap]) -> list[list[int]]:
+    """Split swaps so that no row is twice in a wave: order matters only within a row."""
+    waves: list[list[int]] = []
+    times: Counter[bytes] = Counter()
+    for number, swap in enumerate(swaps):
+        if times[swap.row] == len(waves):
+            waves.append([])
+        waves[times[swap.row]].append(number)
+        times[swap.row] += 1
+    return waves
 
 
 def _check_sizes(sizes: Iterable[int]) -> None:
@@ -196,7 +202,13 @@ def create_table(gateways: Gateways, schema: TableSchema) -> tuple[str, ...]:
         _check_families(gateways, [family for family in FAMILIES if family not in found.families])
         _check_unused(gateways)
         return differences(schema, found, unknown=driver.makes_everything)
-    _make(gateways, schema)
+    try:
+        make = partial(driver.create, schema)
+        gateways.exchange.one(make, repeat=False, timeout_s=gateways.options.deadline_s)
+    except Retryable:
+        # The answer was lost: is the table there?
+        if _describe(gateways) is None:
+            raise
     made = _describe(gateways)
     if made is None:
         raise StoreRefused(f"table {gateways.options.table} is not there after it was made")
@@ -214,7 +226,13 @@ def find_table(gateways: Gateways) -> tuple[str, ...]:
     """
     if gateways.exchange.one(gateways.driver.is_disabled):
         raise StoreRefused(f"table {gateways.options.table} is disabled: enable it in the HBase shell")
-    _check_families(gateways, [family for family in FAMILIES if _lacks(gateways, family)])
+    missing = []
+    for family in FAMILIES:
+        try:
+            gateways.exchange.one(partial(gateways.driver.get, family, [(NO_ROW, b"")]))
+        except NotAnIndex:
+            missing.append(family)
+    _check_families(gateways, missing)
     return ()
 
 
@@ -223,25 +241,6 @@ def _describe(gateways: Gateways) -> TableDescription | None:
         return gateways.exchange.one(gateways.driver.describe)
     except IndexMissing:
         return None
-
-
-def _make(gateways: Gateways, schema: TableSchema) -> None:
-    """Make the table; when the answer is lost, check whether the table is there."""
-    try:
-        gateways.exchange.one(
-            partial(gateways.driver.create, schema), repeat=False, timeout_s=gateways.options.deadline_s
-        )
-    except Retryable:
-        if _describe(gateways) is None:
-            raise
-
-
-def _lacks(gateways: Gateways, family: str) -> bool:
-    try:
-        gateways.exchange.one(partial(gateways.driver.get, family, [(NO_ROW, b"")]))
-    except NotAnIndex:
-        return True
-    return False
 
 
 def _check_families(gateways: Gateways, missing: list[str]) -> None:

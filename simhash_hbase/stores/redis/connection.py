@@ -188,7 +188,7 @@ _MOST_TEXT = 200
 
 @contextmanager
 def redis_errors(url: str) -> Iterator[None]:
-    """Let no error of the client out."""
+    """Raise the package's own errors in place of the client's."""
     try:
         yield
     except redis.RedisError as error:

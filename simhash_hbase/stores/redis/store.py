@@ -12,17 +12,8 @@ from numpy.typing import NDArray
 from simhash_hbase.errors import CorruptIndex, IndexExists, IndexMissing, InvalidArgument, Unsupported
 from simhash_hbase.rows.keys import BlockRows, pack_prefixes, pack_rows, unpack_rows
 from simhash_hbase.rows.layout import BLOCK_ROW_BYTES, FAMILIES
-from simhash_hbase.stores.abilities import CellCounts
-from simhash_hbase.stores.base import (
-    Cell,
-    CellKey,
-    PrefixScan,
-    Store,
-    StoreSize,
-    check_cell_family,
-    check_deletions,
-    check_positive,
-)
+from simhash_hbase.stores import base
+from simhash_hbase.stores.base import Cell, CellCounts, CellKey, PrefixScan, Store, StoreSize
 from simhash_hbase.stores.redis.connection import Argument, RedisConnection, RedisOptions
 
 SPACE = "simhash-hbase:"
@@ -105,7 +96,7 @@ class RedisStore(Store, CellCounts):
 
     def scan(self, prefixes: NDArray[np.uint64], *, limit: int) -> PrefixScan:
         """Take one round trip for each 16,000 prefixes."""
-        check_positive("limit", limit)
+        base.check_positive("limit", limit)
         pieces: dict[int, list[bytes]] = {start: [] for start in range(0, len(prefixes), PREFIXES_A_CALL)}
         # Start of each piece that is not done yet: where it goes on.
         places = {start: start for start in pieces}
@@ -137,7 +128,7 @@ class RedisStore(Store, CellCounts):
 
     def put(self, family: str, cells: Sequence[Cell]) -> None:
         """Keep the later of two writes with one timestamp."""
-        check_cell_family(family)
+        base.check_cell_family(family)
         _check_stamps(cells)
         now = self._clock() if self._clock is not None else ""
         head = (_space(family), COUNTERS, family, now)
@@ -146,14 +137,14 @@ class RedisStore(Store, CellCounts):
 
     def get(self, family: str, keys: Sequence[CellKey]) -> list[Cell | None]:
         """Take one round trip for each 4,000 cells."""
-        check_cell_family(family)
+        base.check_cell_family(family)
         answers = self._connection.run(SCRIPTS["get"], _calls((_space(family),), keys))
         values = chain.from_iterable(answers)
         return [None if held is None else _cell(row, q, held) for (row, q), held in zip(keys, values, strict=True)]
 
     def get_rows(self, family: str, rows: Sequence[bytes], *, limit: int) -> list[list[Cell]]:
         """Read all qualifiers of a row with more cells than the limit."""
-        check_cell_family(family, limit=limit)
+        base.check_cell_family(family, limit=limit)
         found: list[list[Cell]] = []
         wanted: dict[int, list[CellKey]] = {}
         calls = _calls((_space(family), limit), [(row,) for row in rows])
@@ -173,26 +164,26 @@ class RedisStore(Store, CellCounts):
 
     def read_row(self, family: str, row: bytes, *, after: bytes, limit: int) -> list[Cell]:
         """Read all qualifiers of the row."""
-        check_cell_family(family, limit=limit)
+        base.check_cell_family(family, limit=limit)
         held: list[bytes] = self._connection.ask("HKEYS", _space(family).encode() + row)
         wanted = sorted(qualifier for qualifier in held if qualifier > after)[:limit]
         cells = self.get(family, [(row, qualifier) for qualifier in wanted])
         return [cell for cell in cells if cell is not None]
 
     def delete(self, family: str, cells: Sequence[Cell]) -> None:
-        check_deletions(family, cells)
+        base.check_deletions(family, cells)
         _check_stamps(cells)
         fields = [(c.row, c.qualifier, c.timestamp or 0) for c in cells]
         self._write(SCRIPTS["delete"], _calls((_space(family), COUNTERS, family), fields))
 
     def scan_range(self, start: int, stop: int, *, page: int) -> Iterator[BlockRows]:
         """Refuse: there is no order to read rows in."""
-        check_positive("page", page)
+        base.check_positive("page", page)
         self._refuse_range()
 
     def scan_cells(self, family: str, start: bytes, stop: bytes | None, *, page: int) -> Iterator[list[Cell]]:
         """Refuse: there is no order to read cells in."""
-        check_cell_family(family, page=page)
+        base.check_cell_family(family, page=page)
         self._refuse_range()
 
     def size(self) -> StoreSize:
@@ -201,7 +192,7 @@ class RedisStore(Store, CellCounts):
         return StoreSize(int(self._memory()["used_memory_dataset"]), rows)
 
     def count_cells(self, family: str, flag: int) -> int:
-        check_cell_family(family)
+        base.check_cell_family(family)
         return self._counters().get(f"{family}:{flag}", 0)
 
     def close(self) -> None:

@@ -6,12 +6,23 @@ import sys
 from pathlib import Path
 
 from simhash_hbase.errors import SimhashError
-from simhash_hbase.stores.hbase.launcher.commands import ABOUT, ACTIONS, KINDS, carry_out
+from simhash_hbase.stores.hbase.launcher import ACTIONS, KINDS, carry_out
+
+ABOUT = """SIMHASH_HBASE_HOME stands for --dir. SIMHASH_HBASE_CACHE keeps the jars (default: the user's cache),
+HBASE_HEAP (1g) and THRIFT_HEAP (256m) size the JVMs; HBASE_SITE adds properties, one "name value" a line."""
 
 
 def main() -> int:
     """Run one command; 1 is the exit code of a failure, and of ``status`` where no server answers."""
-    arguments = _parser().parse_args()
+    parser = argparse.ArgumentParser(prog="hbase", description="A real HBase on the loopback address.", epilog=ABOUT)
+    actions = parser.add_subparsers(dest="action", required=True)
+    for name, text in ACTIONS.items():
+        action = actions.add_parser(name, help=text, description=text)
+        action.add_argument("--dir", type=Path, help="folder of this server (default .cache/hbase/server)")
+        action.add_argument("--with", dest="kind", choices=KINDS, default=KINDS[0])
+        if name == "status":
+            action.add_argument("--json", action="store_true", help="everything, for programs")
+    arguments = parser.parse_args()
     # As Ctrl-C does: what was started is stopped again.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -22,18 +33,6 @@ def main() -> int:
     except KeyboardInterrupt:
         print("hbase: interrupted; what was started is stopped again", file=sys.stderr)
     return 1
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="hbase", description="A real HBase on the loopback address.", epilog=ABOUT)
-    actions = parser.add_subparsers(dest="action", required=True)
-    for name, text in ACTIONS.items():
-        action = actions.add_parser(name, help=text, description=text)
-        action.add_argument("--dir", type=Path, help="folder of this server (default .cache/hbase/server)")
-        action.add_argument("--with", dest="kind", choices=KINDS, default=KINDS[0])
-        if name == "status":
-            action.add_argument("--json", action="store_true", help="everything, for programs")
-    return parser
 
 
 if __name__ == "__main__":

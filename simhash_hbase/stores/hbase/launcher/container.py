@@ -46,7 +46,7 @@ class ContainerServer:
                 return ports
             self._remove()
             print(f"building the image {IMAGE} (a minute or two the first time) ...", file=sys.stderr)
-            _docker("build", "--quiet", "--tag", IMAGE, "--file", str(DOCKERFILE), str(CHECKOUT))
+            docker("build", "--quiet", "--tag", IMAGE, "--file", str(DOCKERFILE), str(CHECKOUT))
             return self._start()
 
     def down(self) -> bool:
@@ -60,19 +60,19 @@ class ContainerServer:
         """Stop and remove the container, and its volume."""
         self.down()
         if _engine_answers():
-            _docker("volume", "rm", "--force", self.name)
+            docker("volume", "rm", "--force", self.name)
 
     def facts(self) -> dict[str, object]:
         """Collect what programs may want to know besides the ports."""
         return {"container": self.name, "volume": self.name, "image": IMAGE}
 
     def _runs(self) -> bool:
-        shown = _docker("container", "inspect", "--format={{.State.Running}}", self.name, check=False)
+        shown = docker("container", "inspect", "--format={{.State.Running}}", self.name, check=False)
         return shown.stdout.strip() == "true"
 
     def _remove(self) -> None:
-        _docker("stop", f"--time={STOP_S}", self.name, check=False, timeout_s=2 * STOP_S)
-        _docker("rm", "--force", self.name, check=False)
+        docker("stop", f"--time={STOP_S}", self.name, check=False, timeout_s=2 * STOP_S)
+        docker("rm", "--force", self.name, check=False)
 
     def _start(self) -> dict[str, int]:
         started = time.monotonic()
@@ -82,7 +82,7 @@ class ContainerServer:
         options = [f"--name={self.name}", *publish, "--env=BIND=0.0.0.0", *settings, f"--volume={self.name}:/data"]
         print(f"starting container {self.name} ...", file=sys.stderr)
         try:
-            _docker("run", "--detach", *options, IMAGE)
+            docker("run", "--detach", *options, IMAGE)
             # Docker's proxy accepts a connection before the gateway is there; it is closed at once then.
             await_answers(
                 ports,
@@ -96,23 +96,27 @@ class ContainerServer:
         return ports
 
     def _log_end(self) -> str:
-        shown = _docker("logs", "--tail=15", self.name, check=False)
+        shown = docker("logs", "--tail=15", self.name, check=False)
         return shown.stdout + shown.stderr
 
 
 def _engine_answers() -> bool:
     try:
-        return _docker("info", check=False, timeout_s=10).returncode == 0
+        return docker("info", check=False, timeout_s=10).returncode == 0
     except (StoreUnavailable, subprocess.TimeoutExpired):
         return False
 
 
-def _docker(*arguments: str, check: bool = True, timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
+def docker(
+    *arguments: str, data: bytes = b"", check: bool = True, timeout_s: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run Docker's command with some input, and return what it printed."""
+    command = ["docker", *arguments]
     try:
-        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, timeout=timeout_s)
+        run = subprocess.run(command, input=data, capture_output=True, check=False, timeout=timeout_s)
     except OSError as error:
         raise StoreUnavailable(f"docker cannot be run: {error.strerror}") from error
-    if check and done.returncode:
-        words = (done.stderr.strip() or done.stdout.strip())[-2000:]
-        raise StoreUnavailable(f"docker {arguments[0]} failed: {words}")
-    return done
+    output, complaint = (text.decode(errors="replace") for text in (run.stdout, run.stderr))
+    if check and run.returncode:
+        raise StoreUnavailable(f"docker {arguments[0]} failed: {(complaint.strip() or output.strip())[-2000:]}")
+    return subprocess.CompletedProcess(command, run.returncode, output, complaint)

@@ -123,7 +123,12 @@ class Downloads:
         with exclusive(folder.with_name("venv.lock")):
             if not stamp.exists() or stamp.read_text("utf-8") != wanted:
                 self.say(f"preparing {folder} ...")
-                _make_environment(folder)
+                try:
+                    venv.create(folder, clear=True, with_pip=True)
+                except (OSError, subprocess.CalledProcessError) as error:
+                    raise StoreUnavailable(
+                        f"this Python cannot make a virtual environment (Debian: apt install python3-venv): {error}"
+                    ) from error
                 _pip(python, ["-r", REQUIREMENTS], "is a package index reachable?")
                 stamp.write_text(wanted, "utf-8")
         return python
@@ -144,15 +149,6 @@ def _java_version(java: Path) -> int | None:
         return None
     version = re.search(r'version "(\d+)', shown)
     return int(version[1]) if version else None
-
-
-def _make_environment(folder: Path) -> None:
-    try:
-        venv.create(folder, clear=True, with_pip=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise StoreUnavailable(
-            f"this Python cannot make a virtual environment (Debian: apt install python3-venv): {error}"
-        ) from error
 
 
 def _pip(python: Path, wanted: Sequence[str | Path], help_: str) -> None:

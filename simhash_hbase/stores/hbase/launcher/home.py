@@ -109,7 +109,10 @@ class Home:
         kept = {name: port for name, port in self.read_ports().items() if name in names and _is_free(port)}
         for name in names:
             if name not in kept:
-                kept[name] = _free_port(set(kept.values()))
+                free = (port for port in random.sample(PORTS, 200) if port not in kept.values() and _is_free(port))
+                if (port := next(free, None)) is None:
+                    raise StoreUnavailable(f"no free port was found from {PORTS.start} to {PORTS.stop - 1}")
+                kept[name] = port
         (self.path / "ports.json").write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
         return kept
 
@@ -153,13 +156,6 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _free_port(taken: set[int]) -> int:
-    for port in random.sample(PORTS, 200):
-        if port not in taken and _is_free(port):
-            return port
-    raise StoreUnavailable(f"no free port was found from {PORTS.start} to {PORTS.stop - 1}")
 
 
 def failure(ports: Mapping[str, int]) -> str | None:

@@ -45,16 +45,17 @@ class Jar(NamedTuple):
 
 def read_lock(lock: Path) -> list[Jar]:
     """Read ``group:artifact:version[:classifier] sha256`` lines; comments and empty lines are skipped."""
-    lines = enumerate(lock.read_text("utf-8").splitlines(), 1)
-    return [_parse(lock, number, line) for number, line in lines if line.strip() and not line.startswith("#")]
-
-
-def _parse(lock: Path, number: int, line: str) -> Jar:
-    coordinates, _, sha256 = line.partition(" ")
-    match coordinates.split(":"):
-        case [group, artifact, version, *rest] if len(rest) <= 1 and len(sha256) == SHA256_DIGITS:
-            return Jar(group, artifact, version, "".join(rest), sha256)
-    raise FetchError(f"{lock}, line {number}: expected group:artifact:version[:classifier] sha256")
+    jars = []
+    for number, line in enumerate(lock.read_text("utf-8").splitlines(), 1):
+        coordinates, _, sha256 = line.partition(" ")
+        match coordinates.split(":"):
+            case _ if not line.strip() or line.startswith("#"):
+                continue
+            case [group, artifact, version, *rest] if len(rest) <= 1 and len(sha256) == SHA256_DIGITS:
+                jars.append(Jar(group, artifact, version, "".join(rest), sha256))
+            case _:
+                raise FetchError(f"{lock}, line {number}: expected group:artifact:version[:classifier] sha256")
+    return jars
 
 
 def download(lock: Path, folder: Path) -> str:

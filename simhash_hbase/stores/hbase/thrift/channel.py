@@ -31,7 +31,13 @@ def connect(gateway: Gateway, options: HBaseOptions, timeout_s: float) -> socket
 
     Certificates are checked with the authorities of the system, or those of a file that the address names.
     """
-    context = _tls_context(options.ca_file) if options.tls else None
+    context = None
+    if options.tls:
+        try:
+            context = ssl.create_default_context(cafile=options.ca_file or None)
+        except OSError as error:
+            sentence = f"{options.ca_file}: no certificates of authorities can be read from it: {error}"
+            raise InvalidArgument(sentence) from error
     connected = socket.create_connection(gateway, timeout=timeout_s)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -42,13 +48,6 @@ def connect(gateway: Gateway, options: HBaseOptions, timeout_s: float) -> socket
     except BaseException:
         connected.close()
         raise
-
-
-def _tls_context(ca_file: str) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=ca_file or None)
-    except OSError as error:
-        raise InvalidArgument(f"{ca_file}: no certificates of authorities can be read from it: {error}") from error
 
 
 class Channel:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.rows.table import TableSchema
-from simhash_hbase.stores.abilities import RegionPlace
-from simhash_hbase.stores.base import Cell, CellKey, Swap
+from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.thrift.exchange import Conversation
 
@@ -29,21 +28,10 @@ class Driver(Protocol):
     server stamps may not. Lists are bounded by the caller.
     """
 
-    @property
-    def prefixes_per_scan(self) -> int:
-        """How many prefixes `scan_keys` takes."""
-
-    @property
-    def makes_everything(self) -> bool:
-        """Whether `create` makes a table with all that a schema asks for."""
-
-    @property
-    def rows_per_get(self) -> int:
-        """How many rows or cells `get`, `get_rows` and `has_keys` take."""
-
-    @property
-    def scanned_rows(self) -> int:
-        """From how many rows of one region on a scan by `get_rows` takes less than a get each."""
+    prefixes_per_scan: int  # How many prefixes `scan_keys` takes.
+    makes_everything: bool  # Whether `create` makes a table with all that a schema asks for.
+    rows_per_get: int  # How many rows or cells `get`, `get_rows` and `has_keys` take.
+    scanned_rows: int  # From how many rows of one region on a scan by `get_rows` takes less than a get each.
 
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
@@ -102,9 +90,6 @@ class Driver(Protocol):
 
     def is_disabled(self) -> Conversation[bool]:
         """Ask whether the table is disabled."""
-
-    def drop(self) -> Conversation[None]:
-        """Disable and delete the table."""
 
 
 def after_qualifier(qualifier: bytes) -> bytes:

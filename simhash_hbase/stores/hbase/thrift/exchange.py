@@ -9,7 +9,7 @@ from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
 from simhash_hbase.errors import Retryable, StoreBusy, StoreRefused, StoreTimeout
-from simhash_hbase.stores.abilities import Traffic
+from simhash_hbase.stores.base import Traffic
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions
 from simhash_hbase.stores.hbase.thrift.pool import Pool
 from simhash_hbase.stores.hbase.thrift.wire import Call, GatewayConnection, Reply, thrift_errors
@@ -99,21 +99,18 @@ class Exchange:
         timeout_s: float | None = None,
     ) -> list[T]:
         """Hold many conversations."""
-        patience = _RetryTimer(self._options.deadline_s)
+        retries = _RetryTimer(self._options.deadline_s)
         work = _TaskQueue(tasks)
+        doubt = self._refuse_if_disabled if writes else None
         while waiting := work.start_over():
             answered = len(work.results)
             try:
                 with self._pool.lend(min(sockets, waiting)) as connections:
-                    doubt = self._refuse_if_disabled if writes else None
-                    lines: list[_Line[T]] = [
-                        _Line(connection, self._options.table, timeout_s, doubt) for connection in connections
-                    ]
-                    _talk(lines, work, window)
+                    _talk([_Line(each, self._options.table, timeout_s, doubt) for each in connections], work, window)
             except Retryable as error:
                 if isinstance(error, StoreBusy) or (work.begun and not repeat):
                     raise
-                patience.wait(error, progress=len(work.results) > answered)
+                retries.wait(error, progress=len(work.results) > answered)
                 # Threads share the count; a lost one does no harm.
                 self._retries += 1
         return [work.results[number] for number in range(len(tasks))]
@@ -200,7 +197,7 @@ class _Line(Generic[T]):
         timeout_s: float | None,
         doubt: Callable[[Gateway], None] | None = None,
     ) -> None:
-        self._connection = connection
+        self.connection = connection
         self._table = table
         self._timeout_s = timeout_s
         self._doubt = doubt
@@ -209,8 +206,7 @@ class _Line(Generic[T]):
     def begin(self, work: _TaskQueue[T], conversations: int) -> None:
         """Start more conversations, as far as there are tasks."""
         for _ in range(conversations):
-            task = work.next_task()
-            if task is None:
+            if (task := work.next_task()) is None:
                 break
             number, conversation = task
             self._write(number, conversation, next(conversation))
@@ -222,10 +218,10 @@ class _Line(Generic[T]):
             return False
         number, conversation, calls = self._talking.popleft()
         try:
-            with thrift_errors(calls[0].method, self._connection.gateway, self._table):
-                if self._doubt is not None and self._connection.is_silent_for(DOUBT_S):
-                    self._doubt(self._connection.gateway)
-                answers = [self._connection.receive(timeout_s=self._timeout_s) for _ in calls]
+            with thrift_errors(calls[0].method, self.connection.gateway, self._table):
+                if self._doubt is not None and self.connection.is_silent_for(DOUBT_S):
+                    self._doubt(self.connection.gateway)
+                answers = [self.connection.receive(timeout_s=self._timeout_s) for _ in calls]
         except StoreTimeout as error:
             conversation.throw(error)
             raise
@@ -240,18 +236,14 @@ class _Line(Generic[T]):
             self._push()
         return True
 
-    def hang_up(self) -> None:
-        """Close the connection."""
-        self._connection.close()
-
     def _write(self, number: int, conversation: Conversation[T], calls: Sequence[Call]) -> None:
-        self._connection.write(calls)
+        self.connection.write(calls)
         self._talking.append((number, conversation, calls))
 
     def _push(self) -> None:
         method = self._talking[-1][2][0].method
-        with thrift_errors(method, self._connection.gateway, self._table):
-            self._connection.push(timeout_s=self._timeout_s)
+        with thrift_errors(method, self.connection.gateway, self._table):
+            self.connection.push(timeout_s=self._timeout_s)
 
 
 def _talk(lines: list[_Line[T]], work: _TaskQueue[T], window: int) -> None:
@@ -269,7 +261,7 @@ def _talk(lines: list[_Line[T]], work: _TaskQueue[T], window: int) -> None:
             for line in lines:
                 busy = line.advance(work) or busy
     except BaseException:
-        line.hang_up()
+        line.connection.close()
         raise
 
 

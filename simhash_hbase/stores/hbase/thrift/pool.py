@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol
+from typing import TypeAlias
 
 from simhash_hbase.errors import IndexClosed, SimhashError, StoreBusy, StoreTimeout, StoreUnavailable
 from simhash_hbase.stores.hbase.options import Gateway, HBaseOptions, format_url
@@ -19,11 +19,8 @@ FIRST_REST_S = 5.0
 LONGEST_REST_S = 60.0
 
 
-class Greet(Protocol):
-    """Checks the gateway at the other end of a new connection."""
-
-    def __call__(self, connection: GatewayConnection, options: HBaseOptions, *, known: bool) -> None:
-        """Raise when it is not the expected one; the error for a known gateway is not explained."""
+Greet: TypeAlias = Callable[[GatewayConnection, HBaseOptions, bool], None]
+"""Raises when the gateway of a new connection is not the expected one; an error of a known one is not explained."""
 
 
 class Pool:
@@ -77,7 +74,17 @@ class Pool:
         self._lent_at: Counter[Gateway] = Counter()
 
     def _take(self, wanted: int) -> list[GatewayConnection]:
-        places = self._reserve(wanted)
+        """Take at least one connection, waiting for a free place if need be."""
+        with self._changed:
+            if self._closed:
+                raise IndexClosed(f"{format_url(self._options)}: this index was closed")
+            free = self._changed.wait_for(lambda: self._options.max_connections - self._lent, self._options.timeout_s)
+            if not free:
+                raise StoreBusy(
+                    f"all {self._options.max_connections} connections were in use for {self._options.timeout_s:g} s"
+                )
+            places = min(wanted, free)
+            self._lent += places
         # Threads share the count; it does no harm when two take the same turn.
         self._turn = turn = self._turn + 1
         taken: list[GatewayConnection] = []
@@ -91,35 +98,17 @@ class Pool:
         except BaseException:
             for connection in taken:
                 connection.close()
-            self._give_back(taken, places)
+            self._release(places, taken)
             raise
         # The work goes on with fewer connections, only slower.
         self._release(places - len(taken))
         return taken
 
-    def _reserve(self, wanted: int) -> int:
-        """Take at least one free place, waiting for it if need be."""
-        with self._changed:
-            if self._closed:
-                raise IndexClosed(f"{format_url(self._options)}: this index was closed")
-            free = self._changed.wait_for(lambda: self._options.max_connections - self._lent, self._options.timeout_s)
-            if not free:
-                raise StoreBusy(
-                    f"all {self._options.max_connections} connections were in use for {self._options.timeout_s:g} s"
-                )
-            places = min(wanted, free)
-            self._lent += places
-            return places
-
-    def _release(self, places: int) -> None:
-        with self._changed:
-            self._lent -= places
-            self._changed.notify_all()
-
-    def _give_back(self, taken: list[GatewayConnection], places: int) -> None:
+    def _release(self, places: int, taken: Sequence[GatewayConnection] = ()) -> None:
         with self._changed:
             self._lent_at.subtract(connection.gateway for connection in taken)
-        self._release(places)
+            self._lent -= places
+            self._changed.notify_all()
 
     def _next(self, turn: int) -> GatewayConnection:
         """Take an idle connection or make one, at the first gateway where that works."""
@@ -180,7 +169,7 @@ class Pool:
                     connection.close()
             if not self._closed:
                 self._idle += clean
-        self._give_back(lent, len(lent))
+        self._release(len(lent), lent)
 
     def suspect(self, gateway: Gateway) -> None:
         """Let a gateway rest, and trust no idle connection to it."""
@@ -200,7 +189,7 @@ class Pool:
             connection = GatewayConnection(gateway, options)
         try:
             if gateway not in self._greeted:
-                self._greet(connection, options, known=gateway in self._known)
+                self._greet(connection, options, gateway in self._known)
                 self._greeted.add(gateway)
                 self._known.add(gateway)
         except BaseException:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS
 from simhash_hbase.rows.table import TableSchema
-from simhash_hbase.stores.abilities import RegionPlace
-from simhash_hbase.stores.base import Cell, CellKey, Swap
+from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows
 from simhash_hbase.stores.hbase.thrift.driver import (
     Driver,
@@ -144,16 +143,21 @@ class Thrift1(Driver):
         [families] = yield [self._call("getColumnDescriptors")]
         [regions] = yield [self._call("getTableRegions")]
         starts = sorted(region.startKey for region in regions)
-        settings = {name.rstrip(b":").decode(): _settings(family) for name, family in families.items()}
+        settings = {
+            name.rstrip(b":").decode(): {
+                "VERSIONS": str(family.maxVersions),
+                "COMPRESSION": decoded(family.compression),
+                "BLOOMFILTER": decoded(family.bloomFilterType),
+                "BLOCKCACHE": boolean(family.blockCacheEnabled),
+                "TTL": str(family.timeToLive),
+            }
+            for name, family in families.items()
+        }
         return TableDescription(settings, {}, starts[1:])
 
     def is_disabled(self) -> Conversation[bool]:
         [enabled] = yield [self._call("isTableEnabled")]
         return not enabled
-
-    def drop(self) -> Conversation[None]:
-        yield [self._call("disableTable")]
-        yield [self._call("deleteTable")]
 
     def _call(self, method: str, **arguments: object) -> Call:
         return Call(self._idl.Hbase, method, {"tableName": self._table, **arguments})
@@ -207,13 +211,3 @@ def _cells(result: Reply) -> list[Cell]:
         Cell(result.row, column.partition(b":")[2], found.value, found.timestamp)
         for column, found in sorted((result.columns or {}).items())
     ]
-
-
-def _settings(family: Reply) -> dict[str, str]:
-    return {
-        "VERSIONS": str(family.maxVersions),
-        "COMPRESSION": decoded(family.compression),
-        "BLOOMFILTER": decoded(family.bloomFilterType),
-        "BLOCKCACHE": boolean(family.blockCacheEnabled),
-        "TTL": str(family.timeToLive),
-    }

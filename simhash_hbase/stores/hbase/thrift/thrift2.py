@@ -16,8 +16,7 @@ from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.rows.keys import pack_prefixes, prefix_stop
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, PREFIX_BYTES
 from simhash_hbase.rows.table import TABLE_ATTRIBUTES, FamilySchema, TableSchema
-from simhash_hbase.stores.abilities import RegionPlace
-from simhash_hbase.stores.base import Cell, CellKey, Swap
+from simhash_hbase.stores.base import Cell, CellKey, RegionPlace, Swap
 from simhash_hbase.stores.columns import CellRows, Columns
 from simhash_hbase.stores.hbase.thrift.driver import (
     Driver,
@@ -50,14 +49,10 @@ class Thrift2(Driver):
         namespace, _, name = table.rpartition(":")
         self._name = self._idl.TableName(ns=(namespace or "default").encode(), qualifier=name.encode())
         # With all its split keys, a table of many regions does not fit into a frame.
-        self._framed = framed
+        self.makes_everything = not framed
         self._block_columns = [self._idl.Column(family=FAMILY_BLOCKS.encode())]
         self._block_cells = [self._idl.Column(family=FAMILY_BLOCKS.encode(), qualifier=b"")]
         self._block_values = [self._idl.ColumnValue(family=FAMILY_BLOCKS.encode(), qualifier=b"", value=b"")]
-
-    @property
-    def makes_everything(self) -> bool:
-        return not self._framed
 
     def scan_keys(
         self, start: bytes, stop: bytes, rows: int, prefixes: NDArray[np.uint64] | None = None, *, walk: bool = False
@@ -113,8 +108,23 @@ class Thrift2(Driver):
         return [next(iter(_cells(result)), None) for result in found]
 
     def get_rows(self, family: str, rows: Sequence[bytes], limit: int, *, scan: bool = False) -> Conversation[CellRows]:
-        read = self._scan_rows if scan and len(set(map(len, rows))) == 1 else self._get_rows
-        return (yield from read(family, rows, limit))
+        columns = [self._idl.Column(family=family.encode())]
+        if not scan or len(set(map(len, rows))) > 1:
+            gets = [self._idl.Get(row=row, columns=columns, storeLimit=limit) for row in rows]
+            [found] = yield [self._call("getMultiple", tgets=gets)]
+            return _rows(rows, [result.columnValues or [] for result in found])
+        scanned = self._idl.Scan(
+            startRow=rows[0],
+            stopRow=rows[-1] + b"\0",
+            columns=columns,
+            caching=len(rows),
+            limit=len(rows),
+            readType=self._idl.ReadType.PREAD,
+            filterBytes=rows_filter(rows, limit),
+        )
+        [found] = yield [self._call("getScannerResults", tscan=scanned, numRows=len(rows))]
+        there = {result.row: result.columnValues for result in found}
+        return _rows(rows, [there.get(row, []) for row in rows])
 
     def put_keys(self, keys: Sequence[bytes], timestamp: int) -> Conversation[None]:
         put, values = self._idl.Put, self._block_values
@@ -161,7 +171,7 @@ class Thrift2(Driver):
         attributes = {name.encode(): value.encode() for name, value in TABLE_ATTRIBUTES.items()}
         families = [self._family(family) for family in schema.families]
         table = self._idl.Table(tableName=self._name, columns=families, attributes=attributes)
-        split_keys = [] if self._framed else schema.split_keys
+        split_keys = schema.split_keys if self.makes_everything else []
         yield [Call(self._idl.Cells, "createTable", {"desc": table, "splitKeys": split_keys})]
 
     def describe(self) -> Conversation[TableDescription | None]:
@@ -177,30 +187,6 @@ class Thrift2(Driver):
     def is_disabled(self) -> Conversation[bool]:
         [disabled] = yield [Call(self._idl.Cells, "isTableDisabled", {"tableName": self._name})]
         return bool(disabled)
-
-    def drop(self) -> Conversation[None]:
-        yield [Call(self._idl.Cells, "disableTable", {"tableName": self._name})]
-        yield [Call(self._idl.Cells, "deleteTable", {"tableName": self._name})]
-
-    def _get_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[CellRows]:
-        columns = [self._idl.Column(family=family.encode())]
-        gets = [self._idl.Get(row=row, columns=columns, storeLimit=limit) for row in rows]
-        [found] = yield [self._call("getMultiple", tgets=gets)]
-        return _rows(rows, [result.columnValues or [] for result in found])
-
-    def _scan_rows(self, family: str, rows: Sequence[bytes], limit: int) -> Conversation[CellRows]:
-        scan = self._idl.Scan(
-            startRow=rows[0],
-            stopRow=rows[-1] + b"\0",
-            columns=[self._idl.Column(family=family.encode())],
-            caching=len(rows),
-            limit=len(rows),
-            readType=self._idl.ReadType.PREAD,
-            filterBytes=rows_filter(rows, limit),
-        )
-        [found] = yield [self._call("getScannerResults", tscan=scan, numRows=len(rows))]
-        there = {result.row: result.columnValues for result in found}
-        return _rows(rows, [there.get(row, []) for row in rows])
 
     def _call(self, method: str, **arguments: object) -> Call:
         return Call(self._idl.Cells, method, {"table": self._table, **arguments})
@@ -276,15 +262,7 @@ def ranges_filter(start: bytes, prefixes: NDArray[np.uint64]) -> bytes:
 
 
 def rows_filter(rows: Sequence[bytes], limit: int) -> bytes:
-    """Serialise a filter that lets the first cells of some rows pass, up to a limit each.
-
-    Parameters
-    ----------
-    rows : sequence of bytes
-        Sorted and of one length.
-    limit : int
-        At least 1.
-    """
+    """Serialise a filter that lets the first cells of some rows, sorted and of one length, pass up to a limit each."""
     packed = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
     ranges = _filter(b"MultiRowRangeFilter", _many_ranges(packed, b"\0"))
     first = _filter(b"ColumnPaginationFilter", _number(1, limit) + _number(2, 0))

@@ -310,8 +310,9 @@ def _refusal(error: TApplicationException, what: str) -> SimhashError:
 
 
 def _from_server(error: TException, what: str, table: str) -> SimhashError:
-    text = _message(error)
-    if _names_missing_table(text, table):
+    text, name = _message(error), re.escape(table)
+    # The text of a TableNotFoundException is only the table's name, or a count of failures.
+    if re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text):
         return errors.IndexMissing(f"{what}: there is no table {table}: simhash-hbase create makes one")
     if _DENIED in text:
         return AccessDenied(f"{what}: {_denial(text, table)}")
@@ -336,12 +337,6 @@ def _denial(text: str, table: str) -> str:
         f"user {user[1]} of the gateway has no permission {action[1]} on table {table}: an administrator of HBase "
         "grants it (R to read, RW to write, C to make a table)"
     )
-
-
-def _names_missing_table(text: str, table: str) -> bool:
-    """Recognise a TableNotFoundException, whose text is only the table's name or a count of failures."""
-    name = re.escape(table)
-    return re.search(rf"\A\s*{name}\s*\Z|Failed \d+ actions?: {name}: \d+ times?\b", text) is not None
 
 
 def _message(error: BaseException) -> str:

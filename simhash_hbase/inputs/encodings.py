@@ -139,14 +139,9 @@ def _plane(codec: str, first: int, last: int) -> frozenset[str]:
     return frozenset(pair.decode(codec, "ignore") for pair in pairs) | frozenset(_PUNCTUATION)
 
 
-@cache
-def _simplified() -> frozenset[str]:
-    """Return the 3755 characters of GB 2312 level 1, its most used ones."""
-    return _plane("gb2312", 0xB0, 0xD7)
-
-
 _COMMON: dict[str, Callable[[], frozenset[str]]] = {
-    "gb18030": _simplified,
+    # GB 2312 level 1: its 3755 most used characters.
+    "gb18030": lambda: _plane("gb2312", 0xB0, 0xD7),
     # Big5 level 1: the 5401 most used characters.
     "big5": lambda: _plane("big5", 0xA4, 0xC6),
     # JIS X 0208 level 1.

@@ -58,29 +58,19 @@ def decode_page(content: bytes, content_type: str | None, encoding: str, *, html
         return to_unicode(content[skip:], codec)
     if content.count(0) > _NUL_SHARE * len(content):
         raise InvalidInput("the page is binary: it has too many NUL bytes")
-    declared = (http_content_type_encoding(content_type), _declared_inside(content) if html else None)
-    for codec in _codecs(*declared, UTF8 if encoding == AUTO else encoding):
-        text = to_unicode(content, codec)
-        if _plausible(text):
-            break
+    inside: str | None = html_body_declared_encoding(content) if html else None
+    if inside is not None and inside.lower().startswith(("utf-16", "utf-32")):
+        inside = UTF8  # A declaration that can be read is not in UTF-16, so the standard says UTF-8.
+    for label in (http_content_type_encoding(content_type), inside, UTF8 if encoding == AUTO else encoding):
+        # Python also has codecs that do not decode text; a page may declare their names.
+        with suppress(InvalidArgument):
+            text = to_unicode(content, checked_codec(label or ""))
+            faults = text.count(_REPLACEMENT)
+            if not faults or faults <= _FAULT_SHARE * sum(character > "\x7f" for character in text):
+                break
     else:
         text = to_unicode(content, detect(_without_markup(content)[:_SAMPLE_BYTES]))
     return text.replace("\0", _REPLACEMENT)
-
-
-def _declared_inside(content: bytes) -> str | None:
-    """Return the declared encoding; a readable declaration cannot be in UTF-16, so the standard says UTF-8."""
-    label: str | None = html_body_declared_encoding(content)
-    return UTF8 if label is not None and label.lower().startswith(("utf-16", "utf-32")) else label
-
-
-def _codecs(*labels: str | None) -> Iterator[str]:
-    for label in filter(None, labels):
-        try:
-            yield checked_codec(label)
-        except InvalidArgument:
-            # Python also has codecs that do not decode text; a page may declare their names.
-            continue
 
 
 def _without_markup(content: bytes) -> bytes:
@@ -94,11 +84,6 @@ def _without_markup(content: bytes) -> bytes:
     return content
 
 
-def _plausible(text: str) -> bool:
-    faults = text.count(_REPLACEMENT)
-    return not faults or faults <= _FAULT_SHARE * sum(character > "\x7f" for character in text)
-
-
 _MAX_DEPTH = 2_000  # libxml2 itself stops at 2,048, in some versions nowhere.
 _MAX_ATTRIBUTES = 1_000  # Of one tag. The parser takes time with their square: 2 s for 40,000, minutes for 400,000.
 _BEGINNING = 50
@@ -109,15 +94,8 @@ _LAID_OUT = frozenset({"p", "h1", "h2", _TABLE})
 _CELLS = XPath("./tr | ./tr/* | ./tbody | ./tbody/tr | ./tbody/tr/* | ./thead | ./thead/tr | ./thead/tr/*")
 
 
-class PageTree(NamedTuple):
-    """A page as it was parsed."""
-
-    root: HtmlElement
-    is_deep: bool  # Whether it is nested deeper than parsers accept by default, 256 levels.
-
-
-def page_tree(html: str) -> PageTree:
-    """Parse a page.
+def page_tree(html: str) -> tuple[HtmlElement, bool]:
+    """Parse a page; return also whether it is nested deeper than parsers accept by default, 256 levels.
 
     Repairs and judges the page as `trafilatura.load_html` does, which uses libxml2's default and so loses everything
     below level 256 silently: unclosed ``<font>`` reach that in any long page.
@@ -143,7 +121,7 @@ def page_tree(html: str) -> PageTree:
         raise InvalidInput(
             f"the page is not HTML: its first {_BEGINNING} characters name no html, and it has at most one element"
         )
-    return PageTree(root, is_deep)
+    return root, is_deep
 
 
 class _AttributeCount:
@@ -172,13 +150,6 @@ def _depth(root: HtmlElement) -> int:
         depth += 1 if event == "start" else -1
         deepest = max(deepest, depth)
     return deepest
-
-
-def open_layout_tables(root: HtmlElement) -> None:
-    """Turn tables that lay out a page into blocks."""
-    for table in list(layout_tables(root)):
-        for element in (table, *_CELLS(table)):
-            element.tag = "div"
 
 
 def layout_tables(root: HtmlElement) -> Iterator[HtmlElement]:
@@ -258,25 +229,24 @@ def main_text(html: str) -> MainText:
     ('Rain', True, False)
     """
     try:
-        page = page_tree(html)
-        open_layout_tables(page.root)
-        title = _property(page.root, "og:title") or " ".join((page.root.findtext(".//title") or "").split())
-        link = page.root.find(_CANONICAL)
+        root, is_deep = page_tree(html)
+        for table in list(layout_tables(root)):
+            for element in (table, *_CELLS(table)):
+                element.tag = "div"
+        title = _property(root, "og:title") or " ".join((root.findtext(".//title") or "").split())
+        link = root.find(_CANONICAL)
         href = "".join(link.get("href", "").split()) if link is not None else ""
-        return MainText(_text(page), title, href or _property(page.root, "og:url"))
+        text = None
+        # The main part of a deep page may be its innermost one for trafilatura: 2,000 of a million characters.
+        if not is_deep and sum(1 for _ in root.iter()) <= _MAX_ELEMENTS:
+            text = trafilatura.extract(root, fast=True, include_comments=False, config=_CONFIG)
+        text = text or trafilatura.html2txt(root)
+        return MainText(text, title, href or _property(root, "og:url"))
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:
         # One odd page of millions must not end the run, whatever parser and extractor trip over.
         raise InvalidInput(f"the page cannot be parsed: {type(error).__name__}: {error}") from error
-
-
-def _text(page: PageTree) -> str:
-    found = None
-    # The main part of a deep page may be its innermost one for trafilatura: 2,000 of a million characters.
-    if not page.is_deep and sum(1 for _ in page.root.iter()) <= _MAX_ELEMENTS:
-        found = trafilatura.extract(page.root, fast=True, include_comments=False, config=_CONFIG)
-    return found or trafilatura.html2txt(page.root)
 
 
 def _property(tree: HtmlElement, name: str) -> str:

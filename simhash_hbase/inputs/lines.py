@@ -3,8 +3,9 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Self
 
 import msgspec
@@ -12,9 +13,10 @@ import msgspec
 from simhash_hbase.errors import InvalidInput
 from simhash_hbase.inputs.encodings import UTF8, undecodable
 from simhash_hbase.inputs.options import RAISE, InputOptions
-from simhash_hbase.inputs.records import Builder, Document, Place, Record, Reject, checked_text, listed, name_the_field
+from simhash_hbase.inputs.reading import Reader
+from simhash_hbase.inputs.records import Builder, Document, Place, Record, Reject, checked_text, column_fault
 from simhash_hbase.inputs.sources import Source
-from simhash_hbase.inputs.streams import Progress, Stream, batches, open_stream, take_all
+from simhash_hbase.inputs.streams import Progress, Stream, numbered_lines, open_stream, take_all
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 LINES = frozenset({"jsonl", "text", *DELIMITERS})
@@ -28,40 +30,43 @@ _NOT_LINES = (
 )
 
 
-def read_jsonl(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-    """Read JSON lines.
+def _reader(records: Callable[[Stream, str, InputOptions], Iterator[Record]]) -> Reader:
+    """Make a reader; a file that cannot be read from its beginning on is one refusal."""
 
-    A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
-    """
-    stream = open_stream(source, options, progress)
-    if isinstance(stream, str):
-        yield Reject(Place(source.name, 0), stream, b"")
-    else:
-        yield from json_records(stream, source.name, options)
+    def read(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
+        stream = open_stream(source, options, progress)
+        if isinstance(stream, str):
+            yield Reject(Place(source.name, 0), stream, b"")
+        else:
+            yield from records(stream, source.name, options)
+
+    return read
 
 
 def json_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield the documents of a file's JSON lines, or of a part of it that begins with another line than the first."""
+    """Yield the documents of a file's JSON lines, or of a part of it that begins with another line than the first.
+
+    A line is decoded whole, which costs a fifth of the speed: an accepted line is one that other programs can read.
+    """
     build = Builder(options, advise=True).build
     original = stream.original
     at_beginning = first == 1
-    for batch in batches(stream, options.record_bytes, first):
-        for number, line in enumerate(batch.lines, batch.first):
-            place = Place(name, number)
-            if batch.fault is not None:
-                yield Reject(place, batch.fault, original(line))
-                continue
-            if not line or line.isspace():
-                continue
-            if at_beginning and _ARRAY.fullmatch(line):
-                yield Reject(Place(name, 0), _NOT_LINES, b"")
-                return
-            at_beginning = False
-            value = _json_object(line, stream)
-            if isinstance(value, dict):
-                yield build(value, place, original(line))
-            else:
-                yield Reject(place, value, original(line))
+    for number, line, fault in numbered_lines(stream, options.record_bytes, first):
+        place = Place(name, number)
+        if fault is not None:
+            yield Reject(place, fault, original(line))
+            continue
+        if not line or line.isspace():
+            continue
+        if at_beginning and _ARRAY.fullmatch(line):
+            yield Reject(Place(name, 0), _NOT_LINES, b"")
+            return
+        at_beginning = False
+        value = _json_object(line, stream)
+        if isinstance(value, dict):
+            yield build(value, place, original(line))
+        else:
+            yield Reject(place, value, original(line))
 
 
 _decode = msgspec.json.Decoder(dict[str, object]).decode
@@ -98,16 +103,6 @@ def _json_object(line: bytes, stream: Stream) -> dict[str, object] | str:
         return "the line is nested too deeply"
 
 
-def read_csv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-    """Read comma separated values with a header row, quoted as RFC 4180 says."""
-    return _read_table(source, options, progress, DELIMITERS["csv"])
-
-
-def read_tsv(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-    """Read tab separated values, otherwise as `read_csv`."""
-    return _read_table(source, options, progress, DELIMITERS["tsv"])
-
-
 def read_header(source: Source, options: InputOptions, delimiter: str) -> bytes | None:
     """Return the bytes of the header row without the line end; None when there is none that can be read."""
     stream = open_stream(source, options, Progress())
@@ -120,44 +115,31 @@ def read_header(source: Source, options: InputOptions, delimiter: str) -> bytes 
     return None
 
 
-def _read_table(source: Source, options: InputOptions, progress: Progress, delimiter: str) -> Iterator[Record]:
-    stream = open_stream(source, options, progress)
-    if isinstance(stream, str):
-        yield Reject(Place(source.name, 0), stream, b"")
-        return
+def _table_records(stream: Stream, name: str, options: InputOptions, *, delimiter: str) -> Iterator[Record]:
+    """Yield the documents of values with a header row, quoted as RFC 4180 says."""
     # The csv module has one global limit. It is never lowered, so other readers of the process only accept more.
     csv.field_size_limit(max(csv.field_size_limit(), options.record_bytes))
     rows = _Rows(stream, options, delimiter)
     header: list[str] | None = None
     build = Builder(options, advise=True).build
     while (row := rows.next_row()) is not None:
-        place, raw = Place(source.name, rows.start), rows.raw()
-        if header is None and isinstance(row, list):
+        place, raw = Place(name, rows.start), rows.raw()
+        if header is None:
             if not row:
                 continue
-            header, fault = row, _header_fault(row, options)
+            if isinstance(row, str):
+                fault: str | None = f"the header row is unusable: {row}"
+            else:
+                header, fault = row, column_fault("the header row", row, options)
             if fault is not None:
-                yield Reject(Place(source.name, 0), fault, b"")
+                yield Reject(Place(name, 0), fault, b"")
                 return
-        elif header is None:
-            yield Reject(Place(source.name, 0), f"the header row is unusable: {row}", b"")
-            return
         elif isinstance(row, str):
             yield Reject(place, row, raw)
         elif row and len(row) != len(header):
             yield Reject(place, f"the row has {len(row)} fields, the header {len(header)}", raw)
         elif row:
             yield build(dict(zip(header, row, strict=True)), place, raw)
-
-
-def _header_fault(header: list[str], options: InputOptions) -> str | None:
-    needed = options.source_field
-    if needed not in header:
-        return f"the header row has no column {needed!r}; it has {listed(header)}: {name_the_field(options)}"
-    for name in options.record_fields:
-        if header.count(name) > 1:
-            return f"the header row has the column {name!r} twice"
-    return None
 
 
 class _RowRefused(Exception):
@@ -178,11 +160,7 @@ class _Rows:
         self._limit = options.record_bytes
         self._pieces: list[bytes] = []
         self._held = 0
-        self._numbered = (
-            (number, line, batch.fault)
-            for batch in batches(stream, options.record_bytes)
-            for number, line in enumerate(batch.lines, batch.first)
-        )
+        self._numbered = numbered_lines(stream, options.record_bytes)
         self._rows = csv.reader(self, delimiter=delimiter, strict=True)
 
     def next_row(self) -> list[str] | str | None:
@@ -232,31 +210,27 @@ class _Rows:
             return line.decode(self._stream.codec, "replace") + "\n"
 
 
-def read_text_lines(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:
-    """Read plain text, one document a line, whose id is the file and the line."""
-    stream = open_stream(source, options, progress)
-    if isinstance(stream, str):
-        yield Reject(Place(source.name, 0), stream, b"")
-    else:
-        yield from text_records(stream, source.name, options)
-
-
 def text_records(stream: Stream, name: str, options: InputOptions, first: int = 1) -> Iterator[Record]:
-    """Yield a file's lines, or those of a part of it that begins with another line than the first."""
-    for batch in batches(stream, options.record_bytes, first):
-        for number, line in enumerate(batch.lines, batch.first):
-            place, raw = Place(name, number), stream.original(line)
-            if batch.fault is not None:
-                yield Reject(place, batch.fault, raw)
-            elif line and not line.isspace():
-                try:
-                    text = checked_text(line.decode(stream.codec), "the line", options.max_document_bytes)
-                except UnicodeError as error:
-                    yield Reject(place, undecodable(error, stream.encoding), raw)
-                except InvalidInput as error:
-                    yield Reject(place, str(error), raw, str(place))
-                else:
-                    yield Document(str(place), text, None, None, None, place, raw if options.keep_raw else None)
+    """Yield the lines of a file, or of a part of it; the id of a document is the file and the line."""
+    for number, line, fault in numbered_lines(stream, options.record_bytes, first):
+        place, raw = Place(name, number), stream.original(line)
+        if fault is not None:
+            yield Reject(place, fault, raw)
+        elif line and not line.isspace():
+            try:
+                text = checked_text(line.decode(stream.codec), "the line", options.max_document_bytes)
+            except UnicodeError as error:
+                yield Reject(place, undecodable(error, stream.encoding), raw)
+            except InvalidInput as error:
+                yield Reject(place, str(error), raw, str(place))
+            else:
+                yield Document(str(place), text, None, None, None, place, raw if options.keep_raw else None)
+
+
+read_jsonl = _reader(json_records)
+read_csv = _reader(partial(_table_records, delimiter=DELIMITERS["csv"]))
+read_tsv = _reader(partial(_table_records, delimiter=DELIMITERS["tsv"]))
+read_text_lines = _reader(text_records)
 
 
 def read_whole_file(source: Source, options: InputOptions, progress: Progress) -> Iterator[Record]:

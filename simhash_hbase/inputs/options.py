@@ -1,6 +1,7 @@
 """How the input is to be read, and which of near copies is preferred."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite, nan
@@ -71,20 +72,13 @@ class Preference:
             if not isinstance(value, str | int) or isinstance(value, bool):
                 raise InvalidInput(f"the field {name!r} names no source")
             return float(self.sources.index(str(value)) if str(value) in self.sources else len(self.sources))
-        score = _number(value)
+        score = nan
+        if isinstance(value, int | float | Decimal | str) and not isinstance(value, bool):
+            with suppress(ValueError, OverflowError):
+                score = float(value)
         if not isfinite(score):
             raise InvalidInput(f"the field {name!r} is not a number")
         return score if self.ascending else -score
-
-
-def _number(value: object) -> float:
-    """Return a finite number, or another value of float for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
-        return nan
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return nan
 
 
 FORMATS = ("jsonl", "csv", "tsv", "text", "folder", "html", "warc", "wet", "parquet")
@@ -132,11 +126,6 @@ class InputOptions:
             raise InvalidArgument(f"input format {self.format!r} is unknown; there are {', '.join(FORMATS)}")
         if self.encoding != AUTO:
             checked_codec(self.encoding)
-        self._check_fields()
-        if min(self.max_document_bytes, self.record_bytes, self.block_bytes) < 1:
-            raise InvalidArgument("max_document_bytes, max_record_bytes and block_bytes must be at least 1")
-
-    def _check_fields(self) -> None:
         if self.simhash_field is not None and self.features_field is not None:
             raise InvalidArgument("give a simhash field or a features field, not both")
         if isinstance(self.metadata_fields, str):
@@ -145,6 +134,8 @@ class InputOptions:
             raise InvalidArgument("a field's name must not be empty")
         if self.id_field == self.source_field:
             raise InvalidArgument(f"field {self.id_field!r} cannot be both the id and what is fingerprinted")
+        if min(self.max_document_bytes, self.record_bytes, self.block_bytes) < 1:
+            raise InvalidArgument("max_document_bytes, max_record_bytes and block_bytes must be at least 1")
 
     @property
     def record_bytes(self) -> int:

@@ -13,7 +13,7 @@ from simhash_hbase.errors import InvalidInput, missing_extra
 from simhash_hbase.files.remote import is_remote, open_remote, shown, without_secrets
 from simhash_hbase.inputs.encodings import AUTO, UTF8, checked_codec, undecodable
 from simhash_hbase.inputs.options import InputOptions
-from simhash_hbase.inputs.records import Builder, Place, Record, Reject, listed, name_the_field, text_of
+from simhash_hbase.inputs.records import Builder, Place, Record, Reject, column_fault, text_of
 from simhash_hbase.inputs.sources import Source
 from simhash_hbase.inputs.streams import Progress
 
@@ -66,10 +66,11 @@ def read_parquet(source: Source, options: InputOptions, progress: Progress) -> I
         with open_remote(path) if is_remote(path) else open(path, "rb") as stream:
             size = stream.seek(0, 2)
         with open_parquet(path) as file:
-            columns = _columns(file.schema_arrow.names, options)
-            if isinstance(columns, str):
-                yield Reject(Place(source.name, 0), columns, b"")
+            names = file.schema_arrow.names
+            if (fault := column_fault("the file", names, options)) is not None:
+                yield Reject(Place(source.name, 0), fault, b"")
                 return
+            columns = [name for name in options.record_fields if name in names]
             for record, rows in _rows(file, columns, source.name, options):
                 done += rows
                 progress.bytes_read = before + size * done // max(file.metadata.num_rows, 1)
@@ -78,16 +79,6 @@ def read_parquet(source: Source, options: InputOptions, progress: Progress) -> I
         yield Reject(Place(source.name, 0), f"the file cannot be read as Parquet: {described(error)}", b"")
     finally:
         progress.bytes_read = before + size
-
-
-def _columns(names: list[str], options: InputOptions) -> list[str] | str:
-    """Return which columns to read, or why none can be."""
-    if options.source_field not in names:
-        return f"the file has no column {options.source_field!r}; it has {listed(names)}: {name_the_field(options)}"
-    for name in options.record_fields:
-        if names.count(name) > 1:
-            return f"the file has the column {name!r} twice"
-    return [name for name in options.record_fields if name in names]
 
 
 def _rows(file: pq.ParquetFile, columns: list[str], name: str, options: InputOptions) -> Iterator[tuple[Record, int]]:
@@ -133,33 +124,22 @@ def _value(batch: pa.RecordBatch, at: int) -> Row | str:
 
 
 def record_of(values: Row, place: Place, options: InputOptions, build: Build) -> Record:
-    """Make the document of a row."""
+    """Make the document of a row: metadata of JSON's types, and text of bytes that should be text.
+
+    Hive, Impala and old Spark mark no column as a string.
+    """
     raw = msgspec.json.encode(values, enc_hook=str)
-    try:
-        return build(_decoded(_plain(values, options), options), place, raw)
-    except InvalidInput as error:
-        return Reject(place, str(error), raw)
-
-
-def _decoded(row: Row, options: InputOptions) -> Row:
-    """Read bytes as text where text is wanted: Hive, Impala and old Spark mark no column as a string."""
+    for name in options.metadata_fields:
+        if name in values:
+            values[name] = msgspec.to_builtins(values[name], enc_hook=str)
     codec = UTF8 if options.encoding == AUTO else checked_codec(options.encoding)
     for name in (options.id_field, options.source_field):
-        value = row.get(name)
-        if isinstance(value, bytes):
+        if isinstance(value := values.get(name), bytes):
             try:
-                row[name] = value.decode(codec)
+                values[name] = value.decode(codec)
             except UnicodeError as error:
-                raise InvalidInput(f"the column {name!r}: {undecodable(error, codec)}") from error
-    return row
-
-
-def _plain(row: Row, options: InputOptions) -> Row:
-    """Convert dates and decimals of the metadata to JSON's types."""
-    for name in options.metadata_fields:
-        if name in row:
-            row[name] = msgspec.to_builtins(row[name], enc_hook=str)
-    return row
+                return Reject(place, f"the column {name!r}: {undecodable(error, codec)}", raw)
+    return build(values, place, raw)
 
 
 def described(error: BaseException) -> str:

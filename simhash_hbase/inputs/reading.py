@@ -56,7 +56,12 @@ def reader_of(name: str) -> Reader:
 
 def format_of(source: Source, options: InputOptions) -> str:
     """Return the name of the format that a source is read in."""
-    name = options.format or _format_by_name(source)
+    suffix = source.suffix
+    name = options.format or ("jsonl" if source.name == STDIN else SUFFIXES.get(suffix))
+    if options.format is None and source.in_folder and suffix not in _KINDS:
+        name = "folder"
+    if name is None:
+        raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
     if name in _WITHOUT_FIELDS and options.source_field != options.text_field:
         raise InvalidInput(f"{source.name}: a text or a page has no field {options.source_field!r}")
     # Where what comes in has been copied, there is a file.
@@ -65,17 +70,6 @@ def format_of(source: Source, options: InputOptions) -> str:
     if name == "parquet" and source.compression is not None:
         raise InvalidInput(f"{source.name}: Parquet in a compressed file is not read: decompress it first")
     return name
-
-
-def _format_by_name(source: Source) -> str:
-    suffix = source.suffix
-    if source.name == STDIN:
-        return "jsonl"
-    if source.in_folder and suffix not in _KINDS:
-        return "folder"
-    if suffix not in SUFFIXES:
-        raise InvalidInput(f"{source.name}: the name does not tell the format; give `format={'|'.join(FORMATS)}`")
-    return SUFFIXES[suffix]
 
 
 def read(

@@ -4,7 +4,7 @@ import base64
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -230,7 +230,15 @@ def _cut(text: str, characters: int = 40) -> str:
 def name_the_field(options: InputOptions) -> str:
     """Return advice to name the field that the fingerprint comes from."""
     name = "text" if options.source_field == options.text_field else "simhash" if options.simhash_field else "features"
-    return f"name the right one with --{name}-field"
+    return f"name the right one with `{name}_field`"
+
+
+def column_fault(table: str, columns: Sequence[str], options: InputOptions) -> str | None:
+    """Return why no row of a table can be read, or None."""
+    if options.source_field not in columns:
+        return f"{table} has no column {options.source_field!r}; it has {listed(columns)}: {name_the_field(options)}"
+    twice = next((name for name in options.record_fields if columns.count(name) > 1), None)
+    return None if twice is None else f"{table} has the column {twice!r} twice"
 
 
 def checked_text(value: object, what: str, max_bytes: int = DOCUMENT_BYTES) -> str:

@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 from weakref import finalize
 
 from simhash_hbase.errors import InvalidInput
@@ -59,31 +59,23 @@ def files(path: str) -> Iterator[Source]:
     if path == STDIN:
         yield Source(STDIN, None, STDIN)
     elif is_remote(path):
-        yield from _remote(path)
+        in_folder = is_folder(path)
+        for file in remote_files(path):
+            name, size = file.url if in_folder else file.name, UNKNOWN if file.size is None else file.size
+            yield Source(name, file.url, file.name, in_folder, None, size, file.version)
     elif os.path.isdir(path):
-        yield from _below(path)
+        # A stack, as folders may be nested more deeply than Python calls.
+        waiting = [_entries(path, "")]
+        while waiting:
+            entry = next(waiting[-1], None)
+            if entry is None:
+                waiting.pop()
+            elif isinstance(entry, Source):
+                yield entry
+            else:
+                waiting.append(_entries(*entry))
     else:
         yield _source(path, path)
-
-
-def _remote(url: str) -> Iterator[Source]:
-    for file in remote_files(url):
-        name = file.url if is_folder(url) else file.name
-        size = UNKNOWN if file.size is None else file.size
-        yield Source(name, file.url, file.name, is_folder(url), None, size, file.version)
-
-
-def _below(folder: str) -> Iterator[Source]:
-    # A stack, as folders may be nested more deeply than Python calls.
-    waiting = [_entries(folder, "")]
-    while waiting:
-        found = next(waiting[-1], None)
-        if found is None:
-            waiting.pop()
-        elif isinstance(found, Source):
-            yield found
-        else:
-            waiting.append(_entries(*found))
 
 
 def _entries(folder: str, relative: str) -> Iterator[Source | tuple[str, str]]:
@@ -137,33 +129,26 @@ class Sources(tuple[str, ...]):
         paths = expand(named)
         self.folders = [path for path in paths if os.path.isdir(path) or is_folder(path)]
         """All below these is read, except what is hidden."""
-        found = (source for path in paths for source in files(path))
-        self._first = list(islice(found, _IN_MEMORY))
-        self._spool = _Spool(found)
-
-    def files(self, stdin: str | None = None) -> Iterator[Source]:
-        """Yield every file; `stdin` names a copy of standard input, to be read in its place."""
-        for source in chain(self._first, self._spool.read()):
-            yield source if source.name != STDIN or stdin is None else replace(source, path=stdin)
-
-
-class _Spool:
-    """Sources in a temporary file; without any there is none."""
-
-    def __init__(self, found: Iterator[Source]) -> None:
-        self._starts: list[int] = []
-        while some := list(islice(found, _IN_MEMORY)):
+        listed = (source for path in paths for source in files(path))
+        self._first = list(islice(listed, _IN_MEMORY))
+        self._starts: list[int] = []  # Of the other parts of the list, in their file.
+        while part := list(islice(listed, _IN_MEMORY)):
             if not self._starts:
                 self._file = open_temporary()
                 finalize(self, self._file.close)
             self._starts.append(self._file.tell())
-            pickle.dump(some, self._file)
+            pickle.dump(part, self._file)
 
-    def read(self) -> Iterator[Source]:
-        for start in self._starts:
-            # Two readers may be on their way at once: each seeks its own part.
-            self._file.seek(start)
-            yield from pickle.load(self._file)
+    def files(self, stdin: str | None = None) -> Iterator[Source]:
+        """Yield every file; `stdin` names a copy of standard input, to be read in its place."""
+        for start in (None, *self._starts):
+            part = self._first
+            if start is not None:
+                # Two readers may be on their way at once: each seeks its own part.
+                self._file.seek(start)
+                part = pickle.load(self._file)
+            for source in part:
+                yield source if source.name != STDIN or stdin is None else replace(source, path=stdin)
 
 
 def as_sources(named: Sequence[str]) -> Sources:

@@ -5,9 +5,9 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
-from typing import BinaryIO
 
 import zstandard
 
@@ -19,6 +19,11 @@ from simhash_hbase.inputs.sources import Source
 
 # 1 KiB of zstd holds at most 256 runs of 128 KiB, so a bomb costs at most 32 MiB at a time.
 _ZSTD_STEP = 1 << 10
+_ZSTD_FAULTS = (  # By a word of the library's message.
+    ("Unknown frame descriptor", "the file is not zstd data, or something else follows it"),
+    ("memory", "the zstd data needs a window above 128 MiB"),
+    ("", "the zstd data is damaged"),
+)
 _GZIP_WBITS = 31
 
 
@@ -84,7 +89,8 @@ def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
                 try:
                     block = frame.decompress(data)
                 except zstandard.ZstdError as error:
-                    raise InvalidInput(_zstd_fault(error)) from error
+                    cause = next((reason for word, reason in _ZSTD_FAULTS if word in str(error)), "")
+                    raise InvalidInput(cause) from error
                 if block:
                     yield block
                 data = frame.unused_data if frame.eof else b""
@@ -94,15 +100,6 @@ def unzstd(chunks: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
         raise InvalidInput("the zstd data is cut off")
     if is_empty:
         raise InvalidInput("the file is empty, not zstd data: was it fetched whole?")
-
-
-def _zstd_fault(error: zstandard.ZstdError) -> str:
-    text = str(error)
-    if "Unknown frame descriptor" in text:
-        return "the file is not zstd data, or something else follows it"
-    if "memory" in text:
-        return "the zstd data needs a window above 128 MiB"
-    return "the zstd data is damaged"
 
 
 # Lone surrogates pass in both directions: they are refused with their line, not with the file,
@@ -245,77 +242,52 @@ def _blocks(source: Source, options: InputOptions, progress: Progress) -> Iterat
 
 def _chunks(source: Source, options: InputOptions, progress: Progress) -> Iterator[bytes]:
     progress.file = source.name
-    if source.path is None:
-        yield from _read(sys.stdin.buffer, options.block_bytes, progress)
-        return
-    if is_remote(source.path):
-        for chunk in chunks(source.path, options.block_bytes):
+    with ExitStack() as stack:
+        if source.path is not None and is_remote(source.path):
+            arriving = chunks(source.path, options.block_bytes)
+        else:
+            path = source.path
+            file = sys.stdin.buffer if path is None else stack.enter_context(open(path, "rb", buffering=0))
+            # read1 returns what a pipe has, so that documents of a slow producer are not held back.
+            read = getattr(file, "read1", file.read)
+            arriving = iter(lambda: read(options.block_bytes) or b"", b"")
+        for chunk in arriving:
             progress.bytes_read += len(chunk)
             yield chunk
-        return
-    with open(source.path, "rb", buffering=0) as file:
-        yield from _read(file, options.block_bytes, progress)
 
 
-def _read(file: BinaryIO, size: int, progress: Progress) -> Iterator[bytes]:
-    # read1 returns what a pipe has, so that documents of a slow producer are not held back.
-    read = getattr(file, "read1", file.read)
-    while chunk := read(size):
-        progress.bytes_read += len(chunk)
-        yield chunk
+def numbered_lines(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[tuple[int, bytes, str | None]]:
+    r"""Yield each line with its number, counted from `first`, and why it is not whole; of a longer one the beginning.
 
-
-@dataclass(slots=True)
-class LineBatch:
-    """Consecutive lines without their line ends, or one piece that is no whole line."""
-
-    first: int  # 1-based number of the first line.
-    lines: list[bytes]  # Line ends ``\n`` and ``\r\n`` are taken off, nothing else.
-    fault: str | None = None  # Why ``lines`` is one incomplete line.
-
-
-def batches(stream: Stream, max_bytes: int, first: int = 1) -> Iterator[LineBatch]:
-    r"""Split a stream at ``\n`` and ``\r\n``, not at U+2028, U+0085 or a lone ``\r``; number lines from `first` on."""
+    The line ends ``\n`` and ``\r\n`` are taken off; U+2028, U+0085 and a lone ``\r`` end no line.
+    """
     number = first
     pieces: list[bytes] = []  # The beginning of a line whose end has not come yet.
-    held, skipping = 0, False
+    size, skipping = 0, False
     for block in stream.blocks:
-        cut = block.rfind(b"\n")
-        if cut >= 0:
-            lines, start = block[:cut].split(b"\n"), number
-            number += len(lines)
-            if skipping:
-                lines, start = lines[1:], start + 1
-            elif pieces:
-                lines[0] = b"".join((*pieces, lines[0]))
-            pieces, held, skipping = [], 0, False
-            yield from _bounded(lines, start, max_bytes)
+        *ends, rest = block.split(b"\n")
+        for end in ends:
+            if not skipping:
+                yield _bounded(number, b"".join((*pieces, end)) if pieces else end, max_bytes)
+            number += 1
+            pieces, size, skipping = [], 0, False
         if not skipping:
-            pieces.append(block[cut + 1 :])
-            held += len(pieces[-1])
+            pieces.append(rest)
+            size += len(rest)
         # One byte more may be the \r of a line that just fits.
-        if held > max_bytes + 1:
-            yield _too_long(b"".join(pieces), number, max_bytes)
-            pieces, held, skipping = [], 0, True
+        if size > max_bytes + 1:
+            yield _bounded(number, b"".join(pieces), max_bytes)
+            pieces, size, skipping = [], 0, True
     rest = b"".join(pieces)
     if stream.fault is not None:
-        yield LineBatch(number, [rest], stream.fault)
+        yield number, rest, stream.fault
     elif rest:
-        yield from _bounded([rest], number, max_bytes)
+        yield _bounded(number, rest, max_bytes)
 
 
-def _bounded(lines: list[bytes], first: int, max_bytes: int) -> Iterator[LineBatch]:
-    """Yield the lines without their ends, those that are too long in batches of their own."""
-    lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
-    start = 0
-    for at, line in enumerate(lines):
-        if len(line) > max_bytes:
-            yield LineBatch(first + start, lines[start:at])
-            yield _too_long(line, first + at, max_bytes)
-            start = at + 1
-    yield LineBatch(first + start, lines[start:] if start else lines)
-
-
-def _too_long(line: bytes, number: int, max_bytes: int) -> LineBatch:
-    reason = f"the line is longer than {max_bytes:,} bytes; {RAISE}; only its beginning is kept"
-    return LineBatch(number, [line[:max_bytes]], reason)
+def _bounded(number: int, line: bytes, max_bytes: int) -> tuple[int, bytes, str | None]:
+    """Take the carriage return off a line, or cut one that is too long."""
+    line = line.removesuffix(b"\r")
+    if len(line) <= max_bytes:
+        return number, line, None
+    return number, line[:max_bytes], f"the line is longer than {max_bytes:,} bytes; {RAISE}; only its beginning is kept"

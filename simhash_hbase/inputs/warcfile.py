@@ -82,45 +82,45 @@ class _Gzip:
         self._junk = False
 
     def pieces(self) -> Iterator[CrawlPiece]:
-        while self._find_member():
+        while self.find_member():
             if self._junk:
                 yield Damage(_JUNK)
             yield GzipMember()
-            whole = yield from self._member()
+            whole = yield from self.member()
             yield GzipEnd(whole) if self._fault is None else Damage(self._fault)
         if self._junk:
             yield Damage(_JUNK)
 
-    def _find_member(self) -> bool:
+    def find_member(self) -> bool:
         """Move to the next readable member; skipped bytes are junk, unless they belong to a damaged member."""
         known, self._fault, self._junk = self._fault is not None, None, False
         if known:
-            self._drop(1)
-        while self._has(_HEADER_BYTES):
+            self.drop(1)
+        while self.has(_HEADER_BYTES):
             found = _GZIP_MEMBER.search(self._held)
             passed = found.start() if found else len(self._held) - _HEADER_BYTES + 1
             self._junk |= not known and any(self._held[:passed])
-            self._drop(passed)
-            if found and self._is_readable():
+            self.drop(passed)
+            if found and self.is_readable():
                 return True
             self._junk |= bool(found) and not known
-            self._drop(1 if found else 0)
+            self.drop(1 if found else 0)
         self._junk |= not known and any(self._held)
         return False
 
-    def _is_readable(self) -> bool:
-        self._has(_PROBED_BYTES)
+    def is_readable(self) -> bool:
+        self.has(_PROBED_BYTES)
         member = zlib.decompressobj(wbits=_GZIP_WBITS)
         try:
             return bool(member.decompress(self._held[:_PROBED_BYTES], 1)) or member.eof
         except zlib.error:
             return False
 
-    def _member(self) -> Generator[bytes, None, bytes | None]:
+    def member(self) -> Generator[bytes, None, bytes | None]:
         start = self._offset
         member, at, given = zlib.decompressobj(wbits=_GZIP_WBITS), 0, False
         while not member.eof:
-            at_end = not self._has(at + 1)
+            at_end = not self.has(at + 1)
             data = bytes(self._held[at : at + _STEP_BYTES])
             try:
                 block = member.decompress(data, self._block_bytes)
@@ -137,13 +137,13 @@ class _Gzip:
                 self._fault = "the gzip data is cut off"
                 return None
             if at > _HELD_BYTES:
-                self._drop(at)
+                self.drop(at)
                 at = 0
         whole = bytes(self._held[:at]) if self._offset == start else None
-        self._drop(at)
+        self.drop(at)
         return whole
 
-    def _has(self, count: int) -> bool:
+    def has(self, count: int) -> bool:
         """Read until so many bytes are held; False at the end of the file."""
         while len(self._held) < count:
             chunk = next(self._chunks, None)
@@ -152,7 +152,7 @@ class _Gzip:
             self._held += chunk
         return True
 
-    def _drop(self, count: int) -> None:
+    def drop(self, count: int) -> None:
         del self._held[:count]
         self._offset += count
 
@@ -339,15 +339,15 @@ class _RecordSplitter:
                 raise damage
             while window.has(1) and window.bytes[0] in b"\r\n":
                 window.drop(1)
-            return self._record() if window.bytes else None
+            return self.record() if window.bytes else None
         except (Lost, _Wrong) as error:
-            broken = self._broken(str(error))
+            broken = self.broken(str(error))
             if isinstance(error, Lost):
                 window.clear()
-            cause = self._find_start(error.start if isinstance(error, _Wrong) else 0)
+            cause = self.find_start(error.start if isinstance(error, _Wrong) else 0)
             return broken if cause is None else broken._replace(reason=f"{broken.reason}; {cause}")
 
-    def _broken(self, reason: str) -> Broken:
+    def broken(self, reason: str) -> Broken:
         raw = bytes(self._window.bytes[:_KEPT_BYTES])
         headers = self._headers
         if headers is None and raw.startswith(_WARC):
@@ -355,15 +355,15 @@ class _RecordSplitter:
             headers = head_of(raw[: raw.rfind(b"\n") + 1] or _WARC)
         return Broken(self._number, reason, headers, raw)
 
-    def _record(self) -> WarcRecord:
+    def record(self) -> WarcRecord:
         window = self._window
-        head = self._head()
+        head = self.head()
         headers = self._headers = head_of(bytes(window.bytes[:head]))
-        end = head + self._length(headers, head)
+        end = head + self.length(headers, head)
         if end - head > self._max_bytes:
-            return self._long(head, end)
-        self._check_block(head, end)
-        stop = self._stop(end, head)
+            return self.long(head, end)
+        self.check_block(head, end)
+        stop = self.stop(end, head)
         block = bytes(window.bytes[head:end])
         if not window.is_gzip and _differs(block, headers.get_header("WARC-Block-Digest")):
             raise _Wrong("its digest is not that of its block", stop)
@@ -375,7 +375,7 @@ class _RecordSplitter:
         window.drop(stop)
         return WarcRecord(self._number, headers, block, raw)
 
-    def _head(self) -> int:
+    def head(self) -> int:
         window = self._window
         if not window.has(len(_WARC)) or not window.bytes.startswith(_WARC):
             raise _Wrong("no WARC record begins here", 1)
@@ -386,7 +386,7 @@ class _RecordSplitter:
             raise _Wrong("its head has control characters", end.end())
         return end.end()
 
-    def _length(self, headers: StatusAndHeaders, head: int) -> int:
+    def length(self, headers: StatusAndHeaders, head: int) -> int:
         length = headers.get_header("Content-Length") or ""
         if not (length.isascii() and length.isdigit()):
             raise _Wrong("it does not say how long it is", head)
@@ -395,7 +395,7 @@ class _RecordSplitter:
             raise _Wrong(f"its length has {len(length):,} digits", head)
         return int(length)
 
-    def _check_block(self, head: int, end: int) -> None:
+    def check_block(self, head: int, end: int) -> None:
         window = self._window
         while True:
             if any(0 < place < end and window.bytes.startswith(_WARC, place) for place in window.members):
@@ -405,7 +405,7 @@ class _RecordSplitter:
             if not window.pull():
                 raise _Wrong(f"the file ends inside of it, {end - len(window.bytes)} bytes too early", head)
 
-    def _stop(self, end: int, head: int) -> int:
+    def stop(self, end: int, head: int) -> int:
         """Return where the blank lines after the block end: there are two, or a record or nothing follows."""
         window = self._window
         stop = end
@@ -417,7 +417,7 @@ class _RecordSplitter:
             raise _Wrong("its length is wrong, no record follows it", head)
         return stop
 
-    def _long(self, head: int, end: int) -> WarcRecord:
+    def long(self, head: int, end: int) -> WarcRecord:
         """Drop a record that is too long to be held; if another one begins inside it, its length is damaged."""
         window = self._window
         window.has(min(head + _KEPT_BYTES, end))
@@ -430,11 +430,11 @@ class _RecordSplitter:
                 raise _Wrong("the file ends inside of it", len(window.bytes))
         if found is not None:
             raise _Wrong("another record begins inside of it", found.start())
-        stop = self._stop(end, end)
+        stop = self.stop(end, end)
         window.drop(stop)
         return WarcRecord(self._number, self._headers, beginning[head:], beginning, is_long=True)
 
-    def _find_start(self, start: int) -> str | None:
+    def find_start(self, start: int) -> str | None:
         """Move to the next beginning of a record, or to the end; return the damage met before another member."""
         window = self._window
         window.members = [place for place in window.members if place >= start]

@@ -19,11 +19,6 @@ from simhash_hbase.service.keys import Keyring
 from simhash_hbase.service.problems import Problem, busy, of_error
 from simhash_hbase.service.requests import Trail
 
-MALFORMED = 400
-UNAUTHORIZED = 401
-FORBIDDEN = 403
-UNPROCESSABLE = 422
-
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _WORD = re.compile(r"[A-Za-z_-]{1,30}")
 _bearer = HTTPBearer(
@@ -51,7 +46,13 @@ def _needs(*scopes: str) -> Callable[[Request, HTTPAuthorizationCredentials | No
             _check_key(request, service.keys, given, scopes)
         _check_parameters(request)
         _take_collection(trail, request.query_params.get("collection"))
-        _take_place(request, service, scopes)
+        if "metrics" not in scopes:  # A busy service still gives its metrics.
+            if not service.places.take(trail.payer):
+                service.metrics.turned_away.inc()
+                raise busy("too_many_requests", "too many requests are under way")
+            service.metrics.under_way.inc()
+            trail.slot.callback(service.places.give_back, trail.payer)
+            trail.slot.callback(service.metrics.under_way.dec)
         return service
 
     return allowed
@@ -68,7 +69,6 @@ def _check_key(
     key = keys.find(given.credentials) if given is not None else None
     if key is None:
         raise Problem(
-            UNAUTHORIZED,
             "unauthorized",
             "a key is needed: Authorization: Bearer KEY" if given is None else "this key is not known",
             headers={"WWW-Authenticate": "Bearer"},
@@ -76,7 +76,7 @@ def _check_key(
     trail.key = key.name
     scope = next((each for each in scopes if each in key.scopes), None)
     if scope is None:
-        raise Problem(FORBIDDEN, "forbidden", f"this key does not have the scope {' or '.join(scopes)}")
+        raise Problem("forbidden", f"this key does not have the scope {' or '.join(scopes)}")
     trail.collections = key.collections
     trail.is_allowed = partial(keys.holds, key, scope)
 
@@ -88,7 +88,7 @@ def _take_collection(trail: Trail, name: str | None) -> None:
     except InvalidArgument as error:
         raise of_error(error) from error
     if trail.collections is not None and name is not None and name not in trail.collections:
-        raise Problem(FORBIDDEN, "forbidden", "this key is bound to other collections")
+        raise Problem("forbidden", "this key is bound to other collections")
 
 
 def _check_parameters(request: Request) -> None:
@@ -99,9 +99,9 @@ def _check_parameters(request: Request) -> None:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
     except UnicodeDecodeError as error:
-        raise Problem(MALFORMED, "malformed_request", "a parameter is not UTF-8 after percent-decoding") from error
+        raise Problem("malformed_request", "a parameter is not UTF-8 after percent-decoding") from error
     if _BROKEN_ESCAPE.search(query):
-        raise Problem(MALFORMED, "malformed_request", "a % in a parameter is not followed by two hexadecimal digits")
+        raise Problem("malformed_request", "a % in a parameter is not followed by two hexadecimal digits")
     counts = Counter(name for name, _ in pairs)
     route = request.app.openapi()["paths"][request.scope["path"]].get(request.method.lower(), {})
     known = [parameter["name"] for parameter in route.get("parameters", ()) if parameter["in"] == "query"]
@@ -111,27 +111,10 @@ def _check_parameters(request: Request) -> None:
         words = [name for name in unknown if _WORD.fullmatch(name)]
         named = f"unknown parameter {listed(words)}" if words else "unknown parameter"
         names = f"the parameters are {', '.join(known)}" if known else "this route has no parameters"
-        raise Problem(UNPROCESSABLE, "invalid_argument", f"{named}: {names}")
+        raise Problem("invalid_argument", f"{named}: {names}")
     repeated = [name for name, count in counts.items() if count > 1]
     if repeated:
-        raise Problem(MALFORMED, "malformed_request", f"parameter {listed(repeated)} is given more than once")
-
-
-def _take_place(request: Request, service: Service, scopes: Sequence[str]) -> None:
-    """Let a request in if there is room; a busy service still gives its metrics."""
-    trail: Trail = request.state.trail
-    if "metrics" in scopes:
-        return
-    if not service.places.take(trail.payer):
-        service.metrics.turned_away.inc()
-        raise busy("too_many_requests", "too many requests are under way")
-    service.metrics.under_way.inc()
-    trail.slot.callback(_give_back, service, trail.payer)
-
-
-def _give_back(service: Service, client: str) -> None:
-    service.places.give_back(client)
-    service.metrics.under_way.dec()
+        raise Problem("malformed_request", f"parameter {listed(repeated)} is given more than once")
 
 
 KeyedService = Annotated[Service, Security(_needs("read", "write"))]

@@ -27,7 +27,6 @@ from simhash_hbase.service.routes import ROUTERS
 from simhash_hbase.service.schemas import schemas
 
 THREADS = 16
-UNPROCESSABLE = 422
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 # Without keys, a web page could otherwise reach the service through this machine's browser, under a name of its own.
 _LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
@@ -54,9 +53,8 @@ def create_app(index: Index, *, keys: Keyring | None, limits: Limits | None = No
     for router in (*ROUTERS, pages.router):
         app.include_router(router)
     app.mount("/console", pages.ConsoleFiles())
-    app.add_exception_handler(Problem, _tell)
-    app.add_exception_handler(HTTPException, _tell_http)
-    app.add_exception_handler(RequestValidationError, _tell_invalid)
+    for kind in (Problem, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _refuse)
     if keys is None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK_NAMES)
     app.add_middleware(Surround, metrics=metrics, idle_s=limits.idle_s, is_draining=lambda: service.is_draining)
@@ -82,31 +80,24 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.engine.close(service.end_by)
 
 
-async def _tell(request: Request, error: Exception) -> Response:
-    if not isinstance(error, Problem):
-        raise error
-    return error.response(request.state.trail.request_id)
-
-
-async def _tell_http(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
-    code = _CODES.get(error.status_code, "http_error")
-    headers = dict(error.headers or {})
-    if "Allow" in headers:
-        # The framework lists the methods of the first route with this path only.
-        headers["Allow"] = ", ".join(sorted(_methods(request.scope["path"]))) or headers["Allow"]
-    return Problem(error.status_code, code, str(error.detail), headers=headers).response(request.state.trail.request_id)
-
-
-def _methods(path: str) -> set[str]:
-    routes = (route for router in (*ROUTERS, pages.router) for route in router.routes if isinstance(route, APIRoute))
-    return {method for route in routes if route.path == path for method in route.methods or ()}
-
-
-async def _tell_invalid(request: Request, error: Exception) -> Response:
-    if not isinstance(error, RequestValidationError):
-        raise error
-    first = error.errors()[0]
-    detail = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-    return Problem(UNPROCESSABLE, "invalid_argument", detail).response(request.state.trail.request_id)
+async def _refuse(request: Request, error: Exception) -> Response:
+    """Answer with the problem that was raised, or with what the framework's own error says."""
+    match error:
+        case Problem():
+            problem = error
+        case RequestValidationError():
+            first = error.errors()[0]
+            detail = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+            problem = Problem("invalid_argument", detail)
+        case HTTPException():
+            code, headers = _CODES.get(error.status_code, "http_error"), dict(error.headers or {})
+            if "Allow" in headers:
+                # The framework lists the methods of the first route with this path only.
+                routers = (*ROUTERS, pages.router)
+                routes = (each for router in routers for each in router.routes if isinstance(each, APIRoute))
+                methods = {name for each in routes if each.path == request.scope["path"] for name in each.methods or ()}
+                headers["Allow"] = ", ".join(sorted(methods)) or headers["Allow"]
+            problem = Problem(code, str(error.detail), headers=headers, status=error.status_code)
+        case _:
+            raise error
+    return problem.response(request.state.trail.request_id)

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 _NDJSON_NAMES = (NDJSON, "application/ndjson", "application/jsonl")
 
-FORBIDDEN, TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA, SERVER_ERRORS = 403, 408, 413, 415, 500
+SERVER_ERRORS = 500
 
 
 @dataclass(kw_only=True)
@@ -80,7 +80,7 @@ class Service:
         except TimeoutError as error:
             if request.state.trail.waits:
                 raise busy("too_many_bytes", "too many large bodies are under way") from error
-            raise Problem(TIMEOUT, "request_timeout", "the body did not arrive in time") from error
+            raise Problem("request_timeout", "the body did not arrive in time") from error
 
     async def answer(self, request: Request, operation: Operation, item: Item) -> Response:
         """Answer for one document or id."""
@@ -126,9 +126,7 @@ class Service:
 
     async def _body(self, request: Request) -> bytes:
         most = self.limits.body_bytes
-        too_large = Problem(
-            TOO_LARGE, "body_too_large", f"a body has at most {most} bytes; send many documents as lines"
-        )
+        too_large = Problem("body_too_large", f"a body has at most {most} bytes; send many documents as lines")
         declared = request.headers.get("content-length", "0")
         expected = int(declared) if declared.isdigit() else 0
         if expected > most:
@@ -159,7 +157,7 @@ def _within(operation: Operation, trail: Trail) -> Operation:
     """Make an operation on the documents that a request asks for."""
     if trail.collections is not None and trail.collection is None:
         named = f"?collection={quote(min(trail.collections), safe='')}"
-        raise Problem(FORBIDDEN, "forbidden", f"this key is bound to collections: name one, such as {named}")
+        raise Problem("forbidden", f"this key is bound to collections: name one, such as {named}")
     return within(operation, trail.collection)
 
 
@@ -169,13 +167,11 @@ def _media(request: Request) -> str:
 
 def _check_plain(request: Request) -> None:
     if request.headers.get("content-encoding", "identity") != "identity":
-        raise Problem(
-            UNSUPPORTED_MEDIA, "unsupported_media_type", "compressed bodies are not read: send it uncompressed"
-        )
+        raise Problem("unsupported_media_type", "compressed bodies are not read: send it uncompressed")
 
 
 def _other_media(wanted: str) -> Problem:
-    return Problem(UNSUPPORTED_MEDIA, "unsupported_media_type", f"the content type must be {wanted}")
+    return Problem("unsupported_media_type", f"the content type must be {wanted}")
 
 
 async def _stop(stopping: asyncio.Event, trail: Trail) -> End:
@@ -202,7 +198,7 @@ class _StreamResponse(Response):
         service, limits, trail = self._service, self._service.limits, self._trail
         stop = asyncio.create_task(_stop(service.stopping, trail))
         lines = RequestLines(receive, limits, stop, partial(service.bytes.ask, trail.payer, limits.body_bytes))
-        stream = AnswerStream(service.engine, self._operation, limits, self._trail, service.metrics)
+        stream = AnswerStream(service, self._operation, trail)
         try:
             await lines.begin()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

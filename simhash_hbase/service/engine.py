@@ -72,21 +72,7 @@ class Engine:
 
     async def run_shared(self, client: str, call: Callable[[Index], T]) -> T:
         """Call a function as `run` does when the client's share of the memory allows it."""
-        ticket = self._batches.ask(client)
-        try:
-            await ticket.served.wait()
-            begun = asyncio.wrap_future(self._begin(self._threads, call, self.index))
-        except BaseException:
-            ticket.close()
-            raise
-
-        def end(done: "asyncio.Future[T]") -> None:
-            # A call that nobody waits for any more keeps its share until it ends.
-            _ = done.cancelled() or done.exception()
-            ticket.close()
-
-        begun.add_done_callback(end)
-        return await asyncio.shield(begun)
+        return await _in_turn(self._batches, client, lambda: self._begin(self._threads, call, self.index))
 
     async def stats(self) -> Stats:
         """Count documents, rows and bytes; callers during a count share its result."""
@@ -105,24 +91,18 @@ class Engine:
 
     async def apart(self, client: str, seconds: float, function: Callable[..., T], *arguments: object) -> T:
         """Call a function with the analysis in one of the processes for long work."""
-        ticket = self._long_shares.ask(client)
-        try:
-            await ticket.served.wait()
-            worker = self._free.pop() if self._free else self._new_worker()
-            call = partial(worker.call, function, *arguments, seconds=seconds)
-            begun = asyncio.wrap_future(self._long_threads.submit(call))
-        except BaseException:
-            ticket.close()
-            raise
 
-        def end(done: "asyncio.Future[T]") -> None:
-            # A call that nobody waits for any more also ends, and its result is read, before the next one begins.
-            _ = done.cancelled() or done.exception()
-            self._free.append(worker)
-            ticket.close()
+        def begin() -> Future[T]:
+            if self._free:
+                worker = self._free.pop()
+            else:
+                worker = Worker(self.index.analysis, most_grown=MOST_GROWN, niceness=LONG_NICENESS)
+                self._long.append(worker)
+            begun = self._long_threads.submit(partial(worker.call, function, *arguments, seconds=seconds))
+            begun.add_done_callback(lambda _: self._free.append(worker))
+            return begun
 
-        begun.add_done_callback(end)
-        return await asyncio.shield(begun)
+        return await _in_turn(self._long_shares, client, begin)
 
     async def probe(self) -> None:
         """Ask the store something small."""
@@ -148,10 +128,6 @@ class Engine:
         if self._pool is not None:
             self._pool.close()
 
-    def _new_worker(self) -> Worker:
-        self._long.append(Worker(self.index.analysis, most_grown=MOST_GROWN, niceness=LONG_NICENESS))
-        return self._long[-1]
-
     def _begin(self, threads: ThreadPoolExecutor, call: Callable[[S], T], on: S) -> Future[T]:
         begun = threads.submit(call, on)
         self._calls.add(begun)
@@ -174,6 +150,27 @@ class Engine:
         if self._analysis is None:
             self._analysis = Analysis(self.index.profile, read_idf(self.index.store, self.index.profile))
         return work(self._analysis, *what)
+
+
+async def _in_turn(shares: Shares, client: str, begin: Callable[[], Future[T]]) -> T:
+    """Begin a call when the client's share allows it, and wait for it.
+
+    A call that nobody waits for any more keeps its share until it ends; its result is read then.
+    """
+    ticket = shares.ask(client)
+    try:
+        await ticket.served.wait()
+        begun = asyncio.wrap_future(begin())
+    except BaseException:
+        ticket.close()
+        raise
+
+    def end(done: "asyncio.Future[T]") -> None:
+        _ = done.cancelled() or done.exception()
+        ticket.close()
+
+    begun.add_done_callback(end)
+    return await asyncio.shield(begun)
 
 
 async def _within(seconds: float, call: Future[T]) -> T:

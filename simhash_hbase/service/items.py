@@ -15,9 +15,6 @@ from simhash_hbase.service.problems import Problem, of_error
 
 Item = Document | str  # A document with a text, features or a fingerprint; or the id of a stored one.
 
-MALFORMED = 400
-UNPROCESSABLE = 422
-
 _BUILDERS = {
     "text": Builder(InputOptions()),
     "simhash": Builder(InputOptions(simhash_field="simhash")),
@@ -35,11 +32,11 @@ def decode(raw: bytes) -> dict[str, object]:
     except msgspec.ValidationError as error:
         # Numbers that nothing here can hold are of this kind, too.
         detail = "a JSON object is wanted" if str(error).startswith("Expected") else _shown(error)
-        raise Problem(UNPROCESSABLE, "invalid_document", detail) from error
+        raise Problem("invalid_document", detail) from error
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise Problem(MALFORMED, "malformed_json", f"the body or line is not JSON: {_shown(error)}") from error
+        raise Problem("malformed_json", f"the body or line is not JSON: {_shown(error)}") from error
     except RecursionError as error:
-        raise Problem(MALFORMED, "malformed_json", "the JSON is nested too deeply") from error
+        raise Problem("malformed_json", "the JSON is nested too deeply") from error
 
 
 class Wanted(NamedTuple):
@@ -82,23 +79,17 @@ def _built(value: dict[str, object], content: str, *, needs_id: bool) -> Documen
     record = _BUILDERS[content].build(value, Place("", 0), b"")
     if not isinstance(record, Document):
         raise invalid(record.reason)
-    return replace(record, id=record.id if named else "", metadata=_metadata(value))
-
-
-def _metadata(value: dict[str, object]) -> dict[str, object] | None:
     metadata = value.get("metadata")
-    if metadata is None:
-        return None
-    if not isinstance(metadata, dict):
+    if not isinstance(metadata, dict | None):
         raise invalid("the metadata is not a JSON object")
-    if problem := metadata_problem(metadata):
+    if metadata and (problem := metadata_problem(metadata)):
         raise invalid(f"the metadata {problem}")
-    return metadata or None
+    return replace(record, id=record.id if named else "", metadata=metadata or None)
 
 
 def invalid(detail: str) -> Problem:
     """Make the refusal of a document, or of another object."""
-    return Problem(UNPROCESSABLE, "invalid_document", detail)
+    return Problem("invalid_document", detail)
 
 
 def _shown(error: Exception) -> str:

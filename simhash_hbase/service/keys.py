@@ -141,23 +141,19 @@ def _parsed(content: bytes, path: Path) -> tuple[list[ApiKey], list[str]]:
         line = raw.decode("ascii", "replace")
         if not line.strip() or line.startswith("#"):
             continue
-        key = _parse(line)
-        if key is None:
-            # The line itself is not shown: somebody may have put a key there.
-            slips.append(f"{path}:{number} is no line of a file of keys; {_FORM}")
-        else:
-            keys.append(key)
-    return keys, slips
-
-
-def _parse(line: str) -> ApiKey | None:
-    match line.split():
-        case [name, scopes, *bound, digest] if _NAME.fullmatch(name) and _DIGEST.fullmatch(digest) and len(bound) <= 1:
-            allowed = frozenset(scopes.split(","))
-            if allowed <= set(SCOPES):
+        match line.split():
+            case [name, scopes, *bound, digest] if (
+                _NAME.fullmatch(name)
+                and set(scopes.split(",")) <= set(SCOPES)
+                and len(bound) <= 1
+                and _DIGEST.fullmatch(digest)
+            ):
                 collections = frozenset(map(unquote, bound[0].split(","))) if bound else None
-                return ApiKey(name, allowed, bytes.fromhex(digest), collections)
-    return None
+                keys.append(ApiKey(name, frozenset(scopes.split(",")), bytes.fromhex(digest), collections))
+            case _:
+                # The line itself is not shown: somebody may have put a key there.
+                slips.append(f"{path}:{number} is no line of a file of keys; {_FORM}")
+    return keys, slips
 
 
 def _report(slips: Iterable[str]) -> None:

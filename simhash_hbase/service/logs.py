@@ -3,7 +3,6 @@
 import logging
 import sys
 import traceback
-from types import TracebackType
 from typing import TextIO
 
 import msgspec
@@ -30,7 +29,8 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = record.exc_info[0].__name__ if record.exc_info[0] else None
-            line["where"] = _where(record.exc_info[2])
+            frames = traceback.extract_tb(record.exc_info[2])
+            line["where"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
         return _encode(line).decode()
 
 
@@ -44,7 +44,3 @@ def set_up_logs(stream: TextIO | None = None) -> None:
         of.handlers = [handler]
         of.setLevel(level)
         of.propagate = False
-
-
-def _where(trace: TracebackType | None) -> list[str]:
-    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]

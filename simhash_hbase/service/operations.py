@@ -18,7 +18,6 @@ from simhash_hbase.service.problems import Problem, of_error
 
 ItemAnswer = dict[str, object] | Problem
 
-MISSING = 404
 # Answers to queries can be long, and those of a batch are in memory at a time: so many matches, as JSON some megabytes.
 MATCHES = 25_600
 # A claim must outwait a crashed writer even after its own client has gone.
@@ -84,7 +83,7 @@ def _copies(index: Index, ids: Sequence[str]) -> list[ItemAnswer]:
 
 
 def _missing() -> Problem:
-    return Problem(MISSING, "document_missing", "the index does not hold a document of this id")
+    return Problem("document_missing", "the index does not hold a document of this id")
 
 
 ADD = Operation(name="add", on_entries=_add, outcome=lambda record: "added")

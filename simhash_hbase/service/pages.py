@@ -48,18 +48,7 @@ _LIMITS = {
 
 
 def reference_page(description: OpenApi) -> str:
-    """Write an OpenAPI description as a page.
-
-    Parameters
-    ----------
-    description : mapping
-        With schemas among its components, to which bodies and answers refer.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """Write an OpenAPI description, whose bodies and answers refer to schemas among its components, as HTML."""
     schemas = description["components"]["schemas"]
     routes = [
         (f"{method.upper()} {path}", operation)
@@ -83,7 +72,8 @@ def _route(name: str, operation: OpenApi) -> str:
         f"<p>{escape(operation['summary'])}</p>\n<p>{escape(operation.get('description', ''))}{needs}</p>\n"
     ]
     if parameters := operation.get("parameters"):
-        parts += ["<h3>Parameters</h3>\n", _fields((p["name"], _parameter(p)) for p in parameters)]
+        described = [(each["name"], _described(each["schema"], is_needed=each.get("required"))) for each in parameters]
+        parts += ["<h3>Parameters</h3>\n", _fields(described)]
     if body := operation.get("requestBody"):
         parts += ["<h3>Body</h3>\n", _contents(body)]
     answers = {f"{status} {HTTPStatus(int(status)).phrase}": of for status, of in operation["responses"].items()}
@@ -96,21 +86,12 @@ def _route(name: str, operation: OpenApi) -> str:
     return "".join([*parts, "</section>\n"])
 
 
-def _parameter(parameter: OpenApi) -> str:
-    return _described(parameter["schema"], is_needed=bool(parameter.get("required")))
-
-
 def _contents(body: OpenApi) -> str:
     """Write what a body or an answer may be, by media type."""
     contents: OpenApi = body.get("content", {})
-    examples = [
-        f'<pre tabindex="0">{escape(content["example"])}</pre>\n'
-        for content in contents.values()
-        if "example" in content
-    ]
-    return _fields((media, _described(content.get("schema", {}))) for media, content in contents.items()) + "".join(
-        examples
-    )
+    examples = [content["example"] for content in contents.values() if "example" in content]
+    fields = _fields((media, _described(content.get("schema", {}))) for media, content in contents.items())
+    return fields + "".join(f'<pre tabindex="0">{escape(example)}</pre>\n' for example in examples)
 
 
 def _schema(name: str, schema: OpenApi) -> str:
@@ -129,7 +110,7 @@ def _fields(fields: Iterable[tuple[str, str]]) -> str:
     return f'<dl class="data">\n{rows}</dl>\n' if rows else ""
 
 
-def _described(schema: OpenApi, *, is_needed: bool = False) -> str:
+def _described(schema: OpenApi, *, is_needed: bool | None = False) -> str:
     """Say what a value is, with its limits and its description."""
     limits = [f"{words} <code>{escape(str(schema[key]))}</code>" for key, words in _LIMITS.items() if key in schema]
     facts = ", ".join([_type(schema), *(["required"] if is_needed else []), *limits])

@@ -13,22 +13,38 @@ PROBLEM_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 
 BUSY = 503
+_CODES = {  # Of each status; all other codes have 503.
+    400: ("malformed_json", "malformed_request"),
+    401: ("key_removed", "unauthorized"),
+    403: ("forbidden",),
+    404: ("document_missing", "not_found"),
+    405: ("method_not_allowed",),
+    408: ("request_timeout",),
+    409: ("claim_contended",),
+    413: ("body_too_large", "line_too_long"),
+    415: ("unsupported_media_type",),
+    422: ("empty_document", "invalid_argument", "invalid_document", "too_much_work"),
+    500: ("internal_error", "store_failed"),
+    501: ("unsupported",),
+    507: ("store_full",),
+}
+_STATUSES = {code: status for status, codes in _CODES.items() for code in codes}
 # Clients get a general sentence; the one with addresses is in the log.
 _STORE = "the store failed; the log has details under this request id"
 _LATER = "the store does not answer; retry later: the write may still have been applied"
-_KNOWN: tuple[tuple[type[errors.SimhashError], int, str, str | None], ...] = (
-    (errors.EmptyDocument, 422, "empty_document", None),
-    (errors.InvalidInput, 422, "invalid_document", None),
-    (errors.InvalidArgument, 422, "invalid_argument", None),
-    (errors.InvalidProfile, 422, "invalid_argument", None),
-    (errors.DocumentMissing, 404, "document_missing", None),
-    (errors.ClaimContended, 409, "claim_contended", None),
-    (TooMuchWork, 422, "too_much_work", None),
-    (errors.WorkerLost, BUSY, "worker_lost", None),
-    (errors.Retryable, BUSY, "store_unavailable", _LATER),
-    (errors.Unsupported, 501, "unsupported", None),
-    (errors.StoreFull, 507, "store_full", "no space is left where the store keeps its data"),
-    (errors.SimhashError, 500, "store_failed", _STORE),
+_KNOWN: tuple[tuple[type[errors.SimhashError], str, str | None], ...] = (
+    (errors.EmptyDocument, "empty_document", None),
+    (errors.InvalidInput, "invalid_document", None),
+    (errors.InvalidArgument, "invalid_argument", None),
+    (errors.InvalidProfile, "invalid_argument", None),
+    (errors.DocumentMissing, "document_missing", None),
+    (errors.ClaimContended, "claim_contended", None),
+    (TooMuchWork, "too_much_work", None),
+    (errors.WorkerLost, "worker_lost", None),
+    (errors.Retryable, "store_unavailable", _LATER),
+    (errors.Unsupported, "unsupported", None),
+    (errors.StoreFull, "store_full", "no space is left where the store keeps its data"),
+    (errors.SimhashError, "store_failed", _STORE),
 )
 
 
@@ -36,10 +52,16 @@ class Problem(Exception):
     """An answer in place of a result."""
 
     def __init__(
-        self, status: int, code: str, detail: str, *, retryable: bool = False, headers: Mapping[str, str] | None = None
+        self,
+        code: str,
+        detail: str,
+        *,
+        retryable: bool = False,
+        headers: Mapping[str, str] | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(detail)
-        self.status = status
+        self.status = _STATUSES.get(code, BUSY) if status is None else status
         self.code = code
         self.detail = detail
         self.retryable = retryable
@@ -47,8 +69,8 @@ class Problem(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the keywords when a process sends it to another one."""
-        make = partial(Problem, retryable=self.retryable, headers=self.headers)
-        return make, (self.status, self.code, self.detail)
+        make = partial(Problem, retryable=self.retryable, headers=self.headers, status=self.status)
+        return make, (self.code, self.detail)
 
     def record(self) -> dict[str, object]:
         """Make the error of a line of a stream."""
@@ -65,12 +87,12 @@ class Problem(Exception):
 
 def busy(code: str, detail: str) -> Problem:
     """Make the answer 503: the same request may succeed later."""
-    return Problem(BUSY, code, detail, retryable=True)
+    return Problem(code, detail, retryable=True)
 
 
 def internal() -> Problem:
     """Make the answer to an unforeseen error, which is in the log."""
-    return Problem(500, "internal_error", "the service failed; the log has details under this request id")
+    return Problem("internal_error", "the service failed; the log has details under this request id")
 
 
 def stopped() -> Problem:
@@ -80,5 +102,5 @@ def stopped() -> Problem:
 
 def of_error(error: errors.SimhashError) -> Problem:
     """Translate an error of the library."""
-    status, code, sentence = next((s, c, t) for kind, s, c, t in _KNOWN if isinstance(error, kind))
-    return Problem(status, code, sentence or str(error), retryable=isinstance(error, errors.Retryable))
+    code, sentence = next((code, sentence) for kind, code, sentence in _KNOWN if isinstance(error, kind))
+    return Problem(code, sentence or str(error), retryable=isinstance(error, errors.Retryable))

@@ -164,12 +164,12 @@ class _Owner:
             _environment(METRICS_FOLDER, folder),
             _signals() as arrived,
         ):
-            self._start_missing()
+            self.start_missing()
             while self._processes or not self._is_stopping:
-                self._go_on(arrived)
+                self.go_on(arrived)
         return self._is_whole
 
-    def _go_on(self, arrived: socket.socket) -> None:
+    def go_on(self, arrived: socket.socket) -> None:
         """Wait for something to happen, and do what it asks for."""
         pipes = {process.pipe: process for process in self._processes if process.ready_at is None}
         sentinels = {process.sentinel: process for process in self._processes}
@@ -183,17 +183,17 @@ class _Owner:
                     for process in self._processes:
                         process.tell(number)
             elif source in sentinels:
-                self._replace(sentinels[source])
+                self.replace(sentinels[source])
             elif source in pipes:
-                self._note_ready(pipes[source])
+                self.note_ready(pipes[source])
         if not self._is_stopping and time.monotonic() >= self._missing_until:
-            self._start_missing()
+            self.start_missing()
 
-    def _start_missing(self) -> None:
+    def start_missing(self) -> None:
         while len(self._processes) < self._settings.processes:
             self._processes.append(_Process(self._settings, self._listener))
 
-    def _note_ready(self, process: _Process) -> None:
+    def note_ready(self, process: _Process) -> None:
         try:
             process.pipe.recv()
         except (EOFError, OSError):
@@ -206,7 +206,7 @@ class _Owner:
             fields = {"host": host, "port": port, "processes": len(self._processes)}
             logger.info("listening", extra={"fields": fields})
 
-    def _replace(self, process: _Process) -> None:
+    def replace(self, process: _Process) -> None:
         """Forget a process that has ended; where it was not told to, another one takes its place."""
         from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415
 
@@ -220,7 +220,7 @@ class _Owner:
         now = time.monotonic()
         if not self._is_listening:
             # What keeps one from its first request would keep the next one from it, too.
-            self._give_up()
+            self.give_up()
         elif process.ready_at is None or now - process.ready_at < STEADY_S:
             self._failures = 1 if now - self._failed_at > 2 * LONGEST_RESTART_S else self._failures + 1
             self._failed_at = now
@@ -228,9 +228,9 @@ class _Owner:
             if self._failures >= FAILURES and all(each.ready_at is None for each in self._processes):
                 reason = f"{self._failures} processes in a row ended before they had served for {STEADY_S:.0f} s"
                 logger.error("giving up", extra={"fields": {"reason": reason}})
-                self._give_up()
+                self.give_up()
 
-    def _give_up(self) -> None:
+    def give_up(self) -> None:
         self._is_stopping, self._is_whole = True, False
         for process in self._processes:
             process.tell(signal.SIGINT)

@@ -92,7 +92,6 @@ def request_id_of(sent: str | None) -> str:
 
 
 CLOSED_BY_CLIENT = 499
-MALFORMED, UNSUPPORTED = 400, 501
 UNLOGGED = frozenset({"/healthz", "/readyz", "/metrics"})
 # A client that is answered before it has sent all may read the answer late; closing at once could destroy it.
 DRAIN_S = 2.0
@@ -103,9 +102,9 @@ def framing_problem(headers: Headers, version: str) -> Problem | None:
     """Return why HTTP (RFC 9112) has a server refuse the headers of a request, or None."""
     hosts, codings = headers.getlist("host"), headers.getlist("transfer-encoding")
     if len(hosts) != 1 and (hosts or version != "1.0"):
-        return Problem(MALFORMED, "malformed_request", f"the header Host is {'repeated' if hosts else 'missing'}")
+        return Problem("malformed_request", f"the header Host is {'repeated' if hosts else 'missing'}")
     if codings and [coding.lower() for coding in codings] != ["chunked"]:
-        return Problem(UNSUPPORTED, "unsupported", "of the transfer codings, chunked alone is known")
+        return Problem("unsupported", "of the transfer codings, chunked alone is known")
     return None
 
 
@@ -137,7 +136,11 @@ class Surround:
         except ClientDisconnect:
             trail.status = CLOSED_BY_CLIENT
         finally:
-            self._finish(scope, trail)
+            known = trail.method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+            self._metrics.requests.labels(trail.route, trail.method if known else "other", str(trail.status)).inc()
+            self._metrics.seconds.labels(trail.route, trail.media).observe(trail.seconds())
+            if scope["path"] not in UNLOGGED:
+                logger.info("request", extra={"fields": trail.fields()})
 
     async def _answer(self, scope: Scope, exchange: "_Exchange", trail: Trail) -> None:
         try:
@@ -156,12 +159,6 @@ class Surround:
             if exchange.is_begun:
                 raise
             await internal().response(trail.request_id)(scope, exchange.receive, exchange.send)
-
-    def _finish(self, scope: Scope, trail: Trail) -> None:
-        self._metrics.requests.labels(trail.route, _known(trail.method), str(trail.status)).inc()
-        self._metrics.seconds.labels(trail.route, trail.media).observe(trail.seconds())
-        if scope["path"] not in UNLOGGED:
-            logger.info("request", extra={"fields": trail.fields()})
 
 
 class _Exchange:
@@ -202,13 +199,13 @@ class _Exchange:
         elif message["type"] == "http.response.body":
             self._trail.bytes_out += len(message.get("body", b""))
             if not message.get("more_body", False) and self._has_more:
-                await self._send_soon({**message, "more_body": True})
+                await self.send_soon({**message, "more_body": True})
                 self._trail.slot.close()
-                await self._drain()
+                await self.drain()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
-        await self._send_soon(message)
+        await self.send_soon(message)
 
-    async def _send_soon(self, message: Message) -> None:
+    async def send_soon(self, message: Message) -> None:
         try:
             async with asyncio.timeout(self._surround.idle_s):
                 await self._send(message)
@@ -216,7 +213,7 @@ class _Exchange:
             self._trail.end = "disconnected"
             raise ClientDisconnect from error
 
-    async def _drain(self) -> None:
+    async def drain(self) -> None:
         """Read the rest of the body for a moment, before the connection is closed."""
         # A client that waits for `100 Continue` has sent no body and will not be asked for it.
         most = self._trail.bytes_in + (0 if self._awaits else DRAIN_BYTES)
@@ -224,7 +221,3 @@ class _Exchange:
             async with asyncio.timeout(DRAIN_S):
                 while self._has_more and self._trail.bytes_in < most:
                     await self.receive()
-
-
-def _known(method: str) -> str:
-    return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "other"

@@ -16,7 +16,7 @@ from simhash_hbase.index.answers import plain
 from simhash_hbase.inputs.records import checked_text
 from simhash_hbase.rows.clock import now_ms, parse_since
 from simhash_hbase.service.access import InCollection, KeyedService, MetricsService, ReadingService, WritingService
-from simhash_hbase.service.core import FORBIDDEN, Service
+from simhash_hbase.service.core import Service
 from simhash_hbase.service.items import check_fields, decode, invalid
 from simhash_hbase.service.limits import is_large
 from simhash_hbase.service.logs import logger
@@ -245,7 +245,7 @@ def _text(description: str) -> dict[int | str, dict[str, Any]]:
 async def stats(request: Request, service: ReadingService) -> Response:
     """Count documents, rows and bytes of the whole index, by a sample where it is large."""
     if request.state.trail.collections is not None:
-        raise Problem(FORBIDDEN, "forbidden", "this key is bound to collections, and figures are of the whole index")
+        raise Problem("forbidden", "this key is bound to collections, and figures are of the whole index")
     counts = await service.outcome(request, service.engine.stats())
     return Response(msgspec.json.encode(plain(counts)), media_type=JSON)
 

@@ -1,4 +1,4 @@
-"""The server of one process: from its first connection to its last answer."""
+"""The server of one process: its connections, from the first one to the last answer."""
 
 import asyncio
 import gc
@@ -10,10 +10,11 @@ from logging import INFO, WARNING
 from multiprocessing.connection import Connection
 from types import FrameType
 
+import httptools
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from simhash_hbase.service.connections import KEEP_ALIVE_S, HttpConnection
 from simhash_hbase.service.core import Service
 from simhash_hbase.service.logs import logger
 from simhash_hbase.service.processes import QUEUED
@@ -23,33 +24,28 @@ from simhash_hbase.service.processes import QUEUED
 ACCEPTED_AT_ONCE = 32
 # More would take the files that a process may have open. uvicorn answers 503 to requests beyond it.
 CONNECTIONS = 768
+# An id may have 16,384 characters, which are 9 bytes each when they are percent-encoded.
+HEAD_BYTES = 256 << 10
+# Requests of one connection that wait until those before them are answered; each takes some kilobytes of memory.
+PIPELINED = 64
+# Connections above uvicorn's limit that are kept, to be told so. uvicorn's limit is one of requests: connections
+# without one would take all the files that the process may have open.
+REFUSED = 64
+KEEP_ALIVE_S = 30
+# For the header of a request, behind the time that a connection may be idle.
+HEAD_S = 10
 SWITCH_S = 0.001
 TICKS_A_SECOND = 10
+_FRAMING = (b"content-length", b"transfer-encoding")
 
 
 def serve(
     app: FastAPI, listener: socket.socket, *, grace_s: float, drain_s: float = 0, owner: Connection | None = None
 ) -> bool:
-    """Serve until SIGINT, or until some seconds after SIGTERM; then finish what was accepted.
+    """Serve until SIGINT, or for `drain_s` after SIGTERM; return whether all calls of the index ended within `grace_s`.
 
-    Parameters
-    ----------
-    app : FastAPI
-        Of `create_app`.
-    listener : socket.socket
-        Open already.
-    grace_s : float
-        Seconds to finish.
-    drain_s : float
-        Seconds to go on after SIGTERM.
-    owner : Connection, optional
-        Receives a message when the process listens, and sends the numbers of signals, which then come from nowhere
-        else.
-
-    Returns
-    -------
-    bool
-        Whether all calls of the index have ended.
+    An owner receives a message when the process listens, and sends the numbers of signals, which then come from nowhere
+    else.
     """
     service: Service = app.state.service
     # The event loop waits at most so long for each thread that works on a request; the default is 5 ms.
@@ -80,10 +76,8 @@ class _Server(uvicorn.Server):
         self, config: uvicorn.Config, service: Service, owner: Connection | None, *, grace_s: float, drain_s: float
     ) -> None:
         super().__init__(config)
-        self._service = service
-        self._owner = owner
-        self._grace_s = grace_s
-        self._drain_s = drain_s
+        self._service, self._owner = service, owner
+        self._grace_s, self._drain_s = grace_s, drain_s
         self._is_to_drain = False
         self._drained_at = 0.0
 
@@ -150,3 +144,154 @@ class _Server(uvicorn.Server):
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
         self.should_exit = True
+
+
+class HttpConnection(HttpToolsProtocol):
+    """One connection; in these ways it is safer than uvicorn's own.
+
+    * A request that asks for another protocol is answered in this one. httptools takes its body for the other protocol,
+      so that the service would answer without the body, and take the body for the next request.
+    * A trailer behind a body does not count as a header: proxies check headers only.
+    * Requests that are pipelined, headers and trailers take bounded memory. If there are too many connections, those
+      without a request are not kept.
+    * What is no HTTP is refused behind the answers to the requests before it, not in the middle of one.
+    * `look` ends it when its client stands still.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin."""
+        super().connection_made(transport)
+        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency + REFUSED:
+            transport.close()
+        self._http = _Parser(self)
+        self.parser = self._http  # type: ignore[assignment]
+        self._is_head = True  # Whether the next field is a header; it is a trailer otherwise.
+        self._is_resuming = False  # Whether the parser is given a header that it had before.
+        self._unparsed = 0  # Bytes since the parser last finished something.
+        self._unread = 0  # Bytes of answers at the last look; 0 where the client has taken some since.
+        now = time.monotonic()
+        self._read_at = self._idle_since = now
+
+    def look(self, unread_s: float) -> None:
+        """End the connection if its client reads no answer for so long, or does not finish the header of a request."""
+        now, unread = time.monotonic(), self.transport.get_write_buffer_size()
+        if not self._unread or unread < self._unread:
+            self._read_at = now
+        self._unread = unread
+        if unread:
+            if now - self._read_at > unread_s:
+                # To close it would be to wait until the answer is read.
+                self.transport.abort()
+        elif (self.cycle is None or self.cycle.response_complete) and now - self._idle_since > KEEP_ALIVE_S + HEAD_S:
+            self.transport.close()
+
+    def resume(self) -> bytes:
+        """Return a header for the body that follows, which the parser is to be given next."""
+        self._is_resuming = True
+        framing = [b"%s: %s\r\n" % field for field in self.headers if field[0] in _FRAMING]
+        return b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(framing)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has arrived."""
+        self._unparsed += len(data)
+        super().data_received(data)
+        if self._unparsed > HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("The header or trailer is too long.")
+
+    def resume_writing(self) -> None:
+        """Note that the client reads."""
+        self._unread = 0
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, or end the connection where an answer of its own cannot be sent."""
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            super().send_400_response(msg)
+        elif not cycle.more_body:
+            cycle.keep_alive = False
+        elif cycle.response_started or self.pipeline:
+            self.transport.close()
+        else:
+            super().send_400_response(msg)
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        if not self._is_resuming:
+            self._is_head = True
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of the address."""
+        if not self._is_resuming:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; drop a trailer."""
+        if self._is_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Have the request answered, now or after those before it."""
+        self._unparsed = self._unread = 0
+        self._is_head = False
+        if self._is_resuming:
+            self._is_resuming = False
+            return
+        if self._http.get_method() == b"CONNECT" or len(self.pipeline) >= PIPELINED:
+            raise ValueError("a request that is not answered")
+        # httptools takes no address above 64 KB, so it gets the path alone; a fragment is for the client.
+        self.url, _, query = self.url.partition(b"#")[0].partition(b"?")
+        super().on_headers_complete()
+        self.scope["query_string"] = query
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        self._unparsed = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End the body."""
+        if self._http.is_paused():
+            return  # The body of this request is still to come.
+        self._unparsed = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Begin the answer to the next request."""
+        self._idle_since = time.monotonic()
+        super().on_response_complete()
+
+
+class _Parser:
+    """httptools' parser, which goes on in HTTP/1.1 whatever protocol a client asks for (RFC 9110, 7.8)."""
+
+    def __init__(self, connection: HttpConnection) -> None:
+        self._connection = connection
+        self._begin()
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse what has arrived."""
+        while data:
+            try:
+                return self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                # This parser waits for another protocol for ever; a new one reads the body and the next requests.
+                data = self._connection.resume() + data[upgrade.args[0] :]
+                self._begin()
+
+    def is_paused(self) -> bool:
+        """Tell whether the parser has left the rest of a request, which asks for another protocol, to others."""
+        return bool(self._parser.should_upgrade())
+
+    def should_upgrade(self) -> bool:
+        """Tell whether the connection is to use another protocol: never."""
+        return False
+
+    def _begin(self) -> None:
+        self._parser = httptools.HttpRequestParser(self._connection)
+        # As uvicorn has it: what comes behind a request with `Connection: close` is no error.
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.get_method = self._parser.get_method
+        self.get_http_version = self._parser.get_http_version
+        self.should_keep_alive = self._parser.should_keep_alive

@@ -5,13 +5,15 @@ ready, joins them to a batch, asks the index and hands out the answers. The read
 and with it the client.
 """
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from starlette.types import Message, Receive
@@ -19,14 +21,15 @@ from starlette.types import Message, Receive
 from simhash_hbase.errors import Retryable, SimhashError
 from simhash_hbase.pipeline.analyse import payload
 from simhash_hbase.service.batcher import answer_batch
-from simhash_hbase.service.engine import Engine
 from simhash_hbase.service.items import Item, ItemChunk, Ready, decode, document_or_id
 from simhash_hbase.service.limits import LARGE_BYTES, Limits, Ticket, is_large
 from simhash_hbase.service.logs import logger
-from simhash_hbase.service.metrics import Metrics
 from simhash_hbase.service.operations import Operation, analyse_raw
 from simhash_hbase.service.problems import Problem, busy, internal, of_error
 from simhash_hbase.service.requests import Trail
+
+if TYPE_CHECKING:
+    from simhash_hbase.service.core import Service
 
 PIECE_BYTES = 16 << 10
 
@@ -165,17 +168,13 @@ class RequestLines:
             self.read += 1
             if not (end or self._part or self._is_dropping):
                 continue
-            line = self._finished(end)
+            self._keep(end)
+            line = None if self._is_dropping else bytes(self._part)
+            self._part.clear()
+            self._is_dropping = False
             if line is None or line.strip():
                 yield Line(self.read, line)
         self._keep(rest)
-
-    def _finished(self, end: bytes) -> bytes | None:
-        self._keep(end)
-        line = None if self._is_dropping else bytes(self._part)
-        self._part.clear()
-        self._is_dropping = False
-        return line
 
     def _keep(self, part: bytes) -> None:
         if self._is_dropping:
@@ -192,8 +191,6 @@ PAUSE_S = 0.005
 WINDOW_BYTES = 8 << 20
 WINDOWS_BYTES = 32 << 20
 
-UNAUTHORIZED = 401
-TOO_LONG = 413
 _encode = msgspec.json.Encoder().encode
 _ENDS = {
     End.STOPPING: "the service is stopping: send the lines after this one to another instance",
@@ -206,12 +203,9 @@ _ENDS = {
 class AnswerStream:
     """Answers the lines of one request."""
 
-    def __init__(self, engine: Engine, operation: Operation, limits: Limits, trail: Trail, metrics: Metrics) -> None:
-        self._engine = engine
-        self._metrics = metrics
-        self._operation = operation
-        self._limits = limits
-        self._trail = trail
+    def __init__(self, service: Service, operation: Operation, trail: Trail) -> None:
+        self._service, self._operation, self._trail = service, operation, trail
+        self._engine, self._limits = service.engine, service.limits
         self._waiting: deque[asyncio.Task[Ready]] = deque()
         self._last_line = 0
         self._under_way = 0
@@ -274,7 +268,7 @@ class AnswerStream:
     def _item(self, line: Line) -> Item | Problem:
         if line.raw is None:
             most = self._limits.body_bytes
-            return Problem(TOO_LONG, "line_too_long", f"the line is longer than {most} bytes")
+            return Problem("line_too_long", f"the line is longer than {most} bytes")
         try:
             return document_or_id(decode(line.raw), self._operation.wanted(is_line=True))
         except Problem as problem:
@@ -355,10 +349,10 @@ class AnswerStream:
         outcomes: Counter[str] = Counter()
         name = self._operation.name
         run = partial(self._engine.run_shared, self._trail.payer) if self._operation.is_shared else self._engine.run
-        with self._metrics.batch_seconds.labels(name).time():
+        with self._service.metrics.batch_seconds.labels(name).time():
             answers = await run(lambda index: answer_batch(index, self._operation, batch, outcomes))
         self._trail.outcomes += outcomes
-        self._metrics.count(name, outcomes)
+        self._service.metrics.count(name, outcomes)
         self._last_line = batch[-1].chunk.numbers[-1]
         self._under_way -= sum(ready.chunk.size for ready in batch)
         self._changed.set()
@@ -375,6 +369,6 @@ class AnswerStream:
         if not complete:
             detail = _ENDS.get(lines.end, "") if lines.end else ""
             if lines.end is End.KEY:
-                failure = failure or Problem(UNAUTHORIZED, str(lines.end), detail)
+                failure = failure or Problem(str(lines.end), detail)
             summary["error"] = (failure or busy(str(lines.end), detail)).record()
         return _encode({"summary": summary}) + b"\n"

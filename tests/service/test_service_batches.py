@@ -104,7 +104,7 @@ def test_alone_a_request_waits_for_no_timer(engine, monkeypatch):
 def test_one_bad_document_does_not_harm_its_neighbours(engine):
     async def asked():
         made, work = Batcher(engine), Work(is_open=True)
-        work.bad = {"b": ValueError("b"), "d": Problem(404, "document_missing", "d")}
+        work.bad = {"b": ValueError("b"), "d": Problem("document_missing", "d")}
         return await asyncio.gather(*await _asking(made, work, *"abcde"), return_exceptions=True)
 
     answers = asyncio.run(asked())

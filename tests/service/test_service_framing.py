@@ -12,9 +12,8 @@ from support.serving import serving, wait_for
 from uvicorn.server import ServerState
 
 from simhash_hbase import create_index
-from simhash_hbase.service import connections
-from simhash_hbase.service.connections import HEAD_BYTES, PIPELINED, REFUSED, HttpConnection
-from simhash_hbase.service.server import CONNECTIONS
+from simhash_hbase.service import server as server_module
+from simhash_hbase.service.server import CONNECTIONS, HEAD_BYTES, PIPELINED, REFUSED, HttpConnection
 
 LONG = [b"X-A: b" * 20_000] * (4 * HEAD_BYTES // 100_000)
 QUERY = b'{"simhash":"0"}'
@@ -180,8 +179,8 @@ async def connected(look_s, *, sends):
     ],
 )
 def test_a_header_that_does_not_end_is_not_waited_for(monkeypatch, sends, received):
-    monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.1)
-    monkeypatch.setattr(connections, "HEAD_S", 0.1)
+    monkeypatch.setattr(server_module, "KEEP_ALIVE_S", 0.1)
+    monkeypatch.setattr(server_module, "HEAD_S", 0.1)
 
     assert asyncio.run(connected(0.05, sends=sends)) == received
 

@@ -1,15 +1,17 @@
-"""The command group: settings, errors and exit codes."""
+"""The command group: settings from a file, errors and exit codes, completion by a shell."""
 
 import os
 import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
 
 from simhash_hbase.cli.exits import (
     DONE,
@@ -23,12 +25,12 @@ from simhash_hbase.cli.exits import (
     usage_sentence,
     with_sources,
 )
-from simhash_hbase.cli.help import CONFIG, Group, Option, option
+from simhash_hbase.cli.help import CONFIG, Command, Group, Option, option, wanted_number
 from simhash_hbase.cli.screen.terminal import Stopped, discard_output, harmless, secretless, set_up_streams, stoppable
-from simhash_hbase.cli.shell import VARIABLE
 from simhash_hbase.errors import InvalidArgument, InvalidProfile, SimhashError
 
 PROGRAM = "simhash-hbase"
+COMPLETION = "_SIMHASH_HBASE_COMPLETE"  # The variable by which a shell asks for words.
 SHOWN_CHARACTERS = 200
 
 # The module of each command, below this folder, and what the list of commands says of it.
@@ -55,9 +57,12 @@ MODULES = {
         "fingerprint": "Print ids and fingerprints, without an index.",
     },
     "commands.hbase": {"hbase": "Run an HBase on this machine: up, down, status."},
-    "commands.key": {"key": "Make a key for the service."},
     "commands.load": {"load": "Write a corpus at once: the fastest way into an empty index."},
-    "commands.servers": {"mcp": "Offer an index to an agent as tools.", "serve": "Serve an index over HTTP."},
+    "commands.servers": {
+        "key": "Make a key for the service.",
+        "mcp": "Offer an index to an agent as tools.",
+        "serve": "Serve an index over HTTP.",
+    },
     "commands.spark": {"spark": "Decide or load a corpus on Spark, on one machine or many."},
     "commands.upkeep": {
         "backup": "Copy a file: index while it is in use.",
@@ -65,7 +70,7 @@ MODULES = {
         "vacuum": "Delete data that no answer needs any more.",
         "verify": "Check that the rows agree with each other.",
     },
-    "shell": {"completion": "Print a shell completion script."},
+    "app": {"completion": "Print a shell completion script."},
 }
 COMMANDS = dict(sorted(item for commands in MODULES.values() for item in commands.items()))
 
@@ -130,17 +135,103 @@ def _show_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> Non
 def cli(ctx: click.Context, config: str | None) -> None:
     """Read the settings for the command that was called."""
     if config and ctx.invoked_subcommand:
-        from simhash_hbase.cli.settings import load_settings
-
         # Only a file can name options of other commands, so only then are they all imported.
-        ctx.default_map = load_settings(config, {name: _options(ctx, name) for name in COMMANDS})
+        commands = {name: cli.get_command(ctx, name) for name in COMMANDS}
+        ctx.default_map = _load_settings(config, {
+            name: {item.key: item for item in (command.params if command else ()) if isinstance(item, Option)}
+            for name, command in commands.items()
+        })  # fmt: skip
         ctx.meta[CONFIG] = config
 
 
-def _options(ctx: click.Context, name: str) -> dict[str, Option]:
-    """Map the options of a command by the names that users write."""
-    command = cli.get_command(ctx, name)
-    return {item.key: item for item in (command.params if command else ()) if isinstance(item, Option)}
+def _load_settings(path: str, known: Mapping[str, Mapping[str, Option]]) -> dict[str, dict[str, object]]:
+    """Read defaults of the options of each command, which are known by the names that users write."""
+    given = _read_toml(path)
+    common = {key: value for key, value in given.items() if not isinstance(value, dict)}
+    for key, value in given.items():
+        if key not in known and (isinstance(value, dict) or not any(key in options for options in known.values())):
+            raise InvalidArgument(f"{path}: {key!r} is neither an option nor a command")
+    settings: dict[str, dict[str, object]] = {command: {} for command in known}
+    for command, options in known.items():
+        table = given.get(command)
+        own = table if isinstance(table, dict) else {}
+        for key, value in (*common.items(), *own.items()):
+            if (item := options.get(key.replace("-", "_"))) is not None:
+                settings[command][str(item.name)] = _checked(path, item, value)
+            elif key in own:
+                raise InvalidArgument(f"{path}: command {command} has no option {key!r}")
+    return settings
+
+
+def _checked(path: str, item: Option, value: object) -> object:
+    """Refuse a value that click would make another one of: ``true`` is no number."""
+    types: tuple[type, ...]
+    if item.is_flag:
+        types, wanted = (bool,), "true or false"
+    elif (number := wanted_number(item.type)) is not None:
+        types, wanted = (int, str) if isinstance(item.type, click.types.IntParamType) else (int, float, str), number
+    else:
+        types, wanted = (str,), "a text in quotes, or a list of them" if item.multiple else "a text in quotes"
+    values = value if item.multiple and isinstance(value, list) else [value]
+    for each in values:
+        if not isinstance(each, types) or (isinstance(each, bool) and bool not in types):
+            shown = str(each).lower() if isinstance(each, bool) else repr(each)
+            raise InvalidArgument(f"{path}: {item.key} is {shown}: wanted {wanted}")
+    return values if item.multiple else value
+
+
+def _read_toml(path: str) -> dict[str, object]:
+    import tomllib
+
+    try:
+        with Path(path).open("rb") as file:
+            return {key.replace("-", "_"): value for key, value in tomllib.load(file).items()}
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{path} is not UTF-8 from its byte {error.start + 1:,} on, as TOML has to be") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgument(f"{path} is not TOML: {error}") from error
+
+
+class Bash(BashComplete):
+    """Completes addresses, too: bash ends a word at a colon, which is one of its ``COMP_WORDBREAKS``."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the cursor's and the begun one, with addresses in one piece."""
+        words, begun = super().get_completion_args()
+        whole: list[str] = []
+        for word in [*words, begun]:
+            if word.startswith(":") or (whole and whole[-1].endswith(":")):
+                whole[-1:] = ["".join([*whole[-1:], word])]
+            else:
+                whole.append(word)
+        return whole[:-1], whole[-1]
+
+
+add_completion_class(Bash)
+
+
+@click.command(
+    "completion",
+    cls=Command,
+    examples=[
+        "source <(simhash-hbase completion bash)",
+        "simhash-hbase completion zsh > _simhash-hbase",
+        "simhash-hbase completion fish > simhash-hbase.fish",
+    ],
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print a shell completion script for commands, options and their values.
+
+    Put the first line below into ~/.bashrc, the file of the second into a folder of $fpath, that of the third into
+    ~/.config/fish/completions.
+    """
+    root = ctx.find_root()
+    if (maker := get_completion_class(shell)) is not None:
+        click.echo(maker(root.command, {}, str(root.info_name), COMPLETION).source())
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -163,7 +254,8 @@ def _run(words: list[str]) -> int:
     try:
         with stoppable():
             _check_words(words)
-            result: object = cli.main(words, prog_name=PROGRAM, complete_var=VARIABLE, standalone_mode=False, obj=state)
+            names = {"prog_name": PROGRAM, "complete_var": COMPLETION}
+            result: object = cli.main(words, standalone_mode=False, obj=state, **names)
             # Here, so that a full disk is an error of ours, not of Python's end.
             sys.stdout.flush()
             code = result if isinstance(result, int) else DONE

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from simhash_hbase.cli.exits import RunState
 from simhash_hbase.cli.help import option
 from simhash_hbase.cli.screen.terminal import show_starting
-from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.corpus.options import Reading, Watch
 from simhash_hbase.errors import InvalidProfile
 from simhash_hbase.inputs import DOCUMENT_BYTES, FORMATS, InputOptions
@@ -22,6 +22,7 @@ from simhash_hbase.rows.table import COMPRESSIONS
 
 if TYPE_CHECKING:
     from simhash_hbase.cli.screen.output import Output
+    from simhash_hbase.index.index import Index
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., object]], Callable[..., object]]
@@ -74,9 +75,27 @@ keep_option = option("--keep", metavar="ORDER", default="first", show_default=Tr
                      " the original: first, longest, best:FIELD (the highest number), best:-FIELD (the lowest), or"
                      " rank:FIELD=A,B,C (the preferred source).")  # fmt: skip
 
+
+def complete_file(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Let the shell complete the name of a file."""
+    return [CompletionItem(begun, type="file")]
+
+
+def complete_address(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Let the shell complete the folder of a ``file:`` address; nothing is known of others without a connection."""
+    return [CompletionItem(begun, type="dir")] if begun.startswith("file:") else []
+
+
 url_argument = click.argument("url", shell_complete=complete_address)
 files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=complete_file)
 optional_files_argument = click.argument("files", nargs=-1, metavar="[FILE…]", shell_complete=complete_file)
+
+
+def opened(url: str, *, collection: str | None = None, readonly: bool = False) -> Index:
+    """Open the index of a command, with all that help does not wait for."""
+    from simhash_hbase.opening import open_index
+
+    return open_index(url, collection=collection, readonly=readonly)
 
 
 def _collection(*, collection: str | None) -> str | None:
@@ -224,6 +243,13 @@ _table = (
     _store("--compression", type=click.Choice(COMPRESSIONS), show_default="NONE", help="Codec of the files."),
 )
 table_options = collected("table", *_table)
+
+load_options = (
+    option("--take-over", is_flag=True, help="Go ahead although another load was left open."),
+    option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
+           help="Folder with hbase-site.xml; detected for a server started by scripts/hbase."),
+    option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded."),
+)  # fmt: skip
 
 index_options = collected(
     "index_choice",

@@ -2,12 +2,14 @@
 
 import json
 import os
+from contextlib import contextmanager
 
 import pytest
 from support.corpus import near_copies, write_jsonl
 from support.results import Result
 
 from simhash_hbase.cli.app import main
+from simhash_hbase.corpus.decisions import FileDecisions
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +71,22 @@ def simhash_file(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """Return a context in which a run of `dedup` fails at its first commit behind so many records."""
+    commit = FileDecisions.commit
+
+    @contextmanager
+    def stopped_behind(records):
+        def stop(self, progress):
+            if progress.records > records:
+                raise OSError("stopped by the test")
+            commit(self, progress)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(FileDecisions, "commit", stop)
+            yield
+
+    return stopped_behind

@@ -13,8 +13,7 @@ from support.patience import END_S
 from support.results import run
 from support.terminal import open_terminal, read_some, without_styles
 
-from simhash_hbase.cli.app import COMMANDS
-from simhash_hbase.cli.shell import completion
+from simhash_hbase.cli.app import COMMANDS, completion
 
 PROGRAMS = Path(sys.executable).parent
 PROMPT = "ready>"

@@ -6,7 +6,7 @@ import pytest
 from support.bruteforce import entries
 from support.corpus import text
 
-from simhash_hbase.cli.screen.comparison import comparison
+from simhash_hbase.cli.screen.tables import comparison
 from simhash_hbase.compare.explain import Side, compare
 from simhash_hbase.profile import Profile
 

@@ -139,12 +139,12 @@ def test_remove_says_of_each_id_whether_it_was_there(cli, filled):
 
 def test_remove_reads_ids_from_a_file(cli, filled, tmp_path):
     ids = tmp_path / "gone.txt"
-    ids.write_bytes("group 1 copy 0\r\ngroup 1 copy 1\n汉字\n\n".encode())
+    ids.write_bytes("\ufeffgroup 1 copy 0\r\ngroup 1 copy 1\n汉字\n\n".encode())
 
     removed = cli("remove", filled, "--from", ids)
 
-    assert [record["removed"] for record in removed.records] == [True, True, False]
-    assert [record["id"] for record in removed.records][2] == "汉字"
+    names = [("group 1 copy 0", True), ("group 1 copy 1", True), ("汉字", False)]
+    assert [(record["id"], record["removed"]) for record in removed.records] == names
     assert cli("remove", filled).code == 2
 
 
@@ -274,8 +274,8 @@ def test_a_short_walk_leaves_no_progress_in_a_log(cli, tmp_path, monkeypatch, wo
     url, file = f"file:{tmp_path / 'a'}", simhash_file("a.jsonl", {f"{i}": (i + 1) << 40 for i in range(25_000)})
     cli("create", url, "--analyzer", "shingle")
     name, *more = words
-    monkeypatch.setattr("simhash_hbase.cli.screen.progress.SOON", 1.1)
-    monkeypatch.setattr("simhash_hbase.cli.screen.progress.MUCH", 1)
+    monkeypatch.setattr("simhash_hbase.cli.screen.output.SOON", 1.1)
+    monkeypatch.setattr("simhash_hbase.cli.screen.output.MUCH", 1)
     own = ("--simhash-field", "simhash", "--workers", 1)
     if name == "stats":
         cli("add", url, file, *own)

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from support.corpus import near_copies, text, write_jsonl
-from support.results import Result
 
 
 def test_a_line_without_an_id_gets_file_and_line(cli, empty, tmp_path):
@@ -100,7 +99,6 @@ def test_several_files_are_read_one_after_the_other(cli, empty, tmp_path):
 
     added = cli("add", empty, *files, "--verbose")
 
-    assert isinstance(added, Result)
     assert [record["id"] for record in added.records] == ["group 2 copy 0", "group 0 copy 0", "group 1 copy 0"]
 
 

@@ -11,8 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from support.corpus import near_copies, write_jsonl
 
-from simhash_hbase.corpus.decisions import FileDecisions
-
 KEPT = [f"group {number} copy 0" for number in range(20)]
 
 
@@ -149,21 +147,13 @@ def test_what_cannot_be_converted_is_refused_before_the_work(cli, tmp_path, reco
 @pytest.mark.parametrize(
     ("source", "target"), [("a.jsonl", "kept.parquet"), ("a.csv", "kept.jsonl.gz"), ("a.parquet", "k.csv")]
 )
-def test_a_restart_converts_what_both_runs_kept(cli, empty, tmp_path, monkeypatch, source, target):
+def test_a_restart_converts_what_both_runs_kept(cli, empty, tmp_path, stopped, source, target):
     records = [{"n": None, **record} for record in near_copies(700, 2)]
     file = source_of(tmp_path, records, source)
     whole, parts = tmp_path / f"whole-{target}", tmp_path / f"parts-{target}"
     assert cli("dedup", empty, file, "--dry-run", "--output", whole).code == 0
     words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results", "--output", parts)
-    commit = FileDecisions.commit
-
-    def stop(self, progress):
-        commit(self, progress)
-        if progress.records:
-            raise OSError("stopped by the test")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FileDecisions, "commit", stop)
+    with stopped(1_000):
         assert cli(*words).code == 1
     assert not parts.exists()
 

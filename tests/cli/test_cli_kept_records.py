@@ -5,9 +5,8 @@ import json
 
 import pytest
 from support.corpus import text
-from support.crawls import Crawl, page
+from support.crawls import Crawl, crawl_of_copies, page
 
-from simhash_hbase.corpus.decisions import FileDecisions
 from simhash_hbase.inputs import InputOptions, Page, scan
 
 
@@ -109,38 +108,29 @@ def test_a_crawl_and_lines_cannot_go_into_one_place(cli, empty, tmp_path, corpus
     assert "are not alike" in done.sentence
 
 
-def test_a_restart_ends_with_the_same_bytes(cli, tmp_path, monkeypatch):
+@pytest.mark.parametrize("duplicates", ["drop", "revisit"])
+def test_a_restart_ends_with_the_same_bytes(cli, tmp_path, monkeypatch, stopped, duplicates):
     path = tmp_path / "a.warc.gz"
-    path.write_bytes(crawl_of(40).bytes())
+    path.write_bytes((crawl_of(40) if duplicates == "drop" else crawl_of_copies(30)).bytes())
     monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
-    words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet")
+    words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet", "--duplicates", duplicates)
 
     def run(name, *more):
         url, results, kept = f"file:{tmp_path / name}", tmp_path / f"{name}.jsonl", tmp_path / f"{name}.warc.gz"
         return cli("dedup", url, path, *words, "--results", results, "--output", kept, *more).code
 
     assert run("whole") == 0
-    with monkeypatch.context() as patch:
-        _stop_at_the_second_commit(patch)
+    with stopped(50):
         assert run("parts") == 1
     with (tmp_path / "parts.warc.gz").open("ab") as file:
         file.write(b"\x1f\x8b torn")
 
     assert run("parts", "--resume") == 0
 
-    assert (tmp_path / "parts.warc.gz").read_bytes() == (tmp_path / "whole.warc.gz").read_bytes()
+    whole = (tmp_path / "whole.warc.gz").read_bytes()
+    assert (tmp_path / "parts.warc.gz").read_bytes() == whole
+    assert gzip.decompress(whole).count(b"WARC-Type: revisit") == (0 if duplicates == "drop" else 30)
     assert (tmp_path / "parts.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
-
-
-def _stop_at_the_second_commit(patch):
-    commit = FileDecisions.commit
-
-    def stop(self, progress):
-        if progress.records > 50:
-            raise OSError("stopped by the test")
-        commit(self, progress)
-
-    patch.setattr(FileDecisions, "commit", stop)
 
 
 def test_an_address_captured_twice_is_decided_by_its_first_capture(cli, empty, tmp_path):

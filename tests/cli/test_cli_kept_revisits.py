@@ -1,13 +1,11 @@
 """``dedup --output --duplicates revisit``: records in place of the duplicates of a crawl, read by other tools."""
 
-import gzip
 import io
 import json
 from contextlib import redirect_stdout
 
 import pytest
 from cdxj_indexer.main import CDXJIndexer
-from cli.test_cli_kept_records import _stop_at_the_second_commit
 from support.corpus import text
 from support.crawls import DATE, Crawl, crawl_of_copies, page
 from warcio.archiveiterator import ArchiveIterator
@@ -106,29 +104,6 @@ def test_an_address_that_ends_with_a_bracket_stays_whole(cli, empty, tmp_path):
 
     assert first[1] == revisit[2]["WARC-Refers-To-Target-URI"] == url
     assert revisit[1] == "https://wget.example/"
-
-
-def test_a_restart_ends_with_the_same_bytes(cli, tmp_path, monkeypatch):
-    crawl = crawl_of_copies(30)
-    monkeypatch.setattr("simhash_hbase.pipeline.analyse.CHUNK_DOCUMENTS", 50)
-
-    path = tmp_path / "a.warc.gz"
-    path.write_bytes(crawl.bytes())
-
-    def run(name, *more):
-        places = ("--results", tmp_path / f"{name}.jsonl", "--output", tmp_path / f"{name}.warc.gz")
-        words = ("--create", "--analyzer", "shingle", "--workers", 1, *WORDS)
-        return cli("dedup", f"file:{tmp_path / name}", path, *words, *places, *more).code
-
-    assert run("whole") == 0
-    with monkeypatch.context() as patch:
-        _stop_at_the_second_commit(patch)
-        assert run("parts") == 1
-    assert run("parts", "--resume") == 0
-
-    whole = (tmp_path / "whole.warc.gz").read_bytes()
-    assert (tmp_path / "parts.warc.gz").read_bytes() == whole
-    assert gzip.decompress(whole).count(b"WARC-Type: revisit") == 30
 
 
 @pytest.mark.parametrize("words", [[], ["--output", "kept.jsonl"]])

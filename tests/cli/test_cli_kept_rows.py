@@ -8,8 +8,6 @@ import pytest
 from support.corpus import near_copies
 from support.results import run
 
-from simhash_hbase.corpus.decisions import FileDecisions
-
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -168,7 +166,7 @@ def test_a_large_row_group_becomes_several(cli, empty, source, tmp_path, monkeyp
     assert 3 < pq.ParquetFile(kept).metadata.num_row_groups < 20
 
 
-def test_a_restart_ends_with_the_same_file(cli, tmp_path, monkeypatch):
+def test_a_restart_ends_with_the_same_file(cli, tmp_path, stopped):
     path = tmp_path / "a.parquet"
     pq.write_table(table(500), path, row_group_size=400)
     words = ("--create", "--analyzer", "shingle", "--workers", 1, "--quiet")
@@ -178,8 +176,7 @@ def test_a_restart_ends_with_the_same_file(cli, tmp_path, monkeypatch):
         return cli("dedup", url, path, *words, "--results", results, "--output", kept, *more).code
 
     assert run_into("whole") == 0
-    with monkeypatch.context() as patch:
-        _stop_at_the_second_commit(patch)
+    with stopped(1_000):
         assert run_into("parts") == 1
     assert not (tmp_path / "parts.parquet").exists()
 
@@ -191,14 +188,3 @@ def test_a_restart_ends_with_the_same_file(cli, tmp_path, monkeypatch):
     decisions = map(json.loads, (tmp_path / "whole.jsonl").read_text().splitlines())
     ids = [decision["id"] for decision in decisions if decision["status"] == "original"]
     assert pq.read_table(tmp_path / "parts.parquet")["id"].to_pylist() == ids
-
-
-def _stop_at_the_second_commit(patch):
-    commit = FileDecisions.commit
-
-    def stop(self, progress):
-        if progress.records > 1_000:
-            raise OSError("stopped by the test")
-        commit(self, progress)
-
-    patch.setattr(FileDecisions, "commit", stop)

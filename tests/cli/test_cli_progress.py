@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simhash_hbase.cli.screen.progress import LINE_EVERY_S, WINDOW_S, Pace, ProgressLines
+from simhash_hbase.cli.screen.output import LINE_EVERY_S, WINDOW_S, Pace, ProgressLines
 from simhash_hbase.index.upkeep.walk import Walk
 
 
@@ -23,22 +23,23 @@ def ticking():
     return Clock()
 
 
-def test_share_rate_and_time_left_are_told(ticking):
-    pace = Pace(1_000.0, "documents", clock=ticking)
+@pytest.mark.parametrize(
+    ("total", "noun", "before", "after", "said"),
+    [
+        (1_000.0, "documents", 0, (10, 5_000, 250.0), "25%, 5,000 documents, 500 a second, 0:00:30 left"),
+        (None, "documents", 0, (10, 5_000, 250.0), "5,000 documents, 500 a second"),
+        # What an earlier run did does not count for the rate.
+        (None, "documents", 1_000_000, (10, 1_000_100, 0.0), "1,000,100 documents, 10 a second"),
+        (None, "tasks", 0, (20, 1, None), "1 task, 0.05 a second"),
+    ],
+)
+def test_share_rate_and_time_left_are_told(ticking, total, noun, before, after, said):
+    pace = Pace(total, noun, count=before, clock=ticking)
 
-    ticking.now = 10
-    pace.add(5_000, 250.0)
+    ticking.now, *done = after
+    pace.add(*done)
 
-    assert pace.said() == "25%, 5,000 documents, 500 a second, 0:00:30 left"
-
-
-def test_without_a_total_there_is_no_time_left(ticking):
-    pace = Pace(None, "documents", clock=ticking)
-
-    ticking.now = 10
-    pace.add(5_000, 250.0)
-
-    assert pace.said() == "5,000 documents, 500 a second"
+    assert pace.said() == said
 
 
 def test_nothing_is_claimed_before_anything_was_done(ticking):
@@ -48,24 +49,6 @@ def test_nothing_is_claimed_before_anything_was_done(ticking):
     ticking.now = 0.5
     pace.add(10, 500.0)
     assert pace.left_s() is None
-
-
-def test_what_an_earlier_run_did_does_not_count_for_the_rate(ticking):
-    pace = Pace(None, "documents", count=1_000_000, clock=ticking)
-
-    ticking.now = 10
-    pace.add(1_000_100, 0.0)
-
-    assert pace.said() == "1,000,100 documents, 10 a second"
-
-
-def test_one_thing_is_not_several_and_what_takes_seconds_has_a_rate(ticking):
-    pace = Pace(None, "tasks", clock=ticking)
-
-    ticking.now = 20
-    pace.add(1, None)
-
-    assert pace.said() == "1 task, 0.05 a second"
 
 
 def test_the_rate_is_that_of_the_last_half_minute(ticking):

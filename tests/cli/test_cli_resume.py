@@ -13,7 +13,6 @@ import pytest
 from support.corpus import text, write_jsonl
 from support.reports import read_report
 
-from simhash_hbase.corpus.decisions import FileDecisions
 from simhash_hbase.pipeline.analyse import analyse
 
 DOCUMENTS = 9_000
@@ -163,35 +162,23 @@ def test_a_changed_input_is_refused(cli, empty, tmp_path, corpus_file):
     assert "has changed" in refused.sentence
 
 
-def test_a_restart_analyses_what_is_left(cli, empty, tmp_path, monkeypatch):
+def test_a_restart_analyses_what_is_left_and_its_rate_counts_that_alone(cli, empty, tmp_path, monkeypatch, stopped):
     file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(2_500)])
     words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results")
-    with monkeypatch.context() as patch:
-        _stop_behind(patch, 1_000)
+    with stopped(1_000):
         assert cli(*words).code == 1
-    before, analysed = _records(tmp_path), []
+    before, analysed, now = _records(tmp_path), [], iter([0.0] + [10.0] * 10)
 
     def counted(records, *words, **options):
         return analyse((analysed.append(record) or record for record in records), *words, **options)
 
     monkeypatch.setattr("simhash_hbase.corpus.documents.analyse", counted)
-    assert cli(*words, "--resume").code == 0
-
-    assert before == 1_000
-    assert before + len(analysed) == _records(tmp_path) == 2_500
-
-
-def test_the_rate_of_a_restart_counts_what_it_decided_itself(cli, empty, tmp_path, monkeypatch):
-    file = write_jsonl(tmp_path / "a.jsonl", [{"id": str(i), "text": text(i, count=9)} for i in range(2_500)])
-    words = ("dedup", empty, file, "--workers", 1, "--results", tmp_path / "results")
-    with monkeypatch.context() as patch:
-        _stop_behind(patch, 1_000)
-        assert cli(*words).code == 1
-    now = iter([0.0] + [10.0] * 10)
     monkeypatch.setattr("simhash_hbase.cli.screen.output.monotonic", lambda: next(now))
 
     resumed = cli(*words, "--resume")
 
+    assert (resumed.code, before) == (0, 1_000)
+    assert before + len(analysed) == _records(tmp_path) == 2_500
     assert resumed.err.startswith("dedup: 2,500 documents, 1,000 decided before, ")
     assert resumed.err.endswith("; 10.0 s, 150 a second\n")
 
@@ -227,10 +214,9 @@ def test_a_file_that_no_run_wrote_is_not_cut(cli, tmp_path, corpus_file):
     assert not (tmp_path / "i").exists()
 
 
-def test_a_run_that_ended_within_its_first_batch_is_gone_on_with(cli, empty, tmp_path, corpus_file, monkeypatch):
+def test_a_run_that_ended_within_its_first_batch_is_gone_on_with(cli, empty, tmp_path, corpus_file, stopped):
     words = ("dedup", empty, corpus_file, "--workers", 1, "--results", tmp_path / "results")
-    with monkeypatch.context() as patch:
-        _stop_behind(patch, 0)
+    with stopped(0):
         assert cli(*words).code == 1
     assert (tmp_path / "results").stat().st_size
 
@@ -241,14 +227,13 @@ def test_a_run_that_ended_within_its_first_batch_is_gone_on_with(cli, empty, tmp
 
 @pytest.mark.parametrize("begun_with", ["no address", "another index", "one that was made anew"])
 def test_a_run_is_continued_with_the_index_that_it_was_begun_with_only(
-    cli, empty, tmp_path, corpus_file, monkeypatch, begun_with
+    cli, empty, tmp_path, corpus_file, stopped, begun_with
 ):
     other = f"file:{tmp_path / 'other.index'}"
     begun = {"no address": [], "another index": [other], "one that was made anew": [empty]}[begun_with]
     words = (corpus_file, "--workers", 1, "--results", tmp_path / "results")
     assert cli("create", other, "--analyzer", "shingle").code == 0
-    with monkeypatch.context() as patch:
-        _stop_behind(patch, 0)
+    with stopped(0):
         assert cli("dedup", *begun, *words).code == 1
     if begun == [empty]:
         shutil.rmtree(empty.removeprefix("file:"))
@@ -261,10 +246,9 @@ def test_a_run_is_continued_with_the_index_that_it_was_begun_with_only(
     assert cli("export", empty).records == []
 
 
-def test_an_index_that_has_moved_is_the_same_one(cli, empty, tmp_path, corpus_file, monkeypatch):
+def test_an_index_that_has_moved_is_the_same_one(cli, empty, tmp_path, corpus_file, stopped):
     words = (corpus_file, "--workers", 1, "--results", tmp_path / "results")
-    with monkeypatch.context() as patch:
-        _stop_behind(patch, 0)
+    with stopped(0):
         assert cli("dedup", empty, *words).code == 1
     (tmp_path / "some.index").rename(tmp_path / "moved.index")
 
@@ -283,14 +267,13 @@ def test_the_checkpoint_does_not_grow_with_the_number_of_files(cli, empty, tmp_p
     assert sizes[1] < sizes[0] + 50
 
 
-def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_path, monkeypatch):
+def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_path, stopped):
     # Refused for want of features in the first thousand; the same id comes again after it.
     documents = [{"id": "again", "text": "…"}, *({"id": str(i), "text": text(i, count=9)} for i in range(1_200))]
     file = write_jsonl(tmp_path / "a.jsonl", [*documents, {"id": "again", "text": text(5_000)}])
     words = ("--create", "--analyzer", "shingle", "--workers", 1, "--results")
     whole = cli("dedup", f"file:{tmp_path / 'i'}", file, *words, tmp_path / "whole")
-    with monkeypatch.context() as patch:
-        _stop_behind(patch, 1_000)
+    with stopped(1_000):
         assert cli("dedup", f"file:{tmp_path / 'j'}", file, *words, tmp_path / "parts").code == 1
 
     resumed = cli("dedup", f"file:{tmp_path / 'j'}", file, *words, tmp_path / "parts", "--resume")
@@ -298,17 +281,6 @@ def test_the_id_of_a_document_that_was_refused_is_free_after_a_restart(cli, tmp_
     assert (whole.code, resumed.code) == (3, 3)
     assert b'"again"' in (tmp_path / "whole").read_bytes()
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def _stop_behind(patch, records):
-    commit = FileDecisions.commit
-
-    def stop(self, progress):
-        if progress.records > records:
-            raise OSError("stopped by the test")
-        commit(self, progress)
-
-    patch.setattr(FileDecisions, "commit", stop)
 
 
 @pytest.mark.parametrize("more", [["-"], ["x", "--keep", "longest"], ["x", "--dry-run"]])

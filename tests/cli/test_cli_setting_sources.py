@@ -66,12 +66,14 @@ def test_what_click_cannot_check_names_its_source_too(cli, empty, config, file, 
     of_file = cli("--config", config, "add", empty, file)
     monkeypatch.setenv("SIMHASH_HBASE_SCHEME", "9z")
     of_variable = cli("create", f"file:{tmp_path / 'i'}")
+    of_words = cli("add", empty, file, "--encoding", "klingon")
 
-    assert (of_file.code, of_variable.code) == (2, 2)
+    assert (of_file.code, of_variable.code, of_words.code) == (2, 2, 2)
     assert "klingon" in of_file.sentence
     assert of_file.sentence.endswith(f"(set by encoding in {config})")
     assert of_variable.sentence.endswith("(set by variable SIMHASH_HBASE_SCHEME)")
-    assert "set by" not in cli("add", empty, file, "--encoding", "klingon").sentence
+    assert "klingon" in of_words.sentence
+    assert "set by" not in of_words.sentence
 
 
 def test_a_variable_of_a_repeatable_option_may_have_several_words(cli, empty, file, monkeypatch):

@@ -44,12 +44,6 @@ def test_options_may_come_from_variables_and_the_command_line_wins(cli, tmp_path
     assert (of_words["analyzer"], of_words["scheme"]) == ("shingle", "4x1")
 
 
-def test_a_value_in_a_variable_is_checked_like_an_option(cli, tmp_path, monkeypatch):
-    monkeypatch.setenv("SIMHASH_HBASE_DISTANCE", "many")
-
-    assert cli("create", f"file:{tmp_path / 'a'}").code == 2
-
-
 def test_options_may_come_from_a_file(cli, tmp_path, monkeypatch):
     config = tmp_path / "settings.toml"
     config.write_text('analyzer = "shingle"\nquiet = true\n[create]\nscheme = "6x3"\nmax-members = 9\n')

@@ -1,4 +1,4 @@
-"""Small things that a new user meets: plurals, the home folder, byte order marks, passwords, links."""
+"""Small things that a new user meets: plurals, the home folder, passwords, links."""
 
 import re
 
@@ -67,15 +67,6 @@ def test_a_user_without_a_home_folder_gets_no_folder_of_that_name(cli, tmp_path,
     assert done.code == 2
     assert done.err == "simhash-hbase: file:~/i: this user has no home folder: name the folder by its path\n"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_id(cli, filled, tmp_path):
-    gone = tmp_path / "gone.txt"
-    gone.write_bytes("\ufeffgroup 0 copy 0\r\ngroup 0 copy 1\r\n".encode())
-
-    done = cli("remove", filled, "--from", gone)
-
-    assert done.records == [{"id": f"group 0 copy {n}", "removed": True} for n in (0, 1)]
 
 
 ADDRESSES = (

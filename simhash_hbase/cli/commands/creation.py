@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -90,11 +90,17 @@ def _number(text: str) -> int:
 def _readable(planned: PlannedScheme) -> dict[str, object]:
     p = planned
     dedup = ("by dedup:", _size(p.embedded_dedup_bytes))
+    reads = [f"{p.tables} x {p.rows_a_scan:,}", f"= {p.rows_a_query:,}"]
+    if p.rows_a_query != p.rows_a_query_exact:
+        digits = 0 if p.rows_a_query_exact >= 100 else 1  # noqa: PLR2004
+        reads.append(f"{p.rows_a_query_exact:,.{digits}f} expected")
+    if p.bands:
+        reads.append(f"{p.bands} sketch scans")
     return {
         "scheme": p.scheme,
         "all\nwithin": f"{p.distance} bits",
         "rows stored": f"{p.rows:,}",
-        "unrelated rows\na query reads": "\n".join(_reads(p)),
+        "unrelated rows\na query reads": "\n".join(reads),
         "file:\nindex": "\n".join(["by load:", _size(p.embedded_bytes), _hours(p.embedded_load_hours), *dedup]),
         "HBase\ntable": "\n".join(
             [
@@ -103,16 +109,6 @@ def _readable(planned: PlannedScheme) -> dict[str, object]:
             ]
         ),
     }
-
-
-def _reads(planned: PlannedScheme) -> Iterator[str]:
-    yield f"{planned.tables} x {planned.rows_a_scan:,}"
-    yield f"= {planned.rows_a_query:,}"
-    if planned.rows_a_query != planned.rows_a_query_exact:
-        expected = planned.rows_a_query_exact
-        yield f"{expected:,.0f} expected" if expected >= 100 else f"{expected:,.1f} expected"  # noqa: PLR2004
-    if planned.bands:
-        yield f"{planned.bands} sketch scans"
 
 
 def _hours(hours: float) -> str:

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from simhash_hbase.cli.exits import after, in_options
 from simhash_hbase.cli.help import Command, option
@@ -18,6 +17,8 @@ from simhash_hbase.cli.options import (
     Choice,
     collected,
     collection_option,
+    complete_address,
+    complete_file,
     index_options,
     input_options,
     keep_option,
@@ -26,7 +27,6 @@ from simhash_hbase.cli.options import (
     table_fields,
 )
 from simhash_hbase.cli.screen.terminal import secretless
-from simhash_hbase.cli.shell import complete_address, complete_file
 from simhash_hbase.corpus import DedupOptions, Reading
 from simhash_hbase.errors import ClaimContended, IndexMissing, InvalidArgument, SimhashError
 
@@ -88,15 +88,12 @@ def left_by_interrupt(  # noqa: PLR0913 - options of a command, by name
     return f"{'what was acknowledged stays' if stays else 'the temporary index is gone'}: {how}"
 
 
-def _complete_word(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    return complete_address(ctx, parameter, begun) or complete_file(ctx, parameter, begun)
-
-
 named_argument = collected(
     "named",
-    click.argument("words", nargs=-1, required=True, metavar="[URL] FILE…", shell_complete=_complete_word),
+    click.argument("words", nargs=-1, required=True, metavar="[URL] FILE…",
+                   shell_complete=lambda *words: complete_address(*words) or complete_file(*words)),
     make=_named,
-)
+)  # fmt: skip
 
 
 @click.command(
@@ -175,11 +172,6 @@ def _opened(named: Named, reading: Reading, output: Output) -> Iterator[tuple[In
             yield index, sources, reading
 
 
-def _dedup_choice(*, create: bool, report: str | None, **options: Any) -> Choice:  # noqa: ANN401
-    """Keep what only the command does apart from the library's options."""
-    return Choice(create=create, report=report, options=DedupOptions(**options))
-
-
 @click.command(
     "dedup",
     cls=Command,
@@ -210,7 +202,7 @@ def _dedup_choice(*, create: bool, report: str | None, **options: Any) -> Choice
     option("--results", type=click.Path(dir_okay=False), metavar="FILE",
            help="Write the decisions to FILE, with a checkpoint; not for standard input."),
     option("--resume", is_flag=True, help="Continue an earlier run of --results FILE."),
-    make=_dedup_choice,
+    make=lambda create, report, **options: Choice(create=create, report=report, options=DedupOptions(**options)),
 )  # fmt: skip
 @index_options
 @collection_option

@@ -17,13 +17,14 @@ from simhash_hbase.cli.options import (
     Choice,
     collected,
     collection_option,
+    complete_file,
     files_argument,
     input_options,
+    opened,
     optional_files_argument,
     output_options,
     url_argument,
 )
-from simhash_hbase.cli.shell import complete_file
 from simhash_hbase.corpus import Reading
 from simhash_hbase.errors import DocumentMissing, InvalidArgument, InvalidInput, SimhashError
 from simhash_hbase.profile import choices
@@ -65,12 +66,11 @@ def add(
     from simhash_hbase.corpus.documents import added
     from simhash_hbase.index.answers import hex_simhash
     from simhash_hbase.inputs import Reject
-    from simhash_hbase.opening import open_index
 
     counts: Counter[str] = Counter()
     with (
         output,
-        open_index(url, collection=collection) as index,
+        opened(url, collection=collection) as index,
         Documents("add", files, reading, output.watch) as documents,
     ):
         for chunk in documents.chunks(index):
@@ -97,12 +97,11 @@ def remove(url: str, ids: tuple[str, ...], source: str | None, collection: str |
     """Remove documents by id."""
     from simhash_hbase.index.opened import BATCH_DOCUMENTS
     from simhash_hbase.inputs import Progress, total_bytes
-    from simhash_hbase.opening import open_index
 
     if not ids and source is None:
         raise InvalidArgument("nothing to remove: name an ID, or --from FILE")
     asked = removed = 0
-    with output, open_index(url, collection=collection) as index:
+    with output, opened(url, collection=collection) as index:
         consumed = Progress()
         names = _ids(ids, source, consumed)
         total = total_bytes([source]) if source else None
@@ -167,12 +166,11 @@ def query(
     from simhash_hbase.corpus import Documents
     from simhash_hbase.corpus.documents import answered
     from simhash_hbase.inputs import Reject
-    from simhash_hbase.opening import open_index
     from simhash_hbase.rows.clock import parse_since
 
     if not (files or choice.texts or choice.ids or choice.simhashes):
         raise InvalidArgument("nothing to look for: name a FILE, --text, --id or --simhash")
-    with output, open_index(url, collection=collection, readonly=True) as index:
+    with output, opened(url, collection=collection, readonly=True) as index:
         rule = index.rule(match=choice.match, distance=choice.distance, similarity=choice.similarity)
         since = None if choice.since is None else parse_since(choice.since, now_ms())
         for name, answer in _answers(index, choice, rule, since):
@@ -211,22 +209,21 @@ def _answers(index: Index, choice: Choice, rule: MatchRule, since: datetime | No
 
 
 def _print_answer(output: Output, name: str, answer: Answer) -> None:
+    """Print an answer; of a table a row a match, or one that says that there is none."""
     from simhash_hbase.index.answers import answer_record
 
-    for record in _answer_rows(name, answer) if output.format == "table" else [answer_record(name, answer)]:
-        output.line(record)
-
-
-def _answer_rows(name: str, answer: Answer) -> list[dict[str, object]]:
-    """Make the rows of an answer: one a match, or one that says that there is none."""
+    if output.format != "table":
+        output.line(answer_record(name, answer))
+        return
     notes = {"nothing near": not answer.matches, "there are more": answer.truncated, "short text": answer.short}
     note = ", ".join(text for text, holds in notes.items() if holds)
-    found = [
+    rows: list[dict[str, object]] = [
         {"near": match.id, "bits": match.distance, "similarity": match.similarity, "exact": match.exact,
          "added": match.added}
         for match in answer.matches
     ]  # fmt: skip
-    return [{"query": name, **row, "note": note} for row in found or [{}]]
+    for row in rows or [{}]:
+        output.line({"query": name, **row, "note": note})
 
 
 @click.command("get", cls=Command, examples=["simhash-hbase get file:news.index https://example.org/a"])
@@ -237,9 +234,8 @@ def _answer_rows(name: str, answer: Answer) -> list[dict[str, object]]:
 def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what the index holds of documents; an id that is not in it is reported, with exit code 1."""
     from simhash_hbase.index.answers import stored_record
-    from simhash_hbase.opening import open_index
 
-    with output, open_index(url, collection=collection, readonly=True) as index:
+    with output, opened(url, collection=collection, readonly=True) as index:
         found = index.get_many(ids)
         for stored in found:
             if stored is not None:
@@ -258,10 +254,9 @@ def get(url: str, ids: tuple[str, ...], collection: str | None, output: Output) 
 def copies(url: str, ids: tuple[str, ...], collection: str | None, output: Output) -> int:
     """Print what was decided a duplicate of an original, by claim and dedup; an ID may be that of a copy, too."""
     from simhash_hbase.index.answers import copies_record
-    from simhash_hbase.opening import open_index
 
     missing = []
-    with output, open_index(url, collection=collection, readonly=True) as index:
+    with output, opened(url, collection=collection, readonly=True) as index:
         for name in ids:
             if (found := index.copies(name)) is None:
                 missing.append(name)
@@ -298,10 +293,9 @@ def _report_missing(missing: Sequence[str], output: Output) -> int:
 def export(url: str, collection: str | None, output: Output) -> None:
     """Print all documents as JSON lines, in the store's order; texts are not stored, so none is printed."""
     from simhash_hbase.index.answers import stored_record
-    from simhash_hbase.opening import open_index
 
     count = 0
-    with output, open_index(url, collection=collection, readonly=True) as index, output.walk("export") as watch:
+    with output, opened(url, collection=collection, readonly=True) as index, output.walk("export") as watch:
         for stored in index.export(watch=watch):
             output.line(stored_record(stored))
             count += 1

@@ -21,6 +21,7 @@ from simhash_hbase.cli.options import (
     fingerprint_options,
     input_options,
     learn_option,
+    opened,
     optional_files_argument,
     output_options,
     own_options,
@@ -66,7 +67,7 @@ LIKE_A_FILE = re.compile(r"\S{0,250}(\.[A-Za-z][A-Za-z0-9]{0,7}|[/\\]\S{1,250})"
 @output_options
 def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading: Reading, output: Output) -> int:
     """Print ids and fingerprints; no index is needed."""
-    from simhash_hbase.opening import open_index
+    from simhash_hbase.corpus import Documents
 
     if not (files or choice.texts):
         raise InvalidArgument("nothing to fingerprint: name a FILE or --text")
@@ -75,31 +76,24 @@ def fingerprint(files: tuple[str, ...], choice: Choice, prints: Choice, reading:
     else:
         if profile_fields(prints) or choice.learn_from:
             raise InvalidArgument("--profile-of takes everything from the index: leave out the other profile options")
-        with open_index(choice.profile_of, readonly=True) as index:
+        with opened(choice.profile_of, readonly=True) as index:
             analysis = index.analysis
     with output:
         for text in choice.texts:
-            output.line(_of_text(analysis, text, explain=choice.explain))
-        return _of_files(analysis, files, reading, output, explain=choice.explain) if files else DONE
-
-
-def _of_text(analysis: Analysis, text: str, *, explain: bool) -> dict[str, object]:
-    analysed = analysis.texts(["text"], [text])
-    if analysed.refused:
-        raise EmptyDocument(no_words())
-    return _record(analysis, "text", int(analysed.entries.simhashes[0]), text if explain else None)
-
-
-def _of_files(analysis: Analysis, files: tuple[str, ...], reading: Reading, output: Output, *, explain: bool) -> int:
-    from simhash_hbase.corpus import Documents
-
-    with Documents("fingerprint", files, reading, output.watch) as documents:
-        for chunk in documents.chunks(analysis):
-            simhashes = chunk.entries.simhashes.tolist()
-            for document, simhash in zip(chunk.kept, simhashes, strict=True):
-                output.line(_record(analysis, document.id, simhash, document.text if explain else None))
-            output.flush()
-    output.summary("fingerprint", documents.read, refused=documents.refused)
+            analysed = analysis.texts(["text"], [text])
+            if analysed.refused:
+                raise EmptyDocument(no_words())
+            simhash = int(analysed.entries.simhashes[0])
+            output.line(_record(analysis, "text", simhash, text if choice.explain else None))
+        if not files:
+            return DONE
+        with Documents("fingerprint", files, reading, output.watch) as documents:
+            for chunk in documents.chunks(analysis):
+                simhashes = chunk.entries.simhashes.tolist()
+                for document, simhash in zip(chunk.kept, simhashes, strict=True):
+                    output.line(_record(analysis, document.id, simhash, document.text if choice.explain else None))
+                output.flush()
+        output.summary("fingerprint", documents.read, refused=documents.refused)
     return after(documents.refused)
 
 
@@ -147,9 +141,9 @@ class _Sides:
         from simhash_hbase.compare.explain import Side
 
         if self.as_text:
-            return self._of_text("text", word)
+            return self.of_text("text", word)
         if _is_file(Path(word)):
-            return self._of_file(word)
+            return self.of_file(word)
         stored = self.index.entries_of(word) if self.index is not None else None
         if stored is not None:
             return _NamedDocument(Side.of_entries(word, stored), None)
@@ -162,14 +156,14 @@ class _Sides:
             raise InvalidInput(f"{word} is {kinds}: add --text to compare A and B as texts")
         if self.index is not None:
             self.output.note(f"{word[:SHOWN_CHARACTERS]}: {kinds}, so it is taken as a text")
-        return self._of_text("text", word)
+        return self.of_text("text", word)
 
-    def _of_text(self, name: str, text: str) -> _NamedDocument:
+    def of_text(self, name: str, text: str) -> _NamedDocument:
         from simhash_hbase.compare.explain import Side
 
         return _NamedDocument(Side.of_text(name, text, self.analysis), text)
 
-    def _of_file(self, path: str) -> _NamedDocument:
+    def of_file(self, path: str) -> _NamedDocument:
         from simhash_hbase.compare.explain import Side
         from simhash_hbase.inputs.reading import format_of
         from simhash_hbase.inputs.sources import Source
@@ -178,7 +172,7 @@ class _Sides:
         if not any(vars(self.own).values()):
             # Of a page its main text, as where it is added; of anything else all that the file holds.
             options = replace(self.settings, format="html" if kind == "html" else "folder")
-            return self._of_text(path, _only_document(path, options).text or "")
+            return self.of_text(path, _only_document(path, options).text or "")
         is_text = kind in ("text", "folder", "html")
         options = replace(self.settings, format="jsonl" if is_text else None, **vars(self.own))
         document = _only_document(path, options)
@@ -224,7 +218,7 @@ def explain(
     """
     from simhash_hbase.corpus.destinations import check_destinations
     from simhash_hbase.inputs import Sources
-    from simhash_hbase.opening import is_address, open_index
+    from simhash_hbase.opening import is_address
 
     check_destinations(Sources([word for word in words if _is_file(Path(word))]), {"`html`": choice.html})
     # The format and the text field are those of the sample to learn from.
@@ -234,7 +228,7 @@ def explain(
         if profile_fields(prints) or sample.learn_from or choice.scheme:
             raise InvalidArgument("the index has its own profile: leave out the options that make another one, or URL")
         pair = _pair(words[1:])
-        with open_index(words[0], collection=choice.collection, readonly=True) as index:
+        with opened(words[0], collection=choice.collection, readonly=True) as index:
             _show(_Sides(index.analysis, index, **how), pair, index.profile, html=choice.html)
         return
     if choice.collection is not None:
@@ -253,8 +247,7 @@ def _pair(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _show(sides: _Sides, words: Sequence[str], profile: Profile, *, html: str | None) -> None:
-    from simhash_hbase.cli.screen.comparison import comparison
-    from simhash_hbase.cli.screen.tables import print_wide
+    from simhash_hbase.cli.screen.tables import comparison, print_wide
     from simhash_hbase.compare.explain import compare, word_cosine
     from simhash_hbase.files.local import replacing
     from simhash_hbase.profile.profile import SEGMENTING

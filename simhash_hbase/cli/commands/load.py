@@ -18,6 +18,8 @@ from simhash_hbase.cli.options import (
     collection_option,
     files_argument,
     input_options,
+    load_options,
+    opened,
     output_options,
     url_argument,
 )
@@ -52,10 +54,7 @@ KEY_BYTES = 8
            " batch, as add does it."),
     option("--work", type=click.Path(file_okay=False), metavar="DIR", show_default="one an index in the user's cache",
            help="Folder for analysed documents, from which an interrupted load continues."),
-    option("--take-over", is_flag=True, help="Go ahead although another load was left open."),
-    option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
-           help="Folder with hbase-site.xml; detected for a server started by scripts/hbase."),
-    option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded."),
+    *load_options,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            show_default="what scripts/hbase fetches", help="HBase's lib."),
     option("--container", metavar="NAME", help="HBase runs in this container of docker/hbase."),
@@ -72,24 +71,24 @@ def load(
     if HBase itself can be reached, not only its Thrift gateway: --hbase-conf or --container; else by sorted puts.
     The documents are in the index when the command ends, not before.
     """
-    from simhash_hbase.bulk import Spool
+    from simhash_hbase.bulk import Spool, begin
     from simhash_hbase.bulk import load as load_spool
     from simhash_hbase.corpus.destinations import check_destinations
     from simhash_hbase.corpus.documents import Refusals
     from simhash_hbase.inputs import Sources
-    from simhash_hbase.opening import open_index
     from simhash_hbase.pipeline.analyse import processors
 
     sources = Sources(files)
     check_destinations(sources, {"`rejects`": reading.rejects})
     into_existing = choice.into_existing
-    with (
-        output,
-        open_index(url, collection=collection) as index,
-        Refusals.open(reading.rejects, output.watch) as refused,
-    ):
+    with output, opened(url, collection=collection) as index, Refusals.open(reading.rejects, output.watch) as refused:
         spool = Spool(_work_folder(index, choice.work), index.address, index.profile, index.collection)
-        _begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
+        try:
+            begin(index, spool, into_existing=into_existing, take_over=choice.take_over)
+        except SimhashError:
+            if not spool.manifest.parts:
+                spool.remove()
+            raise
         writer = _writer(url, index, spool, choice, output)
         settings = replace(reading.settings, keep_raw=reading.rejects is not None)
         records = _records(sources, settings, output)
@@ -104,18 +103,6 @@ def load(
         output.record({"documents": done.documents, **counts, "resumed": spool.resumed, "way": writer.way})
     output.summary("load", done.documents, analysed_before=spool.resumed, **counts)
     return after(refused.count)
-
-
-def _begin(index: Index, spool: Spool, **options: bool) -> None:
-    """Begin a load; remove its folder if that fails."""
-    from simhash_hbase.bulk import begin
-
-    try:
-        begin(index, spool, **options)
-    except SimhashError:
-        if not spool.manifest.parts:
-            spool.remove()
-        raise
 
 
 def _records(sources: Sources, settings: InputOptions, output: Output) -> Iterator[Scanned]:

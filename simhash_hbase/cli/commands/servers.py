@@ -1,4 +1,4 @@
-"""An index for other programs: ``simhash-hbase serve`` over HTTP, and ``mcp`` for agents."""
+"""An index for other programs: ``simhash-hbase serve`` over HTTP, ``key`` for its clients, and ``mcp`` for agents."""
 
 import os
 import signal
@@ -9,7 +9,15 @@ import click
 
 from simhash_hbase.cli.exits import FAILED
 from simhash_hbase.cli.help import Command, option
-from simhash_hbase.cli.options import Choice, collected, collection_option, debug_option, url_argument
+from simhash_hbase.cli.options import (
+    Choice,
+    collected,
+    collection_option,
+    complete_file,
+    debug_option,
+    opened,
+    url_argument,
+)
 from simhash_hbase.errors import InvalidArgument
 
 MEGABYTE = 1 << 20
@@ -91,6 +99,23 @@ def serve(url: str, choice: Choice) -> None:
             os._exit(FAILED)
 
 
+@click.command("key", cls=Command, examples=["simhash-hbase key keys.txt --name crawler-1 --scope read --scope write"])
+@click.argument("file", type=click.Path(dir_okay=False), shell_complete=complete_file)
+@option("--name", metavar="NAME", required=True, help="Who will use it; logs show the name, never the key.")
+@option("--scope", "scopes", multiple=True, required=True, type=click.Choice(["read", "write", "metrics"]),
+        help="What the key is for: queries and look-ups; changes and claims; the metrics. Repeatable.")  # fmt: skip
+@option("--collection", "collections", metavar="NAME", multiple=True, show_default="all",
+        help="Bind the key to the documents of this collection. Repeatable.")  # fmt: skip
+def key(file: str, name: str, scopes: tuple[str, ...], collections: tuple[str, ...]) -> None:
+    """Make a key for the service and print it, this once: FILE takes only its SHA-256.
+
+    A key ends when its line is taken out of FILE; a running service reads that by itself.
+    """
+    from simhash_hbase.service import make_key
+
+    click.echo(make_key(file, name, scopes, collections))
+
+
 @click.command("mcp", cls=Command, examples=["simhash-hbase mcp file:news.index --read-only"])
 @url_argument
 @option("--read-only", is_flag=True, help="Offer no tool that changes the index.")
@@ -103,9 +128,7 @@ def mcp(url: str, read_only: bool, collection: str | None) -> None:
     """
     from importlib.util import find_spec
 
-    from simhash_hbase.opening import open_index
-
-    with open_index(url, collection=collection, readonly=read_only) as index:
+    with opened(url, collection=collection, readonly=read_only) as index:
         # To import its library takes most of a second; standard output belongs to the protocol.
         if find_spec("mcp") is not None:
             # An agent may have closed standard error, or keep it on a full disk.

@@ -19,6 +19,8 @@ from simhash_hbase.cli.options import (
     index_options,
     input_options,
     keep_option,
+    load_options,
+    opened,
     output_options,
     profile_fields,
     url_argument,
@@ -131,13 +133,13 @@ def dedup(
 def _analysis(corpus: Input, url: str | None, index_choice: Choice, output: Output) -> Analysis:
     """Take the index's, or learn the idf as `dedup --create` does."""
     from simhash_hbase.features.analysis import Analysis
-    from simhash_hbase.opening import open_index, resolve_profile
+    from simhash_hbase.opening import resolve_profile
 
     fields = profile_fields(index_choice)
     if url is not None:
         if fields:
             raise InvalidArgument("the profile is fixed when an index is made: leave out its options, or --index")
-        with closing(open_index(url, readonly=True)) as index:
+        with closing(opened(url, readonly=True)) as index:
             return index.analysis
     texts = None
     own = corpus.options.simhash_field or corpus.options.features_field
@@ -160,10 +162,7 @@ def _analysis(corpus: Input, url: str | None, index_choice: Choice, output: Outp
     option("--work", metavar="PLACE", required=True, help="Folder on a Hadoop file system for analysed documents, from"
            " which an interrupted load continues."),
     collection_choice,
-    option("--take-over", is_flag=True, help="Go ahead although another load was left open."),
-    option("--hbase-conf", type=click.Path(file_okay=False, exists=True), metavar="DIR",
-           help="Folder with hbase-site.xml; detected for a server started by scripts/hbase."),
-    option("--staging", metavar="PATH", help="Folder on HBase's file system for files to be loaded."),
+    *load_options,
     option("--jars", type=click.Path(file_okay=False, exists=True), metavar="DIR",
            show_default="what scripts/hbase fetches", help="HBase's lib, at the same place on every worker."),
 )  # fmt: skip
@@ -178,7 +177,6 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
     output.begin("spark load: start")
     from simhash_hbase.bulk.places import find_tools, local_configuration, staging_folder
     from simhash_hbase.corpus.documents import Refusals
-    from simhash_hbase.opening import open_index
     from simhash_hbase.spark import load as load_documents
     from simhash_hbase.spark import measured, session
     from simhash_hbase.spark.load import Loader, Way, WorkPlace
@@ -194,7 +192,7 @@ def load(url: str, files: tuple[str, ...], choice: Choice, cluster: Choice, read
     output.give_way()
     with (
         output,
-        open_index(url, collection=choice.collection) as index,
+        opened(url, collection=choice.collection) as index,
         Refusals.open(reading.rejects, output.watch) as refusals,
         session(options) as running,
         output.meter("spark load", noun="tasks", every_s=LINE_EVERY_S) as meter,

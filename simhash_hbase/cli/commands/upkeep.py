@@ -9,7 +9,7 @@ import click
 
 from simhash_hbase.cli.exits import DONE, FAILED
 from simhash_hbase.cli.help import REPEAT, Command, option
-from simhash_hbase.cli.options import output_in, output_options, url_argument
+from simhash_hbase.cli.options import opened, output_in, output_options, url_argument
 from simhash_hbase.cli.screen.terminal import secretless
 
 if TYPE_CHECKING:
@@ -32,10 +32,9 @@ MEGABYTE = 1 << 20
 @output_in("json", also=["html"])
 def stats(url: str, exact: bool, output: Output) -> None:
     """Count documents, rows and bytes; show how crowded the prefixes are; html is a page for a browser."""
-    from simhash_hbase.opening import open_index
     from simhash_hbase.report import stats_page
 
-    with output, open_index(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
+    with output, opened(url, readonly=True) as index, output.walk("stats", soon=False) as watch:
         figures = index.stats(exact=exact, watch=watch)
         if output.format == "html":
             output.page(stats_page(secretless(url), index.profile, figures))
@@ -49,9 +48,7 @@ def stats(url: str, exact: bool, output: Output) -> None:
 @output_options
 def verify(url: str, repair: bool, output: Output) -> int:
     """Check that block rows, members and document cells agree; exit code 1 when something is wrong."""
-    from simhash_hbase.opening import open_index
-
-    with output, open_index(url, readonly=not repair) as index, output.walk("verify") as watch:
+    with output, opened(url, readonly=not repair) as index, output.walk("verify") as watch:
         result = index.verify(repair=repair, watch=watch)
         output.record(asdict(result))
     output.note(f"verify: {'clean' if not result.wrong else f'{result.wrong:,} things are wrong'}")
@@ -68,9 +65,7 @@ def verify(url: str, repair: bool, output: Output) -> int:
 @output_options
 def vacuum(url: str, output: Output) -> None:
     """Delete data that no answer needs: expired documents, old removals, rows without a document."""
-    from simhash_hbase.opening import open_index
-
-    with output, open_index(url) as index, output.walk("vacuum") as watch:
+    with output, opened(url) as index, output.walk("vacuum") as watch:
         swept = index.vacuum(watch=watch)
         output.record(asdict(swept))
 
@@ -92,9 +87,7 @@ def backup(url: str, destination: str | None, taken: str | None, output: Output)
     if destination is not None and taken is None:
         _copy(url, destination, output)
     elif destination is None and taken is not None:
-        from simhash_hbase.opening import open_index
-
-        with output, open_index(url) as index:
+        with output, opened(url) as index:
             output.record({"last_backup": index.note_backup(taken)})
     else:
         raise click.UsageError("name DEST, or the time of a backup by --taken", click.get_current_context())
@@ -103,13 +96,13 @@ def backup(url: str, destination: str | None, taken: str | None, output: Output)
 def _copy(url: str, destination: str, output: Output) -> None:
     from concurrent.futures import ThreadPoolExecutor, wait
 
-    from simhash_hbase.opening import folder_of, open_index
+    from simhash_hbase.opening import folder_of
     from simhash_hbase.stores.base import OnDisk
     from simhash_hbase.stores.embedded.folder import copied_bytes
 
     if destination.startswith("file:"):
         destination = folder_of(destination) or ""
-    with output, open_index(url) as index, ThreadPoolExecutor(1) as pool:
+    with output, opened(url) as index, ThreadPoolExecutor(1) as pool:
         total = index.store.size().bytes if isinstance(index.store, OnDisk) else None
         with output.meter("backup", total, noun="MB") as meter:
             copy = pool.submit(index.backup, destination)

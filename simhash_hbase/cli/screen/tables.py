@@ -1,21 +1,34 @@
-"""Tables for people: lists of results, and one result with its fields below each other."""
+"""Tables for people: lists of results, one result with its fields below each other, two documents side by side."""
+
+from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from simhash_hbase.cli.screen.terminal import erase_starting, harmless
 from simhash_hbase.corpus.notes import per_second
+from simhash_hbase.rows.layout import SIMHASH_BITS
+
+if TYPE_CHECKING:
+    from simhash_hbase.compare.explain import Side
+    from simhash_hbase.profile import Profile
+    from simhash_hbase.profile.matching import MatchRule
+    from simhash_hbase.rows.blocks import Scheme
 
 CELL_CHARACTERS = 100
 ESTIMATED_DIGITS = 3
-# A line of a cell up to this length is not broken if it holds a figure.
 WHOLE_CHARACTERS = 32
 PIPE_COLUMNS = 160
+AGREES, DIFFERS = "green", "bold red"
+LABEL = 3
+FEATURES = 8
+TABLES = 10
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
@@ -24,7 +37,9 @@ def rows_table(rows: Sequence[Mapping[str, object]]) -> Table:
     table = Table()
     for column in columns:
         values = [row.get(column) for row in rows]
-        whole = [cell_len(line) for value in values for line in shown(value).splitlines() if _is_whole(line)]
+        # What may not be broken, whatever the width: a line of a cell with a figure and little else.
+        lines = [line for value in values for line in shown(value).splitlines()]
+        whole = [cell_len(line) for line in lines if len(line) <= WHOLE_CHARACTERS and any(map(str.isdigit, line))]
         numbers = all(isinstance(value, int | float | None) and not isinstance(value, bool) for value in values)
         # Folded where there is no room: what is cut off with an ellipsis could be the end of a number.
         table.add_column(
@@ -42,17 +57,20 @@ def record_table(record: Mapping[str, object], about: Collection[str] = ()) -> T
     """
     table = Table("field", "value")
     for name, value in record.items():
-        for label, item in _rows(name.replace("_", " "), value):
-            table.add_row(Text(label), Text(shown(item, estimate=name in about), overflow="fold"))
+        label = name.replace("_", " ")
+        rows = {label: value}
+        if isinstance(value, Mapping):
+            rows = {f"{label}: {inner}": item for inner, item in value.items()}
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            rows = {f"{label}: {number}": item for number, item in enumerate(value, 1)}
+        for row, item in rows.items():
+            table.add_row(Text(row), Text(shown(item, estimate=name in about), overflow="fold"))
     return table
 
 
 def summary_table(name: str, documents: int, counts: Mapping[str, int], seconds: float, rate: float) -> Table:
     """Make the table that a command ends with."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column(justify="right")
+    table = Table.grid(Column(), Column(justify="right"), Column(justify="right"), padding=(0, 2))
     table.add_row(Text(name, style="bold"))
     table.add_row("  documents", f"{documents:,}")
     for count, number in counts.items():
@@ -117,14 +135,125 @@ def _written(value: object, number: Callable[[float], str]) -> str:
     return text
 
 
-def _rows(name: str, value: object) -> list[tuple[str, object]]:
-    if isinstance(value, Mapping):
-        return [(f"{name}: {inner}", item) for inner, item in value.items()]
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return [(f"{name}: {number}", item) for number, item in enumerate(value, 1)]
-    return [(name, value)]
+def comparison(a: Side, b: Side, record: Mapping[str, Any], profile: Profile, width: int) -> Iterator[RenderableType]:
+    """Draw what `simhash_hbase.compare.explain.compare` returned.
+
+    Nothing is shown by colour alone: ``=`` marks a block that agrees, ``^`` a bit that differs.
+    """
+    named = Column(no_wrap=True, overflow="ellipsis")
+    heads = Table.grid(Column(), Column(no_wrap=True), named, padding=(0, 1))
+    for label, side in (("a", a), ("b", b)):
+        heads.add_row(Text(label, style="bold"), f"{side.simhash:016x}", Text(shown(side.name)))
+    yield heads
+    similarity = "unknown" if record["similarity"] is None else f"{record['similarity']:.2f}"
+    measures = [f"distance {record['distance']} of {SIMHASH_BITS} bits", f"similarity {similarity}"]
+    if "cosine" in record:
+        measures.append(f"cosine {record['cosine']:.2f}")
+    if "word_cosine" in record:
+        measures.append(f"{record['word_cosine']:.2f} of unweighted words")
+    yield Text(", ".join(measures), style="bold")
+    yield Text("")
+    yield from _bits(a.simhash, b.simhash, profile.blocks, width)
+    yield Text(_joined(record["tables"], profile.blocks))
+    if record.get("bands"):
+        joining = ", ".join(map(str, record["bands"]))
+        yield Text(f"Joined by {len(record['bands'])} of {profile.bands} bands: {joining}.")
+    elif "bands" in record:
+        yield Text(f"No band joins them: {profile.band_bins} minima of their sketches have to be the same.")
+    if record["found"]:
+        yield Text("A query for one finds the other.", style=AGREES)
+    else:
+        reasons = ", ".join(_reasons(record, profile.rule))
+        yield Text(f"A query for one does not find the other: {reasons}.", style=DIFFERS)
+    yield Text("")
+    if "pulls" in record:
+        yield from _features(record)
+    else:
+        yield Text("The index keeps no texts: name files of texts instead to see what pulls them apart.")
 
 
-def _is_whole(line: str) -> bool:
-    """Tell what may not be broken, whatever the width: a line of a cell with a figure and little else."""
-    return len(line) <= WHOLE_CHARACTERS and any(character.isdigit() for character in line)
+def _bits(a: int, b: int, scheme: Scheme, width: int) -> Iterator[Text]:
+    """Draw the blocks, as many beside each other as there is room for."""
+    differing = scheme.differing_blocks(a, b)
+    for blocks in _lines_of_blocks(scheme.widths, width - LABEL):
+        lines = [Text(" " * LABEL), Text("a".ljust(LABEL)), Text("b".ljust(LABEL)), Text(" " * LABEL)]
+        for block in blocks:
+            for line, part in zip(lines, _block(a, b, scheme, block, agrees=block not in differing), strict=True):
+                line.append_text(part).append(" ")
+        for line in lines:
+            line.rstrip()
+            yield line
+
+
+def _lines_of_blocks(widths: Sequence[int], room: int) -> Iterator[list[int]]:
+    row: list[int] = []
+    for block, bits in enumerate(widths):
+        if row and sum(widths[at] + 1 for at in row) + bits > room:
+            yield row
+            row = []
+        row.append(block)
+    yield row
+
+
+def _block(a: int, b: int, scheme: Scheme, block: int, *, agrees: bool) -> list[Text]:
+    """Draw one block: its number, its bits in both, and where they differ."""
+    bits, style = scheme.widths[block], AGREES if agrees else ""
+    shift = SIMHASH_BITS - sum(scheme.widths[: block + 1])
+    left, right = (f"{value >> shift & (1 << bits) - 1:0{bits}b}" for value in (a, b))
+    marks = "".join("^" if x != y else "=" if agrees else " " for x, y in zip(left, right, strict=True))
+    head = f"block {block + 1}"
+    rows = [Text(line, style=style) for line in (left, right, marks)]
+    for at, mark in enumerate(marks):
+        if mark == "^":
+            for row in rows:
+                row.stylize(DIFFERS, at, at + 1)
+    number = head if len(head) <= bits else str(block + 1)
+    return [Text(number.ljust(bits)[:bits], style=style), *rows]
+
+
+def _joined(flags: Sequence[int], scheme: Scheme) -> str:
+    if not flags:
+        return f"No table joins them: {scheme.choose} blocks have to agree in all their bits."
+    tables = [table for table in scheme.tables if table.flag in flags]
+    named = [f"{table.flag} (blocks {'+'.join(str(at + 1) for at in table.blocks)})" for table in tables[:TABLES]]
+    more = ", …" if len(tables) > TABLES else ""
+    return f"Joined by {len(tables)} of {len(scheme.tables)} tables: {', '.join(named)}{more}."
+
+
+def _reasons(record: Mapping[str, Any], rule: MatchRule) -> Iterator[str]:
+    distance, similarity = record["distance"], record["similarity"]
+    by_sketch = rule.match == "verified" and similarity is not None
+    reads_bands = by_sketch and rule.band_distance is not None and "bands" in record
+    banded = reads_bands and bool(record["bands"])
+    if not record["tables"] and not banded:
+        yield "no table joins them" + (", no band either" if reads_bands else "")
+    # Of two kinds of rows the one that reaches farther says what is too far.
+    limits = rule.band_distance if banded and rule.band_distance else ()
+    reach = max((rule.radius if by_sketch else rule.distance, *limits[: len(record.get("bands", ()))]))
+    if distance > reach:
+        wanted = next((f", for which {bands} bands have to join them" for bands, bits in enumerate(limits, 1)
+                       if distance <= bits), "")  # fmt: skip
+        yield f"more than {reach} bits differ{wanted}"
+    more = float(rule.more_asked(distance))
+    if by_sketch and similarity is not None and similarity - more < rule.similarity:
+        yield f"the similarity is below {rule.similarity + more:.4g}"
+
+
+def _features(record: Mapping[str, Any]) -> Iterator[RenderableType]:
+    counts = record["features"]
+    yield Text(
+        f"Features: {counts['shared']:,} in both, {counts['only_a']:,} only in a, {counts['only_b']:,} only in b."
+    )
+    for name, heaviest in (("a", record["only_a"]), ("b", record["only_b"])):
+        if heaviest:
+            yield Text(f"Heaviest only in {name}: {shown(heaviest[:FEATURES])}")
+    if record["pulls"]:
+        yield Text("")
+        table = Table(title="What pulls them apart", title_justify="left", title_style="bold")
+        table.add_column("feature", overflow="fold")
+        for name in ("weight in a", "in b", "share of the gap"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for feature, *weights, share in record["pulls"][:FEATURES]:
+            figures = (f"{weight:,.2f}" if weight else "" for weight in weights)
+            table.add_row(Text(shown(feature)), *figures, f"{share:.1%}")
+        yield table

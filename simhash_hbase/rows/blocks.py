@@ -21,7 +21,7 @@ from simhash_hbase.rows.layout import FLAG_BITS, MAX_TABLES, SEGMENT_BITS, SIMHA
 
 U64 = np.uint64
 # One fingerprint as an integer, or an array of them: the same operators work on both.
-Bits: TypeAlias = Any
+Simhashes: TypeAlias = Any
 # Up to so many fingerprints, integers are faster than arrays.
 FEW = 4
 
@@ -133,16 +133,16 @@ class Scheme:
         ends = enumerate(zip(self.widths, accumulate(self.widths), strict=True))
         return tuple(i for i, (width, end) in ends if (a ^ b) >> (SIMHASH_BITS - end) & ((1 << width) - 1))
 
-    def _prefixes(self, simhash: Bits) -> Iterator[Bits]:
+    def _prefixes(self, simhashes: Simhashes) -> Iterator[Simhashes]:
         """Compute the prefix in each table, of one fingerprint or of an array of them."""
         if self.choose == 2:  # noqa: PLR2004 - the default scheme, written out: a query does not wait for the loop
             for flag, ((right, mask, left), (right2, mask2, left2)) in self._moves:
-                yield (simhash >> right & mask) << left | (simhash >> right2 & mask2) << left2 | flag
+                yield (simhashes >> right & mask) << left | (simhashes >> right2 & mask2) << left2 | flag
             return
         for flag, moves in self._moves:
             prefix = flag
             for right, mask, left in moves:
-                prefix = prefix | (simhash >> right & mask) << left
+                prefix = prefix | (simhashes >> right & mask) << left
             yield prefix
 
     @cached_property

@@ -17,11 +17,11 @@ class Limits:
     body_bytes: int = 4 << 20  # Bytes of a JSON body, and of a line of a stream.
     bytes_in_flight: int = 16 << 20
     """Bytes of JSON bodies and of lines that are longer than `LARGE_BYTES`, held at a time; the next one waits."""
-    work_s: float = 10.0  # Seconds of work for a large text or a comparison, which is then ended.
+    work_s: float = 10  # Seconds of work for a large text or a comparison, which is then ended.
     batch: int = 2_000  # Documents of a stream in one commit.
-    request_s: float = 30.0  # Seconds for a request that is not a stream, from its header to its answer.
-    idle_s: float = 30.0  # Seconds that a stream may send no line end, or leave an answer unread.
-    stream_s: float = 3600.0  # Seconds after which a stream ends; the client continues in another request.
+    request_s: float = 30  # Seconds for a request that is not a stream, from its header to its answer.
+    idle_s: float = 30  # Seconds that a stream may send no line end, or leave an answer unread.
+    stream_s: float = 3600  # Seconds after which a stream ends; the client continues in another request.
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -19,6 +19,7 @@ from simhash_hbase.cli.options import (
     url_argument,
 )
 from simhash_hbase.errors import InvalidArgument
+from simhash_hbase.service.limits import Limits
 
 MEGABYTE = 1 << 20
 # Below the time of a request, so that a store that is gone is an answer, not a time-out.
@@ -41,14 +42,18 @@ _limit = partial(option, section="Limits", show_default=True)
            help="Processes that serve; they share the port and the limits."),
     option("--workers", type=click.IntRange(1), metavar="N", show_default="all processors, divided by --processes",
            help="Processes of each that fingerprint the documents of streams."),
-    _limit("--max-requests", type=click.IntRange(1), metavar="N", default=64, help="Most requests at a time."),
-    _limit("--max-body", type=AMOUNT, metavar="MB", default=4, help="Longest JSON body, and longest line of a stream."),
-    _limit("--max-batch", type=click.IntRange(1), metavar="N", default=2000, help="Most documents a commit."),
-    _limit("--timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a request that is no stream."),
-    _limit("--work-timeout", type=AMOUNT, metavar="SECONDS", default=10,
+    _limit("--max-requests", type=click.IntRange(1), metavar="N", default=Limits.requests,
+           help="Most requests at a time."),
+    _limit("--max-body", type=AMOUNT, metavar="MB", default=Limits.body_bytes // MEGABYTE,
+           help="Longest JSON body, and longest line of a stream."),
+    _limit("--max-batch", type=click.IntRange(1), metavar="N", default=Limits.batch, help="Most documents a commit."),
+    _limit("--timeout", type=AMOUNT, metavar="SECONDS", default=Limits.request_s,
+           help="For a request that is no stream."),
+    _limit("--work-timeout", type=AMOUNT, metavar="SECONDS", default=Limits.work_s,
            help="Processor time for one large text or comparison."),
-    _limit("--idle-timeout", type=AMOUNT, metavar="SECONDS", default=30, help="For a stream to send its next line."),
-    _limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=3600, help="For a stream in all."),
+    _limit("--idle-timeout", type=AMOUNT, metavar="SECONDS", default=Limits.idle_s,
+           help="For a stream to send its next line."),
+    _limit("--stream-timeout", type=AMOUNT, metavar="SECONDS", default=Limits.stream_s, help="For a stream in all."),
     _limit("--grace", type=click.FloatRange(0), metavar="SECONDS", default=25,
            help="For requests to finish when the service is stopped."),
     _limit("--drain", type=click.FloatRange(0), metavar="SECONDS", default=0,
@@ -68,7 +73,7 @@ def serve(url: str, choice: Choice) -> None:
         raise InvalidArgument("an index in memory is of one process: serve it without --processes")
     from simhash_hbase.opening import open_index
     from simhash_hbase.pipeline.analyse import processors
-    from simhash_hbase.service import Keyring, Limits, Settings, listen, run_service, set_up_logs
+    from simhash_hbase.service import Keyring, Settings, listen, run_service, set_up_logs
 
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # The server knows SIGTERM only; a terminal that is closed ends the service in the same way.

@@ -152,7 +152,7 @@ def test_help_is_what_the_script_says_of_itself_and_starts_nothing(script, name,
     assert f"./scripts/{name}" in about
 
 
-@pytest.mark.parametrize("name", ["bench", "faults", "model-claims", "search-claims", "simulate-claims"])
+@pytest.mark.parametrize("name", ["bench", "faults", "simulate-claims"])
 def test_help_of_a_program_that_is_not_installed_is_what_its_script_says_of_itself(script, tmp_path, name):
     shutil.rmtree(tmp_path / "clone" / ".venv")
 

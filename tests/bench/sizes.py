@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DEFAULT", "LARGE", "TINY", "Sizes"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:

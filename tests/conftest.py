@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from support.chromium import launch
+from support.faulty_proxy import proxy_to
 from support.hbase_server import drop_tables
 from support.places import PLACES, Clock, IndexMaker, server_goes_by
-from support.proxies import proxy_to
 
 # How long an example takes depends on the machine and on what else it does.
 settings.register_profile("any machine", deadline=None)

@@ -34,7 +34,7 @@ MOST_JUDGED = 20_000
 JUDGED = 0.75
 STRICT = 0.8
 
-OTHER_TABLES = {"--exact": "support.second_look", "--passages": "support.passages", "--peers": "peers"}
+OTHER_TABLES = {"--exact": "support.second_look", "--peers": "peers"}
 """Options that ask for another table, and the modules that make it."""
 
 Recipe = dict[str, Any]
@@ -237,8 +237,7 @@ def main(arguments: list[str]) -> int:
     """Measure sets and print the table, or another one that the first argument asks for."""
     table = OTHER_TABLES.get(arguments[0]) if arguments else None
     names, where = arguments[table is not None :], folder()
-    of_sets = names if table != OTHER_TABLES["--passages"] else ()  # Its arguments are lengths.
-    absent = [name for name in of_sets or SETS if not (where / f"docs.{name}.jsonl.gz").exists()]
+    absent = [name for name in names or SETS if not (where / f"docs.{name}.jsonl.gz").exists()]
     if absent:
         print(f"evaluate: {where} has no docs.{absent[0]}.jsonl.gz; set SIMHASH_HBASE_DATA to the folder of the "
               f"labelled documents; the sets are {', '.join(SETS)}", file=sys.stderr)  # fmt: skip

@@ -9,17 +9,14 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.documents import document_id
 from bench.hbase_instance import Instance, running_hbase
+from bench.measuring import Table, count, fixed, in_turns, rate
 from bench.sizes import Sizes
-from bench.synthetic import document_id
-from bench.tables import Table, count, fixed, rate
-from bench.timing import in_turns
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.index.index import Index
 from simhash_hbase.opening import create_index
 from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
-
-__all__ = ["measure_claim"]
 
 COLUMNS = ("index", "documents", "in the index before", "`query` + `add` /s", "`claim` /s", "ratio", "duplicates")
 

@@ -15,15 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench.machine import anonymous_bytes
+from bench.documents import are_shared, corpus, document_id
+from bench.measuring import Table, anonymous_bytes, count, fixed, rate
 from bench.sizes import Sizes
-from bench.synthetic import document_id
-from bench.tables import Table, count, fixed, rate
-from bench.texts import are_shared, corpus
 from simhash_hbase.opening import create_index
 from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
-
-__all__ = ["CLI", "ENVIRONMENT", "measure_dedup", "write_lines"]
 
 CLI = (sys.executable, "-W", "ignore", "-m", "simhash_hbase")
 PROCESS = (sys.executable, "-W", "ignore", "-m", "bench.processes")
@@ -32,15 +28,8 @@ LIBRARY_ROUNDS, COMMAND_ROUNDS = 2, 1
 # A process of its own finds this package only by its folder.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 COLUMNS = (
-    "documents",
-    "duplicates",
-    "analysing /s",
-    "deciding /s",
-    "overhead",
-    "command /s",
-    "its overhead",
-    "of a table",
-)
+    "documents", "duplicates", "analysing /s", "deciding /s", "overhead", "command /s", "its overhead", "of a table",
+)  # fmt: skip
 
 
 def measure_dedup(sizes: Sizes) -> list[Table]:

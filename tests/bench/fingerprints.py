@@ -8,17 +8,13 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.peers import peer, quiet
+from bench.documents import are_shared, spread
+from bench.measuring import Table, count, fixed, in_turns, peer, quiet, rate, times
 from bench.sizes import Sizes
-from bench.tables import Table, count, fixed, rate, times
-from bench.texts import are_shared, spread
-from bench.timing import in_turns
 from simhash_hbase.errors import SimhashError
 from simhash_hbase.features.analyzers import JiebaAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
 from simhash_hbase.kernel.texts import batches
-
-__all__ = ["measure_fingerprints"]
 
 TOP = 200
 SCALE = 65536
@@ -125,8 +121,6 @@ def _share(ours: Sequence[int], theirs: Sequence[int]) -> str:
 def plain_simhash(features: Sequence[tuple[str, int]]) -> int:
     """Sum weights with the sign of each bit of a feature's hash, in plain Python.
 
-    Examples
-    --------
     >>> plain_simhash([("a", 1)]) == mmh3.hash64("a", signed=False)[0]
     True
     """
@@ -144,13 +138,6 @@ def plain_simhash(features: Sequence[tuple[str, int]]) -> int:
 class PlainRecipe:
     """``extract_tags`` with weights turned back into what they were before it divided them.
 
-    Parameters
-    ----------
-    top : int
-        Features kept.
-
-    Notes
-    -----
     ``extract_tags`` divides by the number of tokens and cuts ties by the order of words in the text. For the
     same result as this package the weights have to be multiplied again and ties be cut by the word; the time
     for counting the tokens, which nobody else would need, is kept apart in `aside`.

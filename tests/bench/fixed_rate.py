@@ -2,13 +2,9 @@
 
 from time import perf_counter, sleep
 
-from bench.machine import anonymous_bytes
-from bench.tables import Table, count, fixed
-from bench.timing import percentile
+from bench.measuring import Table, anonymous_bytes, count, fixed, percentile
 from simhash_hbase.index.index import Index
 from simhash_hbase.rows.analysed import Entries
-
-__all__ = ["measure_steady"]
 
 BATCHES_A_SECOND = 20
 WARM_S = 10.0

@@ -3,27 +3,170 @@
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import NamedTuple
 
+import numpy as np
+
+from bench.documents import fill_spool
 from bench.fixed_rate import measure_steady
-from bench.growth_corpora import CORPORA, PROFILE, neighbours, queries
-from bench.growth_queries import ROUNDS, Grown, Loaded, Place, filled, measured
+from bench.growth_corpora import CORPORA, PROFILE, made_corpus, neighbours, queries
+from bench.hbase_clients import rewrite
 from bench.hbase_instance import Instance, running_hbase
-from bench.hbase_peer import rewrite
-from bench.machine import processor_seconds
+from bench.measuring import (
+    Table,
+    Timed,
+    count,
+    fixed,
+    in_turns,
+    microseconds,
+    one_by_one,
+    percentile,
+    processor_seconds,
+)
 from bench.sizes import Sizes
-from bench.tables import Table, count, fixed, microseconds
-from bench.timing import percentile
-from simhash_hbase.bulk import StoreWriter
+from simhash_hbase.bulk import Spool, StoreWriter, Writer, begin, load
 from simhash_hbase.index.index import Index
+from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.stores.embedded import EmbeddedStore
 from simhash_hbase.stores.hbase import HBaseStore
 
-__all__ = ["measure_growth", "measure_growth_in_hbase"]
+ROUNDS = 10
+"""Of single queries: within some seconds, each index has been asked for some of its own."""
+
+
+class Place(NamedTuple):
+    """Where one index is made."""
+
+    index: Index
+    writer: Writer
+    size: Callable[[], int]
+    """Bytes on disk."""
+    took: Path
+    """File with the seconds of the load, once the index is loaded."""
+    clock: Callable[[], float]
+    """Of a load: where another process writes the files, processor time of this one says little."""
+    used: Callable[[], float]
+    """Seconds of processor time so far, of this process and of those that answer it."""
+    warm: int = 0
+    """Single queries before any is timed: Java compiles what was called ten thousands of times."""
+
+
+class Loaded(NamedTuple):
+    """An index with its documents, and what it is asked."""
+
+    made: Place
+    documents: int
+    seconds: float
+    """Seconds that the load took."""
+    spread: Entries
+    """Queries about documents all over the index."""
+    neighbours: Entries
+    """Queries about documents that follow each other."""
+    same: Entries
+    """Queries that every index is asked: about documents of the first one."""
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What one index costs."""
+
+    documents: int
+    seconds: float
+    size: int
+    single: float
+    """Seconds of processor time a query that is asked alone."""
+    singles: list[float]
+    spread: float
+    """Seconds a query, in a batch about documents all over the index."""
+    neighbours: float
+    """Seconds a query, in a batch about documents that follow each other."""
+    same: float
+    """Seconds a query, in one batch that every index is asked."""
+    matches: float
+    """Matches a query."""
+
+
+def filled(made: Place, name: str, documents: int, sizes: Sizes) -> float:
+    """Load an index unless that was done before, and return the seconds that it took."""
+    if made.took.exists():
+        return float(made.took.read_text())
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=made.took.parent) as folder:
+        spool = Spool(Path(folder) / "spool", made.index.store.url, made.index.profile)
+        fill_spool(spool, made_corpus(name, documents, sizes))
+        start = made.clock()
+        begin(made.index, spool)
+        load(made.index, spool, made.writer)
+        seconds = made.clock() - start
+    made.took.write_text(str(seconds))
+    return seconds
+
+
+def measured(loaded: Sequence[Loaded], sizes: Sizes) -> list[Grown]:
+    """Ask all indexes in turns: what else the machine does hits all alike, so that ratios between them hold."""
+    shuffled = [each.spread.take(np.random.default_rng(1).permutation(len(each.spread))) for each in loaded]
+    for each, asked in zip(loaded, shuffled, strict=True):
+        _warm(each, asked)
+    singles = _singles(loaded, [asked.take(range(min(len(asked), sizes.growth_queries))) for asked in shuffled])
+    batches = _batches(loaded, sizes.growth_repeats)
+    return [_cost_of(*each) for each in zip(loaded, singles, batches, strict=True)]
+
+
+def _warm(each: Loaded, shuffled: Entries) -> None:
+    """Ask first: the first queries find nothing in memory, and what they leave there is what a running index has."""
+    for batch in (each.spread, each.neighbours, each.same):
+        each.made.index.query_entries(batch)
+    for at in range(each.made.warm):
+        each.made.index.query_entries(shuffled.take([-1 - at % len(shuffled)]))
+
+
+def _singles(loaded: Sequence[Loaded], asked: list[Entries]) -> list[Timed]:
+    """Time single queries: the clock by rounds, the result is the time of every query."""
+    work = [partial(_round, each.made.index, _rounds(few), []) for each, few in zip(loaded, asked, strict=True)]
+    return in_turns(work, repeats=ROUNDS, clock=loaded[0].made.used)
+
+
+def _rounds(asked: Entries) -> Iterator[list[Entries]]:
+    alone = [asked.take([at]) for at in range(len(asked))]
+    return (alone[first::ROUNDS] for first in range(ROUNDS))
+
+
+def _round(index: Index, rounds: Iterator[list[Entries]], took: list[float]) -> list[float]:
+    took += one_by_one(index.query_entries, next(rounds))
+    return took
+
+
+def _batches(loaded: Sequence[Loaded], repeats: int) -> list[list[Timed]]:
+    """Time the batches of each index: spread, neighbours, same; those of one kind follow each other."""
+    kinds = zip(*((each.spread, each.neighbours, each.same) for each in loaded), strict=True)
+    work = [
+        partial(each.made.index.query_entries, batch)
+        for kind in kinds
+        for each, batch in zip(loaded, kind, strict=True)
+    ]
+    timed = in_turns(work, repeats=repeats, clock=loaded[0].made.used)
+    return [timed[at :: len(loaded)] for at in range(len(loaded))]
+
+
+def _cost_of(each: Loaded, singles: Timed, batches: list[Timed]) -> Grown:
+    spread, neighbours, same = batches
+    return Grown(
+        documents=each.documents,
+        seconds=each.seconds,
+        size=each.made.size(),
+        single=sum(singles.seconds) / len(singles.result),
+        singles=sorted(singles.result),
+        spread=spread.best / len(each.spread),
+        neighbours=neighbours.best / len(each.neighbours),
+        same=same.best / len(each.same),
+        matches=sum(len(answer.matches) for answer in spread.result) / len(each.spread),
+    )
+
 
 FILES = (("FAST_DIFF", "NONE"),)
 COLUMNS = (
@@ -136,41 +279,25 @@ def _tell(name: str, words: list[str]) -> None:
     print(f"{name}:", *words, file=sys.stderr, flush=True)
 
 
-def _row(each: Grown) -> list[str]:
+def _figures(each: Grown) -> list[tuple[float, Callable[[float], str]]]:
+    """Return what a row says of an index, and how that is written."""
+    medium, late = (percentile(each.singles, share) for share in (0.5, 0.99))
     return [
-        "cost",
-        count(each.documents),
-        fixed(each.seconds, " s"),
-        count(each.documents / each.seconds),
-        count(each.size / each.documents),
-        microseconds(each.single),
-        microseconds(percentile(each.singles, 0.5)),
-        microseconds(percentile(each.singles, 0.99)),
-        microseconds(each.spread),
-        microseconds(each.neighbours),
-        microseconds(each.same),
-        fixed(each.matches),
+        (each.documents, count),
+        (each.seconds, partial(fixed, unit=" s")),
+        (each.documents / each.seconds, count),
+        (each.size / each.documents, count),
+        *((value, microseconds) for value in (each.single, medium, late, each.spread, each.neighbours, each.same)),
     ]
+
+
+def _row(each: Grown) -> list[str]:
+    return ["cost", *(written(value) for value, written in _figures(each)), fixed(each.matches)]
 
 
 def _ratios(each: Grown, first: Grown) -> list[str]:
-    def ratio(of: Callable[[Grown], float]) -> str:
-        return f"{of(each) / of(first):.2f} x"
-
-    return [
-        "to the smallest",
-        ratio(lambda one: one.documents),
-        ratio(lambda one: one.seconds),
-        ratio(lambda one: one.documents / one.seconds),
-        ratio(lambda one: one.size / one.documents),
-        ratio(lambda one: one.single),
-        ratio(lambda one: percentile(one.singles, 0.5)),
-        ratio(lambda one: percentile(one.singles, 0.99)),
-        ratio(lambda one: one.spread),
-        ratio(lambda one: one.neighbours),
-        ratio(lambda one: one.same),
-        "",
-    ]
+    pairs = zip(_figures(each), _figures(first), strict=True)
+    return ["to the smallest", *(f"{one / other:.2f} x" for (one, _), (other, _) in pairs), ""]
 
 
 def _steady(sizes: Sizes, place) -> Table:

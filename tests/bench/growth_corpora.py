@@ -8,15 +8,12 @@ from itertools import islice
 
 import numpy as np
 
+from bench.documents import corpus, document_id, made_entries
 from bench.sizes import Sizes
-from bench.synthetic import document_id, made_entries
-from bench.texts import corpus
 from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
-
-__all__ = ["CORPORA", "PROFILE", "made_corpus", "neighbours", "picked", "queries"]
 
 BITS = 3
 PROFILE = Profile.resolve(analyzer="shingle")

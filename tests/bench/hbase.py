@@ -1,14 +1,287 @@
 """Part ``hbase``: queries, writes and bytes on disk on a real HBase of one node."""
 
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from bench.documents import fill_spool, made_entries
+from bench.hbase_clients import IN_FLIGHT, PROFILE, Client, Java, Ours, Simhashes, clients_of, rewrite
 from bench.hbase_instance import Instance, running_hbase
-from bench.hbase_peer import rewrite
-from bench.hbase_queries import query_tables
-from bench.hbase_writes import Loads, write_tables
+from bench.measuring import Table, count, fixed, microseconds, peer, percentile, processor_seconds, rate, times
 from bench.queries import Planted
 from bench.sizes import Sizes
-from bench.tables import Table, count, fixed
+from simhash_hbase.bulk import Spool, begin, load
+from simhash_hbase.bulk.sorting import Corpus, sorted_rows
+from simhash_hbase.errors import SimhashError
+from simhash_hbase.index.index import Index
+from simhash_hbase.index.opened import BATCH_DOCUMENTS
+from simhash_hbase.rows.keys import BlockRows, block_rows, pack_rows
+from simhash_hbase.rows.layout import BLOCK_ROW_BYTES
+from simhash_hbase.stores.hbase import HBaseStore
 
-__all__ = ["measure_hbase"]
+TIMESTAMP = 1_700_000_000_000
+"""Of block rows that are written without an index's clock."""
+
+HAPPYBASE_BATCH = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loads:
+    """Tables that were written whole."""
+
+    blocks: str
+    """Family ``b`` of all fingerprints."""
+    documents: str
+    """All families of some documents."""
+
+
+def write_tables(instance: Instance, simhashes: Simhashes, sizes: Sizes) -> tuple[Loads, Table]:
+    """Write in all ways, each into a table of its own, and keep the two loaded ones."""
+    few = simhashes[: sizes.hbase_documents]
+    rows = []
+    puts: list[tuple[str, Callable[[str], None]]] = [
+        ("`b`: happybase, `batch(1000)`", lambda table: _happybase(instance, table, few)),
+        ("`b`: `put_rows`, Thrift 1", lambda table: _put(instance, table, few, 1)),
+        ("`b`: `put_rows`, Thrift 2", lambda table: _put(instance, table, few, 2)),
+    ]
+    done = [(name, len(few), _in_new_table(instance, work)) for name, work in puts]
+    blocks, loaded = _load_blocks(instance, simhashes)
+    done.append(("`b`: `load`, HFiles", len(simhashes), loaded))
+    put = min(seconds / number for _, number, seconds in done[1:3])
+    rows = [_row(*each, put) for each in done]
+    whole = _in_new_table(instance, lambda table: _add(instance, table, few), prepare=_empty_index)
+    documents, everything = _load_documents(instance, few)
+    rows.append(_row("all: `Index.add_entries`, Thrift 2", len(few), whole, whole / len(few)))
+    rows.append(_row("all: `load`, HFiles", len(few), everything, whole / len(few)))
+    return Loads(blocks=blocks, documents=documents), Table(
+        title="Writing into HBase, from ready fingerprints",
+        columns=["what", "documents", "seconds", "documents /s", "as fast as puts"],
+        rows=rows,
+        notes=[
+            "Each writes once, into an empty table of four regions. “`b`” is the ten block rows of a document; its "
+            "ratio is to the faster of the two `put_rows`. `load` includes sorting, the start of Java, and the region "
+            "server taking over the files.",
+            "“all” adds the document cell and the member with id, sketch and text digest; its ratio is to "
+            f"`Index.add_entries`, {count(BATCH_DOCUMENTS)} at a time, which first checks whether the ids are known. "
+            "Analysis is not included: the parts are ready on the disk.",
+        ],
+    )
+
+
+def _row(name: str, number: int, seconds: float, put: float) -> list[str]:
+    return [name, count(number), fixed(seconds, " s"), rate(number, seconds), times(seconds / number, put)]
+
+
+def _in_new_table(
+    instance: Instance, work: Callable[[str], None], prepare: Callable[[Instance, str], None] | None = None
+) -> float:
+    table = instance.new_table()
+    if prepare is not None:
+        prepare(instance, table)
+    start = perf_counter()
+    work(table)
+    seconds = perf_counter() - start
+    instance.drop(table)
+    return seconds
+
+
+def _happybase(instance: Instance, table: str, simhashes: Simhashes) -> None:
+    connection = peer("happybase").Connection(*instance.happybase())
+    packed = pack_rows(block_rows(PROFILE.blocks, simhashes))
+    with connection.table(table).batch(timestamp=TIMESTAMP, batch_size=HAPPYBASE_BATCH) as batch:
+        for at in range(0, len(packed), BLOCK_ROW_BYTES):
+            batch.put(packed[at : at + BLOCK_ROW_BYTES], {b"b:": b""})
+    connection.close()
+
+
+def _put(instance: Instance, table: str, simhashes: Simhashes, version: int) -> None:
+    store = HBaseStore.open(instance.options(version, table))
+    for at in range(0, len(simhashes), BATCH_DOCUMENTS):
+        rows: BlockRows = block_rows(PROFILE.blocks, simhashes[at : at + BATCH_DOCUMENTS])
+        store.put_rows(rows, timestamp=TIMESTAMP)
+    store.close()
+
+
+def _load_blocks(instance: Instance, simhashes: Simhashes) -> tuple[str, float]:
+    table = instance.new_table()
+    writer = instance.writer(table)
+    start = perf_counter()
+    writer.write([], sorted_rows(Corpus.of(PROFILE.blocks, simhashes)), timestamp=TIMESTAMP)
+    return table, perf_counter() - start
+
+
+def _empty_index(instance: Instance, table: str) -> None:
+    Index.create(HBaseStore.open(instance.options(2, table)), PROFILE).close()
+
+
+def _add(instance: Instance, table: str, simhashes: Simhashes) -> None:
+    with Index(HBaseStore.open(instance.options(2, table))) as index:
+        for entries in made_entries(simhashes):
+            index.add_entries(entries)
+
+
+def _load_documents(instance: Instance, simhashes: Simhashes) -> tuple[str, float]:
+    """Load documents with all families into a table; give its name and the seconds."""
+    table = instance.new_table()
+    _empty_index(instance, table)
+    with (
+        Index(HBaseStore.open(instance.options(2, table))) as index,
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+    ):
+        spool = Spool(Path(folder) / "spool", index.store.url, index.profile)
+        fill_spool(spool, made_entries(simhashes))
+        start = perf_counter()
+        begin(index, spool)
+        load(index, spool, instance.writer(table))
+        return table, perf_counter() - start
+
+
+def query_tables(instance: Instance, table: str, planted: Planted, sizes: Sizes) -> list[Table]:
+    """Check that all clients agree with a comparison with all fingerprints, and time them."""
+    with clients_of(instance, table) as clients:
+        check_clients(clients, planted, sizes)
+        baseline, singles = _singles(instance, clients, planted, sizes)
+        _, _, one, two, _, java = clients
+        return [*singles, _batches(one, two, java, baseline, planted, sizes)]
+
+
+def check_clients(clients: Sequence[Client], planted: Planted, sizes: Sizes) -> None:
+    """Refuse answers that are not those of a comparison with every fingerprint."""
+    few = planted.queries[: sizes.flat_queries]
+    wanted = planted.answer(few, sizes.fingerprints)
+    for client in clients:
+        answers = [client.one_by_one(few)[1]]
+        if isinstance(client, Ours | Java):
+            answers.append(client.batch(few)[1])
+        if any(answer != wanted for answer in answers):
+            raise SimhashError(f"{client.name} does not answer what comparing with all of them does")
+
+
+def _singles(
+    instance: Instance, clients: Sequence[Client], planted: Planted, sizes: Sizes
+) -> tuple[float, list[Table]]:
+    """Give the baseline's seconds a query, and the tables."""
+    for client in clients:
+        client.one_by_one(planted.queries[-sizes.hbase_warm :])
+    queries = planted.queries[: sizes.hbase_singles]
+    rounds: list[list[_Round]] = [[] for _ in clients]
+    for _ in range(sizes.hbase_rounds):
+        answers = []
+        for client, mine in zip(clients, rounds, strict=True):
+            done, pairs = _round(instance, client, queries)
+            mine.append(done)
+            answers.append(pairs)
+        if any(pairs != answers[0] for pairs in answers):
+            raise SimhashError("the answers of two clients differ")
+    typical = [sorted(mine, key=lambda done: done.mean)[len(mine) // 2] for mine in rounds]
+    names = [client.name for client in clients]
+    return typical[0].mean, [_times(names, typical, sizes), _processors(names, rounds)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Round:
+    """Some queries of one client, one after the other."""
+
+    seconds: list[float]
+    """Of each query, ascending."""
+    processors: Sequence[float]
+    """Seconds of server, gateways and client, for all queries."""
+
+    @property
+    def mean(self) -> float:
+        return sum(self.seconds) / len(self.seconds)
+
+
+def _round(instance: Instance, client: Client, queries: Simhashes) -> tuple[_Round, set[tuple[int, int]]]:
+    before = _processor_seconds(instance, client)
+    seconds, pairs = client.one_by_one(queries)
+    after = _processor_seconds(instance, client)
+    used = [end - start for start, end in zip(before, after, strict=True)]
+    return _Round(seconds=sorted(seconds), processors=used), pairs
+
+
+def _processor_seconds(instance: Instance, client: Client) -> list[float]:
+    pids = instance.pids
+    gateways = processor_seconds(pids["thrift1"]) + processor_seconds(pids["thrift2"])
+    return [processor_seconds(pids["master"]), gateways, processor_seconds(client.process)]
+
+
+def _times(names: Sequence[str], typical: Sequence[_Round], sizes: Sizes) -> Table:
+    first = typical[0]
+    rows = [
+        [
+            name,
+            microseconds(percentile(done.seconds, 0.5)),
+            microseconds(percentile(done.seconds, 0.99)),
+            rate(1, done.mean),
+            times(done.mean, first.mean),
+            times(percentile(done.seconds, 0.5), percentile(first.seconds, 0.5)),
+        ]
+        for name, done in zip(names, typical, strict=True)
+    ]
+    return Table(
+        title=f"One query at a time in HBase, within 3 bits among {count(sizes.fingerprints)} fingerprints",
+        columns=["client", "median", "99 %", "queries /s", "as fast as the first", "by the medians"],
+        rows=rows,
+        notes=[
+            "Uniform fingerprints. Half of the queries have a neighbour at 0 to 3 bits. For each query, every client "
+            "scans the same ten prefixes of family `b` and keeps the near fingerprints. No documents are read. All "
+            f"answers to {count(sizes.flat_queries)} queries equal a comparison with all fingerprints. The answers of "
+            "all clients to the timed queries are equal.",
+            f"{count(len(first.seconds))} queries; the median of {sizes.hbase_rounds} rounds in turns. Before, each "
+            f"client answers {count(sizes.hbase_warm)} queries that are not timed. One node with its gateways on this "
+            "machine; a table of four regions, FAST_DIFF, no codec. Java uses no gateway, and its prefixes are "
+            "computed before its clock starts. Completing scans in the client's own threads is for callers that never "
+            "block there.",
+        ],
+    )
+
+
+def _processors(names: Sequence[str], rounds: Sequence[Sequence[_Round]]) -> Table:
+    """Show where the time of a query goes: the mean of all rounds."""
+    rows = []
+    for name, mine in zip(names, rounds, strict=True):
+        queries = sum(len(done.seconds) for done in mine)
+        parts = [sum(part) / queries * 1e3 for part in zip(*(done.processors for done in mine), strict=True)]
+        rows.append([name, *(f"{part:.2f} ms" for part in (*parts, sum(parts)))])
+    return Table(
+        title="Processor time of the same queries, each",
+        columns=["client", "server", "gateway", "client", "in all"],
+        rows=rows,
+        notes=["User and system time of the processes. The server is master and region server."],
+    )
+
+
+def _batches(one: Ours, two: Ours, java: Java, baseline: float, planted: Planted, sizes: Sizes) -> Table:
+    small, middle, large = (max(1, sizes.queries // share) for share in (100, 10, 1))
+    plan: list[tuple[str, Callable[..., tuple[float, set[tuple[int, int]]]], int]] = [
+        (f"Java `AsyncConnection`, {IN_FLIGHT} queries in flight", java.batch, small),
+        (one.name, one.batch, small),
+        (two.name, two.batch, small),
+        (two.name, two.batch, middle),
+        (two.name, two.batch, large),
+    ]
+    best = [float("inf")] * len(plan)
+    for _ in range(sizes.repeats):
+        answers = [batch(planted.queries[:number]) for _, batch, number in plan]
+        best = [min(before, seconds) for before, (seconds, _) in zip(best, answers, strict=True)]
+        if any(pairs != answers[0][1] for _, pairs in answers[1:3]):
+            raise SimhashError("the answers of two clients to a batch differ")
+    rows = [
+        [name, count(number), rate(number, seconds), microseconds(seconds / number), times(seconds / number, baseline)]
+        for (name, _, number), seconds in zip(plan, best, strict=True)
+    ]
+    return Table(
+        title="Batches of queries in HBase, the same table",
+        columns=["client", "queries", "queries /s", "a query", "as fast as happybase, one at a time"],
+        rows=rows,
+        notes=[
+            f"The best of {sizes.repeats} rounds in turns. Over Thrift 2 one call has thousands of prefixes, by "
+            "HBase's `MultiRowRangeFilter`. Over Thrift 1 each prefix is a scan, with many in flight."
+        ],
+    )
 
 
 def measure_hbase(sizes: Sizes) -> list[Table]:

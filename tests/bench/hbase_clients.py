@@ -1,27 +1,120 @@
 """Clients of one table in HBase that look for near fingerprints by the same ten scans a query."""
 
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
+from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.contestants import DISTANCE, whole
-from bench.hbase_instance import Instance
-from bench.hbase_peer import AsyncPeer, async_peer
-from bench.peers import peer
-from simhash_hbase.errors import SimhashError
+from bench.hbase_instance import CACHE, Instance
+from bench.measuring import peer
+from bench.queries import DISTANCE, whole
+from simhash_hbase.errors import SimhashError, StoreRefused
 from simhash_hbase.index.candidates import Reach, find_candidates
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import distances
+from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import pack_prefixes, unpack_rows
 from simhash_hbase.stores.hbase import HBaseStore
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
-__all__ = ["IN_FLIGHT", "PROFILE", "Answered", "Client", "Java", "Ours", "Simhashes", "clients_of"]
+SOURCE = Path(__file__).parent / "java" / "AsyncPeer.java"
+HEAP = "-Xmx1g"
+KEY_BYTES = 8
+
+U32 = np.dtype(">u4")
+U64 = np.dtype(">u8")
+PAIR = np.dtype([("query", U32), ("simhash", U64)])
+
+
+class AsyncPeer:
+    """Answers queries as `find_candidates` does, all prefixes of a query at once, computed before the clock runs."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", scheme: Scheme) -> None:
+        self.process = process.pid
+        self._scheme = scheme
+        self._in, self._out = _pipes(process)
+
+    def ask(self, simhashes: NDArray[np.uint64], *, in_flight: int) -> tuple[float, list[float], set[tuple[int, int]]]:
+        """Answer queries, so many at a time; return seconds in all and of each by its own clock, and the pairs."""
+        tables = len(self._scheme.tables)
+        self._in.write(np.array([in_flight, len(simhashes), tables], U32).tobytes())
+        for simhash, prefixes in zip(simhashes.tolist(), self._scheme.prefixes(simhashes), strict=True):
+            self._in.write(simhash.to_bytes(U64.itemsize, "big") + b"".join(pack_prefixes(prefixes)))
+        self._in.flush()
+        [total] = self._read(U64, 1)
+        nanos = self._read(U64, len(simhashes))
+        [count] = self._read(U32, 1)
+        pairs = self._read(PAIR, int(count))
+        found = set(zip(pairs["query"].tolist(), pairs["simhash"].tolist(), strict=True))
+        return float(total) / 1e9, (nanos / 1e9).tolist(), found
+
+    def _read(self, kind: np.dtype, count: int) -> np.ndarray:
+        wanted = kind.itemsize * count
+        packed = self._out.read(wanted)
+        if len(packed) < wanted:
+            raise StoreRefused("the Java client ended early")
+        return np.frombuffer(packed, kind)
+
+
+@contextmanager
+def async_peer(instance: Instance, table: str, scheme: Scheme, how: str, *numbers: int) -> Iterator[AsyncPeer]:
+    """Run the Java client over one table.
+
+    Scans complete in the threads of HBase's client (``direct``) or in others (``pool``); the numbers are the distance
+    within which a fingerprint is near, and rows a prefix at most.
+    """
+    command = _command(instance, "query", table, how, *map(str, numbers))
+    process = subprocess.Popen(
+        command, env=_quiet(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield AsyncPeer(process, scheme)
+        process.communicate(np.array([0], U32).tobytes(), timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def rewrite(instance: Instance, table: str, family: str, settings: Sequence[tuple[str, str]]) -> list[int]:
+    """Compact a family under one encoding and codec after another; return the bytes of all its files under each."""
+    command = _command(instance, "rewrite", table, family, *(",".join(pair) for pair in settings))
+    done = subprocess.run(command, env=_quiet(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StoreRefused(f"files of {table} cannot be rewritten: {done.stderr.strip()[-500:]}")
+    return [int(line.split()[1]) for line in done.stdout.splitlines()]
+
+
+def _pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise StoreRefused("the Java client has no pipes")
+    return process.stdin, process.stdout
+
+
+def _command(instance: Instance, *arguments: str) -> list[str]:
+    path = os.pathsep.join([str(instance.conf), f"{instance.tools.jars}/*", str(_classes(instance))])
+    return [str(instance.tools.java), HEAP, "-cp", path, "AsyncPeer", *arguments]
+
+
+def _classes(instance: Instance) -> Path:
+    """Compile the class where it was not yet."""
+    key = blake2b(SOURCE.read_bytes() + str(instance.tools.jars).encode(), digest_size=KEY_BYTES).hexdigest()
+    classes = CACHE / "classes" / f"AsyncPeer-{key}"
+    if not (classes / "AsyncPeer.class").exists():
+        Downloads(cache_folder()).compile(SOURCE, classes, instance.tools.jars)
+    return classes
+
+
+def _quiet() -> dict[str, str]:
+    return {**os.environ, "LOG_LEVEL": "WARN"}
+
 
 PROFILE = Profile.resolve(analyzer="jieba", bands=0)
 LIMIT = PROFILE.max_rows_per_prefix
@@ -70,15 +163,7 @@ class _InPython:
 
 
 class HappyBase(_InPython):
-    """What everybody writes first.
-
-    Parameters
-    ----------
-    instance : Instance
-        Where it runs.
-    table : str
-        Holds the block rows.
-    """
+    """What everybody writes first."""
 
     name = "happybase, ten `row_prefix` scans in turn"
 
@@ -100,15 +185,7 @@ class HappyBase(_InPython):
 
 
 class HappyBasePool(_InPython):
-    """The same scans by threads, each with a connection of happybase's pool.
-
-    Parameters
-    ----------
-    instance : Instance
-        Where it runs.
-    table : str
-        Holds the block rows.
-    """
+    """The same scans by threads, each with a connection of happybase's pool."""
 
     name = "happybase, pool of ten and ten threads"
 
@@ -132,16 +209,8 @@ class HappyBasePool(_InPython):
 
 
 class Ours(_InPython):
-    """This package.
-
-    Parameters
-    ----------
-    instance : Instance
-        Where it runs.
-    table : str
-        Holds the block rows.
-    version : int
-        Of the Thrift interface.
+    """This package.version : int
+    Of the Thrift interface.
     """
 
     def __init__(self, instance: Instance, table: str, version: int) -> None:
@@ -170,15 +239,7 @@ class Ours(_InPython):
 
 
 class Java:
-    """HBase's own asynchronous client.
-
-    Parameters
-    ----------
-    peer : AsyncPeer
-        Running.
-    threads : str
-        In which scans complete.
-    """
+    """HBase's own asynchronous client."""
 
     def __init__(self, peer: AsyncPeer, threads: str) -> None:
         self.name = f"Java `AsyncConnection`, ten scans in flight, {threads}"

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.peers import peer
+from bench.measuring import peer
 from simhash_hbase.bulk import HFileWriter
 from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
 from simhash_hbase.errors import StoreUnavailable
 from simhash_hbase.rows.table import TableSchema
 from simhash_hbase.stores.hbase import HBaseOptions, HBaseStore, parse_url
-
-__all__ = ["Instance", "running_hbase"]
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "hbase"

@@ -6,18 +6,15 @@ from time import perf_counter
 
 import numpy as np
 
-from bench.machine import anonymous_bytes
+from bench.documents import made_entries
+from bench.measuring import Table, anonymous_bytes, count, fixed, rate
 from bench.sizes import Sizes
-from bench.synthetic import made_entries
-from bench.tables import Table, count, fixed, rate
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.embedded import EmbeddedStore
-
-__all__ = ["measure_load"]
 
 COLUMNS = ("documents", "documents /s", "block rows /s", "bytes a document", "in use", "memory")
 

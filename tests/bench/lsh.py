@@ -8,19 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from bench.machine import anonymous_bytes
-from bench.peers import peer
-from bench.sentences import Sentences
+from bench.documents import Sentences, document_id
+from bench.measuring import Table, anonymous_bytes, count, fixed, peer, rate
 from bench.sizes import Sizes
-from bench.synthetic import document_id
-from bench.tables import Table, count, fixed, rate
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 from simhash_hbase.kernel.texts import Batch
 from simhash_hbase.opening import create_index
 from simhash_hbase.rows.analysed import Entries
-
-__all__ = ["PERMUTATIONS", "SHINGLE", "THRESHOLD", "measure_lsh", "signature"]
 
 THRESHOLD = 0.8
 PERMUTATIONS = 128

@@ -7,16 +7,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.measuring import Table, count, fixed, in_turns, microseconds
 from bench.sizes import Sizes
-from bench.tables import Table, count, fixed, microseconds
-from bench.timing import in_turns
 from simhash_hbase.index.candidates import Reach, find_candidates
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import UNLIMITED
 from simhash_hbase.stores.embedded import EmbeddedStore
-
-__all__ = ["measure_rows"]
 
 PROFILE = Profile.resolve(analyzer="shingle", match="distance")
 UNDER_A_PREFIX = (0, 2, 16, 119, 500)

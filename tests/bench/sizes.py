@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["DEFAULT", "LARGE", "TINY", "Sizes"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
     """Numbers of documents and queries; the default makes a run of some minutes."""
 
     sets: tuple[str, ...] = ("laws-zh", "laws-en", "lctt", "graph")
-    """Sets of documents to fingerprint, as `bench.texts` names them."""
+    """Sets of documents to fingerprint, as `bench.documents` names them."""
     dedup_sets: tuple[str, ...] = ("lctt", "laws-zh", "graph")
     """Sets to decide."""
     repeats: int = 3

@@ -15,11 +15,9 @@ from typing import NamedTuple
 from peers import entrants
 
 from bench.deduping import CLI, ENVIRONMENT, write_lines
-from bench.peers import peer
+from bench.documents import are_shared, corpus, document_id
+from bench.measuring import Table, count, fixed, peer, rate
 from bench.sizes import Sizes
-from bench.synthetic import document_id
-from bench.tables import Table, count, fixed, rate
-from bench.texts import are_shared, corpus
 from simhash_hbase.errors import MissingExtra
 from simhash_hbase.features.analyzers import JiebaAnalyzer
 from simhash_hbase.features.fingerprints import Fingerprinter
@@ -27,8 +25,6 @@ from simhash_hbase.kernel.texts import batches
 from simhash_hbase.opening import create_index
 from simhash_hbase.pipeline.analyse import CHUNK_DOCUMENTS
 from simhash_hbase.profile.choices import BAND_DEFAULTS, DEFAULT_BANDS
-
-__all__ = ["measure_text"]
 
 COLUMNS = ("than rjieba alone", "documents /s a core", "MB/s a core", "documents /s by the clock", "MB/s by the clock")
 FLOOR = "rjieba alone: the floor"

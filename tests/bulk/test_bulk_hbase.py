@@ -6,8 +6,8 @@ from threading import Event
 
 import numpy as np
 import pytest
-from support.hbase_files import server_status
 from support.hbase_server import hbase_options, tables
+from support.own_hbase import server_status
 from support.patience import END_S
 
 from simhash_hbase.bulk import HFileWriter, Spool, StoreWriter, begin, load

@@ -1,19 +1,24 @@
-"""Parts of the protocol that can be taken out: those of the search, and more."""
+"""Parts of the protocol that can be taken out, each by replacing functions of the package."""
 
 from collections.abc import Sequence
 
 import msgspec
-from claim_search import mutations as search
-from claim_search.mutations import TRANSACTION
 
-from simhash_hbase.index import dedup, write
-from simhash_hbase.index import search as found
-from simhash_hbase.index.claim import commit as commits
-from simhash_hbase.index.claim import state, steps, verdict
+from simhash_hbase.index import dedup, search, write
+from simhash_hbase.index.claim import commit, protocol, state, steps, verdict
+from simhash_hbase.index.claim.state import Step, as_duplicate, as_original
+from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.rows.documents import DocumentState, Text
+from simhash_hbase.rows.keys import block_rows
 from simhash_hbase.stores.base import Cell
 
-_as_pending, _begun, _next_state, _put_first = steps.as_pending, state._begun, write._next_state, write.put_first
+_begun, _next_state, _put_first, _decision_time = (
+    state._begun,
+    write._next_state,
+    write.put_first,
+    write.decision_time,
+)
+_as_pending, _judge_pending = steps.as_pending, verdict._judge_pending
 
 
 def take_out(name: str) -> None:
@@ -21,6 +26,35 @@ def take_out(name: str) -> None:
     for module, replaced, mutant in MUTATIONS[name]:
         assert hasattr(module, replaced), f"there is no {replaced} any more"
         setattr(module, replaced, mutant)
+
+
+def _find_nobody(run, claims) -> None:
+    """Leave out the second query."""
+    for claim in claims:
+        claim.near = []
+        claim.step = Step.LOOK
+
+
+def _become_its_duplicate(claim, pending, to):
+    """Do not yield to a claim with a smaller order and wait for what becomes of it: trust that it wins."""
+    named = write.Outcome("duplicate", to.id, to.distance, to.similarity, to.text)
+    return as_duplicate(claim, named, now=0)
+
+
+def _start_over_blindly(run, claims) -> None:
+    """Do not ask what the own cell says after a compare-and-set that was refused or not answered: just try again."""
+    for claim, held in zip(claims, read_states(run.store, [claim.id for claim in claims]), strict=True):
+        run.start_over(claim)
+        claim.state, claim.value = held or (None, None)
+        claim.step = Step.QUERY
+
+
+def _pass_expired(run, claim, state, cells, verdicts) -> None:
+    """Take expired originals for no obstacle, and leave them as they are."""
+    _judge_pending(run, claim, state, cells, verdicts)
+    if verdicts.expired:
+        verdicts.expired.clear()
+        verdicts.own.append((claim, as_original(state)))
 
 
 def _put_and_hope(store, cells: Sequence[Cell]) -> list[bool]:
@@ -33,6 +67,11 @@ def _put_and_hope(store, cells: Sequence[Cell]) -> list[bool]:
 def _put_unstamped(store, cells: Sequence[Cell]) -> list[bool]:
     """Let the server stamp first cells when it writes them."""
     return _put_first(store, [cell._replace(timestamp=None) for cell in cells])
+
+
+def _below_claims(store, count: int) -> int | None:
+    """Put the first cells of additions below those of claims."""
+    return _decision_time(store, count) and 1
 
 
 def _without_previous(claim, **times) -> DocumentState:
@@ -52,14 +91,21 @@ def _with_equal_bytes(name: str, text: Text, order: tuple[int, int], *given) -> 
 
 
 MUTATIONS = {
-    **{name: [mutation] for name, mutation in search.MUTATIONS.items() if name != TRANSACTION},
-    "collections": [(found, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
+    "second-query": [(protocol, "second_query", _find_nobody)],
+    "yielding": [(verdict, "give_way", _become_its_duplicate)],
+    "own-cell": [(commit, "look_again", _start_over_blindly)],
+    "sketch-rows": [(write, "entry_rows", lambda profile, entries: block_rows(profile.blocks, entries.simhashes))],
+    "copies": [(commit, "copy_cells", lambda entries, decided: [])],
+    "collections": [(search, "collection_of", lambda stored: ""), (dedup, "collection_of", lambda stored: "")],
     "previous": [(steps, "as_pending", _without_previous)],
     "text": [(DocumentState, "found_under", lambda state, text, since=0: state.found(since))],
     "digest": [(Text, "is_same", lambda one, other: one.simhash == other.simhash)],
-    "stamps": [(state, "_begun", _at_own_time), (write, "_next_state", _with_equal_bytes)],
+    "stamps": [(state, "_begun", _at_own_time)],
+    "raising": [(write, "_next_state", _with_equal_bytes)],
     "refresh": [(module, "refresh", lambda run, named: set()) for module in (steps, verdict)],
-    "below": [(commits, "put_first", _put_unstamped)],
+    "expiry": [(verdict, "_judge_pending", _pass_expired)],
+    "below": [(commit, "put_first", _put_unstamped)],
     "placed": [(write, "put_first", _put_unstamped)],
+    "above-claims": [(write, "decision_time", _below_claims)],
     "read-back": [(write, "put_first", _put_and_hope)],
 }

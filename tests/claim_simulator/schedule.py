@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
-from claim_search.plan import Document, make_round
-
+from claim_simulator.clusters import Document, share_claims
 from claim_simulator.world import Trouble
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import Collection
@@ -57,9 +56,9 @@ def _plain_schedule(chosen: Random, seed: int) -> Schedule:
     profile = PROFILES[chosen.choices(list(PROFILES), (6, 2, 2, 1))[0]]
     writers = chosen.choice((2, 2, 3, 3, 4))
     sketched = profile.match == "verified"
-    made = make_round(str(seed), writers, chosen.choice((1, 1, 1, 2)), [], sketched=sketched)
-    tasks = [[Task("claim", tuple(batch)) for batch in task] for task in made.tasks]
-    documents = list(made.documents.values())
+    claims = share_claims(str(seed), writers, chosen.choice((1, 1, 1, 2)), sketched=sketched)
+    tasks = [[Task("claim", tuple(batch)) for batch in batches] for batches in claims]
+    documents = list({each.id: each for batches in claims for batch in batches for each in batch}.values())
     if chosen.random() < WITH_TEXTS:
         texts = {each: each._replace(digest=chosen.randbytes(16)) for each in documents}
         documents = list(texts.values())

@@ -6,10 +6,9 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from claim_search.plan import Document, as_entries
-
 from claim_simulator.client import SimulatedStore
 from claim_simulator.clocks import simulated
+from claim_simulator.clusters import Document, as_entries
 from claim_simulator.schedule import LEASE_S, Schedule, Task, make_schedule
 from claim_simulator.server import Server
 from claim_simulator.watch import Operation, Watch

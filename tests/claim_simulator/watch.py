@@ -1,17 +1,15 @@
-"""What must hold of every change of a document cell and of every answer; most is what the model of claims asks."""
+"""All changes of document cells and all answers of one schedule, held against the rules."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
-from claim_model.cells import FOUND, Place, decisions, originals
-from claim_model.cells import Cell as ModelCell
-from claim_model.checks import lost_decisions, wrong_change, wrong_late_change, wrong_state
-from claim_model.store import GONE
-from claim_search.plan import Document
 from support.bruteforce import Written, matches, similarity
 
+from claim_simulator import rules
+from claim_simulator.clusters import Document
+from claim_simulator.rules import FOUND, Place, Rows, decisions, lost_decisions, originals
 from simhash_hbase.index.answers import Decision
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.collections import collection_of
@@ -33,7 +31,6 @@ class Operation:
     """What was added, and acknowledged, when it began."""
     is_over: bool = False
     """It was acknowledged."""
-    is_fast: bool = True
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.writer}"
@@ -42,10 +39,6 @@ class Operation:
     def claims(self) -> bool:
         """Whether it may end no decision but one that has expired."""
         return self.kind not in CHANGES
-
-    def is_done(self, _: object) -> bool:
-        """Tell whether it was acknowledged."""
-        return self.is_over
 
 
 class _Stood(NamedTuple):
@@ -101,21 +94,21 @@ class Watch:
         """Take a change of a document cell over; say what is wrong with it, if anything is."""
         new = None if after is None else decode_document(after.value)
         name = decode_document(before.value).id if new is None else new.id
-        slots, number = self._slots(), self._ids[name]
-        cell = self._model(new)
-        is_undone = is_late and operation.kind in CHANGES and cell != slots[number]
-        if is_undone and (wrong := wrong_late_change(operation, None)):
-            return f"{wrong}: {name} by {operation}"
-        lost, made = lost_decisions(slots[number], cell), lost_decisions(cell, slots[number])
-        for other in self._named_too_late() - {number}:
-            slots[other] = slots[other]._replace(seen=0)
+        rows, number, cell = self._rows(), self._ids[name], self._cell(new)
+        old = rows.cells[number]
+        # What is not acknowledged may take effect at any time; what is has done so.
+        if is_late and operation.is_over and not operation.claims and cell != old:
+            return f"an acknowledged change that a late request undid: {name} by {operation}"
+        lost, made = lost_decisions(old, cell), lost_decisions(cell, old)
+        late = {other: rows.cells[other]._replace(seen=0) for other in self._named_too_late() - {number}}
+        rows = rows._replace(cells={**rows.cells, **late})
         self._mark(operation, number, lost, made)
-        wrong = wrong_change(operation, operation, number, self._model(new), self._near, slots)
+        wrong = rules.wrong_change(operation, number, self._cell(new), self._near, rows)
         self._gone |= {Place(number, each.text) for each in lost}
         self._keep(name, new)
         return f"{wrong} ({name}, by {operation})" if wrong else self.wrong_state()
 
-    def _mark(self, operation: Operation, number: int, lost: Iterable[ModelCell], made: Iterable[ModelCell]) -> None:
+    def _mark(self, operation: Operation, number: int, lost: Iterable[rules.Cell], made: Iterable[rules.Cell]) -> None:
         self._unarbitrated -= {Place(number, each.text) for each in lost if each.state in FOUND}
         if operation.kind in UNARBITRATED:
             self._unarbitrated |= {Place(number, each.text) for each in made if each.state in FOUND}
@@ -131,28 +124,25 @@ class Watch:
 
     def wrong_state(self) -> str | None:
         """Say what is wrong with what the server holds, if anything is."""
-        return wrong_state(self._near, self._slots())
+        return rules.wrong_state(self._near, self._rows())
 
-    def _slots(self) -> dict:
-        slots: dict = {number: self._model(self._cells.get(name)) for name, number in self._ids.items()}
-        for number, cell in list(slots.items()):
-            for each in originals(cell):
-                slots[Place(number, each.text)] = _Member(self.is_findable(self.documents[each.text]))
-        slots[GONE] = self._gone
-        return slots
+    def _rows(self) -> Rows:
+        cells = {number: self._cell(self._cells.get(name)) for name, number in self._ids.items()}
+        places = [Place(number, each.text) for number, cell in cells.items() for each in originals(cell)]
+        return Rows(cells, {place: self.is_findable(self.documents[place.text]) for place in places}, self._gone)
 
-    def _model(self, state: DocumentState | None) -> ModelCell | None:
-        """Write a document cell as the model does: it has not been seen for long once it may have expired."""
+    def _cell(self, state: DocumentState | None) -> rules.Cell | None:
+        """Write a document cell as the rules do: it has not been seen for long once it may have expired."""
         if state is None:
             return None
         place = Place(self._ids[state.id], self._texts[state.id, *state.text])
         is_marked = state.state == "original" and place in self._unarbitrated
-        return ModelCell(
+        return rules.Cell(
             "added" if is_marked else state.state,
             place.text,
             of=self._original(state),
             seen=self._seen(state),
-            previous=self._model(state.previous),
+            previous=self._cell(state.previous),
         )
 
     def _seen(self, state: DocumentState) -> int:
@@ -210,12 +200,8 @@ class Watch:
 
     def undecided(self) -> list[str]:
         """List the ids without a decision."""
-        cells = {name: self._model(self._cells.get(name)) for name in self._ids}
+        cells = {name: self._cell(self._cells.get(name)) for name in self._ids}
         return [name for name, cell in cells.items() if not any(decisions(cell))]
-
-
-class _Member(NamedTuple):
-    is_found: bool
 
 
 def _written(document: Document) -> Written:

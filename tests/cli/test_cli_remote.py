@@ -13,9 +13,8 @@ from support.certificates import make_certificate
 from support.corpus import write_jsonl
 from support.crawls import crawl_of
 from support.fresh_clone import blocks, split
-from support.object_store import object_store
+from support.remote_servers import RECORDS, WEB, object_store, web
 from support.results import python
-from support.web_server import RECORDS, WEB, web
 
 from simhash_hbase.files.remote import PAUSE_S, chunks, created
 from simhash_hbase.inputs import Sources, total_bytes

@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from support.buckets import buckets
+from support.remote_servers import RECORDS, WEB, buckets
 from support.results import run
-from support.web_server import RECORDS, WEB
 
 pytest.importorskip("gcsfs")
 

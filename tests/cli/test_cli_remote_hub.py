@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from support.hub import hub
+from support.remote_servers import RECORDS, WEB, hub
 from support.results import run
-from support.web_server import RECORDS, WEB
 
 pytest.importorskip("huggingface_hub")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.listening import free_port
-from support.web_server import RECORDS, WEB, web
+from support.remote_servers import RECORDS, WEB, web
 
 from simhash_hbase.files.remote import PAUSE_S, chunks, shown, without_secrets
 

@@ -23,19 +23,15 @@ WORDS = {
 }
 """What follows an action."""
 ACTIONS = {
-    "up": "start it, wait until the gateways answer, print their addresses",
-    "down": "stop it; the data stays",
+    "up": "start it, wait until the gateways answer, print their addresses", "down": "stop it; the data stays",
     "clean": "stop it and remove its data",
     "status": "print the addresses and the processes; exit 1 when it does not answer",
     "kill": "end processes at once (SIGKILL), named one by one or by kind",
-    "pause": "stop processes for a while (SIGSTOP)",
-    "resume": "let paused processes go on",
-    "start": "start processes that ended",
-    "regions": "print number, first key and server of each region of a table",
+    "pause": "stop processes for a while (SIGSTOP)", "resume": "let paused processes go on",
+    "start": "start processes that ended", "regions": "print number, first key and server of each region of a table",
     "move": "move a region to a region server, or to any other",
-    "split": "split a region at a key, in hexadecimal digits",
-    "merge": "merge a region with the next one",
-}
+    "split": "split a region at a key, in hexadecimal digits", "merge": "merge a region with the next one",
+}  # fmt: skip
 HERE = Path(__file__).parent
 QUIET = {**os.environ, "LOG_LEVEL": "OFF"}
 REGION_ADMIN = HERE / "RegionAdmin.java"

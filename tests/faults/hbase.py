@@ -171,19 +171,12 @@ def hurt_at_once(lab):
 
 
 FAULTS = {
-    "region server killed": kill_region_server,
-    "region server paused": pause_region_server,
-    "gateway killed": kill_gateway,
-    "gateway paused": pause_gateway,
-    "region split": split_region,
-    "region moved": move_region,
-    "regions merged": merge_regions,
-    "masters killed": kill_masters,
-    "ZooKeeper paused": pause_zookeeper,
-    "HDFS full": fill_hdfs,
-    "clocks stepped": step_clocks,
+    "region server killed": kill_region_server, "region server paused": pause_region_server,
+    "gateway killed": kill_gateway, "gateway paused": pause_gateway, "region split": split_region,
+    "region moved": move_region, "regions merged": merge_regions, "masters killed": kill_masters,
+    "ZooKeeper paused": pause_zookeeper, "HDFS full": fill_hdfs, "clocks stepped": step_clocks,
     "region server and gateway killed; region moved, split, merged": hurt_at_once,
-}
+}  # fmt: skip
 IN_TURN = "all kinds in turn"
 UNHARMED = {split_region, move_region, merge_regions, step_clocks}
 """These end no process."""

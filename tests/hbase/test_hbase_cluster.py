@@ -9,7 +9,7 @@ from faults.cluster import Cluster
 from faults.cluster_server import CLUSTER, ClusterServer, check_words, select
 from faults.program import SEED, faults
 from support.gates import MUST_RUN
-from support.spark_hdfs import spark_works_on
+from support.spark import spark_works_on
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.index import Index

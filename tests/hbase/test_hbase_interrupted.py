@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.corpus import write_jsonl
-from support.hbase_files import server_status
 from support.hbase_server import hbase_options, tables
+from support.own_hbase import server_status
 from support.patience import END_S
 from support.results import finish, run, start
 from support.rows import all_pairs, pairs_of

@@ -2,10 +2,9 @@
 
 import pytest
 from support.bruteforce import entries
-from support.faulty_proxy import HeldRequest
+from support.faulty_proxy import HeldRequest, proxied_options
 from support.hbase_server import tables
 from support.late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
-from support.proxies import proxied_options
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.rows.keys import copies_row, document_row, id_digest

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.bruteforce import answered, entries
 from support.fresh_clone import blocks
-from support.hbase_files import server_status
 from support.hbase_server import address, hbase_options, tables
+from support.own_hbase import server_status
 from support.patience import END_S
 from support.shell_lines import shell_lines
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bruteforce import ALL_BITS, clustered, crowd, matches
-from support.noting import NotingStore
+from support.cost import NotingStore
 
 from simhash_hbase.index import candidates
 from simhash_hbase.index.candidates import NO_PAIRS, Near, Reach, expand, find_candidates, find_crowded

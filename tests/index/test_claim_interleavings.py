@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 from support.bruteforce import ALL_BITS, entries
+from support.server_doubles import SwappingOnly
 from support.stepping import Stage
-from support.swapping import SwappingOnly
 
 from simhash_hbase import ClaimContended, Index, Profile
 from simhash_hbase.index.claim.state import renewed

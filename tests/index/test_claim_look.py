@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from support.bruteforce import entries
-from support.swapping import SwappingOnly
+from support.server_doubles import SwappingOnly
 
 from simhash_hbase import Profile
 from simhash_hbase.index.claim.state import Claim, Leases, Neighbour, Run, Step, Timer, as_pending

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bruteforce import ALL_BITS, Written, answered, entries, flip, unmask, written_entries
-from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.rows.collections import Collection, collection_of, own_id
@@ -14,33 +13,17 @@ BASE = 0x9E3779B97F4A7C15
 NAMES = ("news", "blogs", None)
 # Alike to a careless eye, and all different.
 TRICKY = (
-    "a",
-    "A",
-    "a ",
-    " a",
-    "a/b",
-    "a:b",
-    "a\u200bb",
-    "\u00e9",
-    "e\u0301",
-    "新闻",
-    "新聞",
-    ".",
-    "..",
-    "%00",
-    "\\0",
+    "a", "A", "a ", " a", "a/b", "a:b", "a\u200bb", "\u00e9", "e\u0301", "新闻", "新聞", ".", "..", "%00", "\\0",
     "None",
-)
+)  # fmt: skip
 names = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=MAX_NAME_BYTES // 4)
 ids = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
-@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
-def index(request, tmp_path, clock):
+@pytest.fixture
+def index(make_claiming_index):
     """Return an index with sketches, in each kind of store that has claims."""
-    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
-    yield maker(match="verified", bands=2)
-    maker.close()
+    return make_claiming_index(match="verified", bands=2)
 
 
 @pytest.fixture(params=[True, False], ids=["with masks", "on common rows"])

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 from support.bruteforce import ALL_BITS, entries
-from support.noting import NotingStore
+from support.cost import NotingStore
 from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker, Memory
-from support.swapping import SwappingOnly
-from support.tombstones import TombstoneStore
+from support.server_doubles import SwappingOnly, TombstoneStore
 
 from simhash_hbase.index import copies
 from simhash_hbase.index.index import Index

@@ -6,7 +6,6 @@ import msgspec
 import numpy as np
 import pytest
 from support.bruteforce import Written, answered, crowd, entries, flip, matches, sketch_near, written_entries
-from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
 from simhash_hbase.bulk.load import StoreWriter, begin, load
 from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
@@ -28,16 +27,10 @@ OTHERS = (11, 12, 13, 14, 15, 16)
 ONE_SHARED = (11, 12, 3, 14, 15, 16)
 
 
-@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
-def make_banded(request, tmp_path, clock):
+@pytest.fixture
+def make_banded(make_claiming_index):
     """Return what makes indexes with bands, once for each kind of store."""
-    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
-
-    def make(**options):
-        return maker(**{"match": "verified", "bands": BANDS, **options})
-
-    yield make
-    maker.close()
+    return lambda **options: make_claiming_index(**{"match": "verified", "bands": BANDS, **options})
 
 
 @pytest.fixture
@@ -83,29 +76,6 @@ def test_a_document_has_a_row_for_every_table_and_every_band(make_banded):
     assert index.verify().wrong == 0
 
 
-def test_what_shares_one_segment_is_found_however_the_blocks_differ(make_banded):
-    index = make_banded()
-    index.add_entries(of(stored=Written(FAR, SKETCH, SEGMENTS)))
-
-    shared, other = index.query_entries(
-        of(shared=Written(BASE, sketch_near(SKETCH, 20), ONE_SHARED), other=Written(BASE, SKETCH, OTHERS))
-    )
-
-    assert [(m.id, m.distance, m.similarity) for m in shared.matches] == [("stored", 10, 1 - 20 / 256)]
-    assert answered(other) == []
-
-
-@pytest.mark.parametrize(("bits", "found"), [(16, True), (17, False)])
-def test_sketch_rows_reach_as_far_as_the_band_distance(make_in_memory, bits, found):
-    index = make_in_memory(band_distance=16)
-    apart = flip(BASE, [bit for block in range(5) for bit in range(13 * block, 13 * block + 4)][:bits])
-    index.add_entries(of(stored=Written(apart, SKETCH, SEGMENTS)))
-
-    [answer] = index.query_entries(of(asked=Written(BASE, SKETCH, SEGMENTS)))
-
-    assert (answered(answer) == [("stored", bits)]) == found
-
-
 @pytest.mark.parametrize(
     ("shared", "bits", "found"),
     [(1, 16, True), (1, 17, False), (2, 22, True), (2, 23, False), (3, 32, True), (3, 33, False), (6, 33, False)],
@@ -144,22 +114,6 @@ def test_a_band_distance_of_64_takes_every_fingerprint(make_in_memory):
     assert (answered(answer), answered(unlike)) == ([("stored", 64)], [])
 
 
-@pytest.mark.parametrize(
-    ("bits", "differing", "found"),
-    [(10, 58, True), (10, 59, False), (11, 58, False), (16, 52, True), (16, 53, False), (17, 0, False)],
-)
-def test_the_farther_a_fingerprint_the_more_alike_its_sketch(make_banded, bits, differing, found):
-    index = make_banded()
-    index.add_entries(of(stored=Written(flip(BASE, range(64)[-bits:]), sketch_near(SKETCH, differing), ONE_SHARED)))
-    asked = of(asked=Written(BASE, SKETCH, SEGMENTS), again=Written(BASE, SKETCH, SEGMENTS))
-
-    singly = [answer for at in range(2) for answer in index.query_entries(asked.take([at]))]
-
-    for answer in (*index.query_entries(asked), *singly):
-        assert (answered(answer) == [("stored", bits)]) == found
-    assert [d.is_original for d in index.claim_entries(of(claimed=Written(BASE, SKETCH, SEGMENTS)))] == [not found]
-
-
 def test_rule_distance_reads_no_sketch_row(make_in_memory):
     index = make_in_memory()
     index.add_entries(of(far=Written(FAR, SKETCH, SEGMENTS), near=Written(BASE ^ 1, SKETCH, OTHERS)))
@@ -175,15 +129,6 @@ def test_rule_distance_reads_no_sketch_row(make_in_memory):
     assert by_distance.complete
     assert answered(verified) == [("near", 1), ("far", 10)]
     assert [len(prefixes) for prefixes in read] == [TABLES, TABLES + BANDS]
-
-
-def test_another_member_of_a_fingerprint_is_not_found_by_a_row_that_is_not_its_own(make_banded):
-    index = make_banded()
-    index.add_entries(of(shares=Written(FAR, SKETCH, SEGMENTS), same_fingerprint=Written(FAR, SKETCH, OTHERS)))
-
-    [answer] = index.query_entries(of(asked=Written(BASE, SKETCH, SEGMENTS)))
-
-    assert answered(answer) == [("shares", 10)]
 
 
 def test_a_wide_query_takes_sketch_rows_as_far_as_block_rows(make_in_memory):

@@ -5,7 +5,6 @@ from threading import Barrier
 
 import pytest
 from support.bruteforce import ALL_BITS, answered, clustered, entries, sketch_near
-from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker
 
 from simhash_hbase import Decision, EmptyDocument
 from simhash_hbase.rows.keys import id_digest, member_row
@@ -15,20 +14,13 @@ BASE = 0x9E3779B97F4A7C15
 FAR = ~BASE & ALL_BITS
 
 
-@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
-def make_index(request, tmp_path, clock):
-    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
-    yield maker
-    maker.close()
-
-
 def claim(index, documents):
     """Claim ready fingerprints; an original is told as True, a duplicate as (of, distance)."""
     return [d.is_original or (d.of, d.distance) for d in index.claim_entries(entries(documents))]
 
 
-def test_the_first_is_the_original_and_near_copies_name_it(make_index):
-    index = make_index()
+def test_the_first_is_the_original_and_near_copies_name_it(make_claiming_index):
+    index = make_claiming_index()
 
     assert claim(index, {"a": BASE}) == [True]
     assert claim(index, {"b": BASE ^ 1, "c": FAR}) == [("a", 1), True]
@@ -41,17 +33,17 @@ def test_the_first_is_the_original_and_near_copies_name_it(make_index):
     assert index.verify().wrong == 0
 
 
-def test_input_order_decides_within_a_batch(make_index):
-    index = make_index()
+def test_input_order_decides_within_a_batch(make_claiming_index):
+    index = make_claiming_index()
 
     chain = {"a": BASE, "b": BASE ^ 0b111, "c": BASE ^ 0b111111, "d": BASE ^ 0b111111 ^ (0b111 << 6)}
 
     assert claim(index, chain) == [True, ("a", 3), True, ("c", 3)]
 
 
-def test_claims_decide_as_dedup_does_whatever_the_batches(make_index, make_memory_index):
+def test_claims_decide_as_dedup_does_whatever_the_batches(make_claiming_index, make_memory_index):
     documents = [(f"document {i}", s) for i, s in enumerate(clustered(240, seed=3))]
-    deduplicated, index = make_memory_index(), make_index()
+    deduplicated, index = make_memory_index(), make_claiming_index()
     expected = deduplicated.dedup_entries(entries(documents), deduplicated.deduplicator())
 
     claimed = [d for at in range(0, 240, 80) for d in index.claim_entries(entries(documents[at : at + 80]))]
@@ -62,8 +54,8 @@ def test_claims_decide_as_dedup_does_whatever_the_batches(make_index, make_memor
     assert (verified.wrong, verified.undecided) == (0, 0)
 
 
-def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_the_first(make_index):
-    index = make_index(match="verified")
+def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_the_first(make_claiming_index):
+    index = make_claiming_index(match="verified")
     sketch = 1 << 300
     near, unlike = sketch_near(sketch, 5), sketch_near(sketch, 20)
     index.add_entries(entries({"far": BASE ^ 7, "unlike": BASE ^ 1}, sketches=[sketch, unlike]))
@@ -74,17 +66,17 @@ def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_th
     assert decision == Decision("new", False, "like", 1, 1 - 5 / 256)
 
 
-def test_the_same_id_with_the_same_text_gets_its_answer_again(make_index):
-    index = make_index()
+def test_the_same_id_with_the_same_text_gets_its_answer_again(make_claiming_index):
+    index = make_claiming_index()
     claim(index, {"a": BASE, "b": BASE ^ 1})
 
     assert claim(index, {"b": BASE ^ 1, "a": BASE}) == [("a", 1), True]
-    index = make_index.reopen(index)
+    index = make_claiming_index.reopen(index)
     assert claim(index, [("a", BASE), ("b", BASE ^ 1), ("a", BASE)]) == [True, ("a", 1), True]
 
 
-def test_an_id_with_another_text_moves_and_its_old_neighbourhood_is_free(make_index):
-    index = make_index()
+def test_an_id_with_another_text_moves_and_its_old_neighbourhood_is_free(make_claiming_index):
+    index = make_claiming_index()
     claim(index, {"a": BASE, "b": BASE ^ 1})
 
     assert claim(index, {"a": FAR, "c": BASE, "d": FAR ^ 1}) == [True, True, ("a", 1)]
@@ -94,16 +86,16 @@ def test_an_id_with_another_text_moves_and_its_old_neighbourhood_is_free(make_in
     assert index.verify().wrong == 0
 
 
-def test_an_old_text_stands_until_its_document_s_turn_comes(make_index):
-    index = make_index()
+def test_an_old_text_stands_until_its_document_s_turn_comes(make_claiming_index):
+    index = make_claiming_index()
     claim(index, {"a": BASE})
 
     assert claim(index, {"b": BASE ^ 1, "a": FAR, "c": BASE ^ 3}) == [("a", 1), True, True]
     assert index.verify().wrong == 0
 
 
-def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_index):
-    index = make_index()
+def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_claiming_index):
+    index = make_claiming_index()
     index.add_entries(entries({"a": BASE, "b": BASE}))
 
     # c waits for a, which leaves its reach; b is not to leave it meanwhile.
@@ -111,16 +103,16 @@ def test_an_old_text_stands_for_one_that_waits_for_another_to_leave(make_index):
     assert index.verify().wrong == 0
 
 
-def test_a_document_may_move_within_its_own_reach(make_index):
-    index = make_index()
+def test_a_document_may_move_within_its_own_reach(make_claiming_index):
+    index = make_claiming_index()
     claim(index, {"a": BASE})
 
     assert claim(index, {"a": BASE ^ 1}) == [True]
     assert answered(index.query_simhash(BASE)) == [("a", 1)]
 
 
-def test_an_original_may_move_to_where_it_is_a_duplicate(make_index):
-    index = make_index()
+def test_an_original_may_move_to_where_it_is_a_duplicate(make_claiming_index):
+    index = make_claiming_index()
     claim(index, {"a": BASE, "b": FAR})
 
     assert claim(index, {"b": BASE ^ 1}) == [("a", 1)]
@@ -129,8 +121,8 @@ def test_an_original_may_move_to_where_it_is_a_duplicate(make_index):
     assert (verified.wrong, verified.members) == (0, 1)
 
 
-def test_added_documents_count_as_originals_and_adding_overrides_a_decision(make_index):
-    index = make_index()
+def test_added_documents_count_as_originals_and_adding_overrides_a_decision(make_claiming_index):
+    index = make_claiming_index()
     index.add_entries(entries({"added": BASE}))
 
     assert claim(index, {"added": BASE, "b": BASE ^ 1}) == [True, ("added", 1)]
@@ -138,8 +130,8 @@ def test_added_documents_count_as_originals_and_adding_overrides_a_decision(make
     assert claim(index, {"b": BASE ^ 1, "c": BASE ^ 3}) == [True, ("b", 1)]
 
 
-def test_what_was_removed_is_no_obstacle_and_may_be_claimed_anew(make_index):
-    index = make_index()
+def test_what_was_removed_is_no_obstacle_and_may_be_claimed_anew(make_claiming_index):
+    index = make_claiming_index()
     claim(index, {"a": BASE, "b": BASE ^ 1})
     list(index.remove_many(["a"]))
 
@@ -150,11 +142,11 @@ def test_what_was_removed_is_no_obstacle_and_may_be_claimed_anew(make_index):
     assert index.verify().wrong == 0
 
 
-def test_what_vacuum_has_deleted_may_be_claimed_anew(make_index):
-    index = make_index(grace_s=0)
+def test_what_vacuum_has_deleted_may_be_claimed_anew(make_claiming_index):
+    index = make_claiming_index(grace_s=0)
     claim(index, {"a": BASE, "b": FAR})
     list(index.remove_many(["a", "b"]))
-    make_index.clock.advance(ms=180_000)
+    make_claiming_index.clock.advance(ms=180_000)
     assert index.vacuum().removed == 2
 
     # On HBase the deletes hide what is written with an older timestamp.
@@ -163,45 +155,45 @@ def test_what_vacuum_has_deleted_may_be_claimed_anew(make_index):
     assert index.verify().wrong == 0
 
 
-def test_an_expired_original_is_no_obstacle_and_a_named_one_does_not_expire(make_index):
-    index = make_index(ttl_days=10)
+def test_an_expired_original_is_no_obstacle_and_a_named_one_does_not_expire(make_claiming_index):
+    index = make_claiming_index(ttl_days=10)
     claim(index, {"seen": BASE, "unseen": FAR})
-    make_index.clock.advance(days=6)
+    make_claiming_index.clock.advance(days=6)
     claim(index, {"copy": BASE ^ 1})
-    make_index.clock.advance(days=6)
+    make_claiming_index.clock.advance(days=6)
 
     assert claim(index, {"again": BASE ^ 1, "new": FAR ^ 1}) == [("seen", 1), True]
     assert index.get("unseen") is None
     assert claim(index, {"unseen": FAR}) == [("new", 1)]
 
 
-def test_a_document_that_is_no_original_any_more_is_not_seen_where_an_earlier_copy_names_it(make_index):
-    index = make_index(ttl_days=10)
+def test_a_document_that_is_no_original_any_more_is_not_seen_where_an_earlier_copy_names_it(make_claiming_index):
+    index = make_claiming_index(ttl_days=10)
     claim(index, {"named": BASE, "copy": BASE ^ 1})
     claim(index, {"other": FAR, "named": FAR ^ 1})
-    make_index.clock.advance(days=8)
+    make_claiming_index.clock.advance(days=8)
     [repeated] = index.claim_entries(entries({"copy": BASE ^ 1}))
-    make_index.clock.advance(days=3)
+    make_claiming_index.clock.advance(days=3)
 
     assert (repeated.of, repeated.of_removed) == ("named", True)
     assert index.get("named") is None
     assert claim(index, {"named": FAR ^ 1}) == [True]
 
 
-def test_input_order_decides_where_an_earlier_document_removes_the_expired_cell_of_a_held_one(make_index):
-    index = make_index(ttl_days=10)
+def test_input_order_decides_where_an_earlier_document_removes_the_expired_cell_of_a_held_one(make_claiming_index):
+    index = make_claiming_index(ttl_days=10)
     claim(index, {"expired": BASE})
-    make_index.clock.advance(days=10, ms=10)
+    make_claiming_index.clock.advance(days=10, ms=10)
 
     decisions = claim(index, {"first": BASE ^ 0b111, "expired": BASE, "last": BASE ^ 1 << 40})
 
     assert decisions == [True, ("first", 3), True]
 
 
-def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_in_the_batch(make_index):
-    index = make_index(ttl_days=10)
+def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_in_the_batch(make_claiming_index):
+    index = make_claiming_index(ttl_days=10)
     claim(index, {"named": FAR})
-    make_index.clock.advance(days=5)
+    make_claiming_index.clock.advance(days=5)
     claim(index, {"left": BASE})
 
     decisions = claim(index, {"copy": FAR ^ 1, "named": BASE ^ 0b11, "left": BASE ^ 0xFFFF0000})
@@ -209,10 +201,10 @@ def test_input_order_decides_where_a_named_original_that_is_not_new_moves_later_
     assert decisions == [("named", 1), ("left", 2), True]
 
 
-def test_a_document_that_expired_and_is_in_the_way_of_its_own_batch_keeps_its_new_decision(make_index):
-    index = make_index(ttl_days=10)
+def test_a_document_that_expired_and_is_in_the_way_of_its_own_batch_keeps_its_new_decision(make_claiming_index):
+    index = make_claiming_index(ttl_days=10)
     claim(index, {"expired": BASE})
-    make_index.clock.advance(days=10, ms=10)
+    make_claiming_index.clock.advance(days=10, ms=10)
 
     decisions = claim(index, {"first": BASE ^ 0b111, "expired": BASE})
 
@@ -221,23 +213,23 @@ def test_a_document_that_expired_and_is_in_the_way_of_its_own_batch_keeps_its_ne
     assert claim(index, {"expired": BASE}) == [("first", 3)]
 
 
-def test_a_clock_that_is_behind_brings_nothing_back_that_has_expired_for_another_one(make_index):
-    index = make_index(ttl_days=10)
+def test_a_clock_that_is_behind_brings_nothing_back_that_has_expired_for_another_one(make_claiming_index):
+    index = make_claiming_index(ttl_days=10)
     claim(index, {"old": BASE})
-    make_index.clock.advance(days=10, ms=30_000)
+    make_claiming_index.clock.advance(days=10, ms=30_000)
 
     assert claim(index, {"new": BASE ^ 1}) == [True]
-    make_index.clock.advance(ms=-60_000)
+    make_claiming_index.clock.advance(ms=-60_000)
 
     assert answered(index.query_simhash(BASE)) == [("new", 1)]
     assert index.get("old") is None
     assert claim(index, {"newer": BASE}) == [("new", 1)]
 
 
-def test_an_original_that_is_removed_since_it_has_expired_leaves_no_member(make_index):
-    index = make_index(ttl_days=10)
+def test_an_original_that_is_removed_since_it_has_expired_leaves_no_member(make_claiming_index):
+    index = make_claiming_index(ttl_days=10)
     claim(index, {"old": BASE, "far": FAR})
-    make_index.clock.advance(days=10, ms=30_000)
+    make_claiming_index.clock.advance(days=10, ms=30_000)
 
     assert claim(index, {"new": BASE ^ 1}) == [True]
 
@@ -245,8 +237,8 @@ def test_an_original_that_is_removed_since_it_has_expired_leaves_no_member(make_
     assert [[cell.qualifier for cell in row] for row in rows] == [[], [id_digest("far")]]
 
 
-def test_nothing_is_left_out_of_a_decision_by_the_limits_of_queries(make_index):
-    index = make_index(max_members=2, max_rows_per_prefix=2)
+def test_nothing_is_left_out_of_a_decision_by_the_limits_of_queries(make_claiming_index):
+    index = make_claiming_index(max_members=2, max_rows_per_prefix=2)
     index.add_entries(entries({f"row {i}": BASE ^ (0b11111 << 20) ^ i << 1 for i in range(5)}))
     index.add_entries(entries({f"copy {i}": FAR for i in range(5)}))
     index.add_entries(entries({"near": BASE}))
@@ -254,8 +246,8 @@ def test_nothing_is_left_out_of_a_decision_by_the_limits_of_queries(make_index):
     assert claim(index, {"a": BASE ^ 1 << 60, "b": FAR ^ 1}) == [("near", 1), ("copy 0", 1)]
 
 
-def test_threads_that_share_an_index_make_one_original_of_each_group(make_index):
-    index, threads = make_index(), 4
+def test_threads_that_share_an_index_make_one_original_of_each_group(make_claiming_index):
+    index, threads = make_claiming_index(), 4
     middles = [i * BASE & ALL_BITS for i in range(1, 21)]
 
     def claim_all(thread):
@@ -272,12 +264,12 @@ def test_threads_that_share_an_index_make_one_original_of_each_group(make_index)
     assert index.verify().wrong == 0
 
 
-def test_an_empty_batch_is_decided(make_index):
-    assert make_index().claim_entries(entries({})) == []
+def test_an_empty_batch_is_decided(make_claiming_index):
+    assert make_claiming_index().claim_entries(entries({})) == []
 
 
-def test_texts_are_claimed_one_by_one_and_many(make_index):
-    index = make_index(analyzer="shingle")
+def test_texts_are_claimed_one_by_one_and_many(make_claiming_index):
+    index = make_claiming_index(analyzer="shingle")
     text = "Of near copies that are claimed at the same time exactly one becomes the original. " * 12
 
     first = index.claim("a", text, metadata={"from": "here"})
@@ -291,8 +283,8 @@ def test_texts_are_claimed_one_by_one_and_many(make_index):
         index.claim("none", "")
 
 
-def test_a_short_text_is_told(make_index):
-    index = make_index()
+def test_a_short_text_is_told(make_claiming_index):
+    index = make_claiming_index()
 
     claimed = index.claim_entries(entries({"a": BASE, "b": BASE, "c": FAR}, features=[3, 40, 0]))
 

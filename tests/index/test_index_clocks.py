@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from support.bruteforce import answered, entries
 from support.hbase_server import hbase_options, tables
-from support.swapping import SwappingOnly
-from support.tombstones import TombstoneStore
+from support.server_doubles import SwappingOnly, TombstoneStore
 from support.wrong_clocks import BASE, FAR, check_writers
 
 from simhash_hbase import Index, Profile

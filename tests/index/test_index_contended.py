@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 from support.bruteforce import entries
-from support.swapping import SwappingOnly
+from support.server_doubles import SwappingOnly
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.errors import StoreBusy

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from support.bruteforce import answered, entries
-from support.noting import NotingStore
-from support.tombstones import TombstoneStore
+from support.cost import NotingStore
+from support.server_doubles import TombstoneStore
 
 from simhash_hbase import Index, Profile
 from simhash_hbase.index.documentrows import read_states

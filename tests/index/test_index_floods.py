@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.bruteforce import Written, clustered, entries, flip, matches, similarity, sketch_near, written_entries
-from support.peak import peak_bytes
-from support.places import CLAIMING_PLACES, HBASE_PLACES, Clock, IndexMaker, Memory, Swapping
-from support.swapping import SwappingOnly
+from support.cost import peak_bytes
+from support.places import Clock, IndexMaker, Memory, Swapping
+from support.server_doubles import SwappingOnly
 
 from simhash_hbase import Index
 from simhash_hbase.index import candidates, search
@@ -20,13 +20,6 @@ BASE = 0x9E3779B97F4A7C15
 SKETCH = random.Random(5).getrandbits(512)
 UNLIKE = random.Random(6).getrandbits(512)
 CHECKED = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
-def make_index(request, tmp_path, clock):
-    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
-    yield maker
-    maker.close()
 
 
 def in_order_of_digests(count):
@@ -62,8 +55,8 @@ class CountingReads:
 
 
 @pytest.mark.parametrize("new", [{"c": BASE}, {"c": BASE ^ 1}, {f"c{i}": BASE for i in range(20)}])
-def test_claims_of_copies_of_many_read_a_bounded_number_of_cells(make_index, new, monkeypatch):
-    index = make_index(match="verified")
+def test_claims_of_copies_of_many_read_a_bounded_number_of_cells(make_claiming_index, new, monkeypatch):
+    index = make_claiming_index(match="verified")
     names = in_order_of_digests(1_500)
     flood(index, names)
     reads = CountingReads(index.store, monkeypatch)
@@ -74,8 +67,8 @@ def test_claims_of_copies_of_many_read_a_bounded_number_of_cells(make_index, new
     assert reads.cells <= 2 * search.FIRST_MEMBERS + 1 + 5 * len(new)
 
 
-def test_dedup_of_copies_of_many_reads_a_bounded_number_of_cells(make_index, monkeypatch):
-    index = make_index(match="verified")
+def test_dedup_of_copies_of_many_reads_a_bounded_number_of_cells(make_claiming_index, monkeypatch):
+    index = make_claiming_index(match="verified")
     names = in_order_of_digests(1_500)
     flood(index, names)
     reads = CountingReads(index.store, monkeypatch)
@@ -89,8 +82,8 @@ def test_dedup_of_copies_of_many_reads_a_bounded_number_of_cells(make_index, mon
 
 
 @pytest.mark.parametrize("copies", [2, search.FIRST_MEMBERS])
-def test_of_a_hundred_copies_the_earliest_is_named_whatever_its_digest(make_index, copies):
-    index = make_index(match="verified")
+def test_of_a_hundred_copies_the_earliest_is_named_whatever_its_digest(make_claiming_index, copies):
+    index = make_claiming_index(match="verified")
     names = in_order_of_digests(copies)[::-1]
     for name in names:
         flood(index, [name])
@@ -100,9 +93,9 @@ def test_of_a_hundred_copies_the_earliest_is_named_whatever_its_digest(make_inde
 
 @pytest.mark.parametrize("at", [100, 101, 149])
 @pytest.mark.parametrize("why", ["removed", "unlike", "moved"])
-def test_what_is_behind_the_first_hundred_is_found(make_index, at, why, monkeypatch):
+def test_what_is_behind_the_first_hundred_is_found(make_claiming_index, at, why, monkeypatch):
     monkeypatch.setattr(search, "MORE_MEMBERS", 7)
-    index = make_index(match="verified")
+    index = make_claiming_index(match="verified")
     names = in_order_of_digests(150)
     flood(index, names, sketches=[SKETCH if n == at or why != "unlike" else UNLIKE for n in range(150)])
     others = [name for n, name in enumerate(names) if n != at]
@@ -129,9 +122,9 @@ def keep_members(index, names, change):
     assert all(index.store.get(FAMILY_DOCUMENTS, keys))
 
 
-def test_where_no_member_of_many_is_an_original_the_claim_becomes_one(make_index, monkeypatch):
+def test_where_no_member_of_many_is_an_original_the_claim_becomes_one(make_claiming_index, monkeypatch):
     monkeypatch.setattr(search, "MORE_MEMBERS", 7)
-    index = make_index(match="verified")
+    index = make_claiming_index(match="verified")
     names = in_order_of_digests(150)
     flood(index, names)
     keep_members(index, names, lambda: list(index.remove_many(names)))
@@ -140,9 +133,9 @@ def test_where_no_member_of_many_is_an_original_the_claim_becomes_one(make_index
     assert claim(index, "next") == "new"
 
 
-def test_a_farther_original_is_not_named_before_all_nearer_members_were_read(make_index, monkeypatch):
+def test_a_farther_original_is_not_named_before_all_nearer_members_were_read(make_claiming_index, monkeypatch):
     monkeypatch.setattr(search, "MORE_MEMBERS", 7)
-    index = make_index(match="verified")
+    index = make_claiming_index(match="verified")
     names = in_order_of_digests(150)
     flood(index, names, sketches=[UNLIKE] * 149 + [SKETCH])
     index.add_entries(entries({"far": BASE ^ 1, "farther": BASE ^ 3}, sketches=[SKETCH] * 2))
@@ -275,9 +268,11 @@ def in_order(documents, asked, rule, name):
 
 @pytest.mark.parametrize("limit", [1, 7, 100, None])
 @pytest.mark.parametrize("pieces", [64, 1 << 16])
-def test_beside_a_hot_bucket_each_limit_gets_the_first_matches_of_brute_force(make_index, limit, pieces, monkeypatch):
+def test_beside_a_hot_bucket_each_limit_gets_the_first_matches_of_brute_force(
+    make_claiming_index, limit, pieces, monkeypatch
+):
     monkeypatch.setattr(search, "SKETCHES_AT_ONCE", pieces)
-    index = make_index(match="verified")
+    index = make_claiming_index(match="verified")
     chosen = random.Random(7)
     hot = [BASE, *ball(60, seed=4), *ball(60, seed=4)]
     documents = {

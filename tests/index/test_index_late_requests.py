@@ -3,7 +3,7 @@
 import pytest
 from support.bruteforce import entries
 from support.late_writers import CHANGES, FIRST, SECOND, WRITERS, beside, found_at
-from support.swapping import SwappingOnly
+from support.server_doubles import SwappingOnly
 
 from simhash_hbase import Index, Profile, StoreTimeout
 from simhash_hbase.rows.keys import document_row, id_digest

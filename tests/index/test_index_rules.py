@@ -35,28 +35,6 @@ def test_a_similar_candidate_within_the_radius_is_verified(make_index, bits):
     assert [a.matches[0].similarity for a in answers[:2]] == [1.0, 1 - JUST_ENOUGH / 256]
 
 
-def test_nothing_beyond_the_radius_is_looked_at(make_index):
-    index = verified(make_index)
-    index.add_entries(entries({"stored": flip(BASE, range(8))}, sketches=[SKETCH]))
-
-    [answer] = index.query_entries(entries({"query": BASE}, sketches=[SKETCH]))
-
-    assert answered(answer) == []
-
-
-def test_beyond_k_just_the_candidates_of_the_scans_are_verified(make_index):
-    index = verified(make_index)
-    documents = {f"at {d}, {i}": s for d in range(8) for i, s in enumerate(flips(BASE, d, most=60, seed=d))}
-    index.add_entries(entries(documents, sketches=[SKETCH] * len(documents)))
-    expected = {name for name, s in documents.items() if joined(s, BASE)}
-
-    [answer] = index.query_entries(entries({"query": BASE}, sketches=[SKETCH]))
-
-    assert {match.id for match in answer.matches} == expected
-    assert len(expected) < len(documents)
-    assert {name for name in documents if int(name[3]) <= 3} <= expected
-
-
 def test_the_radius_grows_with_the_distance_of_the_index(make_index):
     index = verified(make_index, scheme="7x3", distance=4)
     index.add_entries(entries({"at 9": flip(BASE, range(9)), "at 10": flip(BASE, range(10))}, sketches=[SKETCH] * 2))
@@ -64,18 +42,6 @@ def test_the_radius_grows_with_the_distance_of_the_index(make_index):
     [answer] = index.query_entries(entries({"query": BASE}, sketches=[SKETCH]))
 
     assert answered(answer) == [("at 9", 9)]
-
-
-@pytest.mark.parametrize(("stored", "asked"), [(None, SKETCH), (SKETCH, None), (None, None)])
-def test_a_pair_without_a_sketch_is_judged_by_distance(make_index, stored, asked):
-    index = verified(make_index)
-    documents = {f"at {d}": flip(BASE, range(d)) for d in range(6)}
-    index.add_entries(entries(documents, sketches=[stored] * 6))
-
-    [answer] = index.query_entries(entries({"query": BASE}, sketches=[asked]))
-
-    assert answered(answer) == [(f"at {d}", d) for d in range(4)]
-    assert {match.similarity for match in answer.matches} == {None}
 
 
 def test_verified_answers_equal_brute_force(make_index):

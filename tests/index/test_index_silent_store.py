@@ -2,8 +2,8 @@
 
 import pytest
 from support.bruteforce import entries
+from support.server_doubles import SwappingOnly
 from support.stepping import know_time
-from support.swapping import SwappingOnly
 
 from simhash_hbase import Index, Profile, StoreTimeout
 from simhash_hbase.stores.memory import MemoryStore

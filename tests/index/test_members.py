@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.bruteforce import entries
-from support.noting import NotingStore
+from support.cost import NotingStore
 
 from simhash_hbase.index import search
 from simhash_hbase.index.index import Index

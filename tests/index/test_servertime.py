@@ -1,7 +1,7 @@
 """Timestamps below all that a server still gives, whatever this machine's clocks do."""
 
 import pytest
-from support.swapping import SwappingOnly
+from support.server_doubles import SwappingOnly
 
 from simhash_hbase.errors import StoreRefused, StoreTimeout, StoreUnavailable
 from simhash_hbase.index import timestamps

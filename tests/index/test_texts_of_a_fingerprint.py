@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 from support.bruteforce import Written, sketch_near, written_entries
-from support.places import CLAIMING_PLACES, HBASE_PLACES, IndexMaker, Swapping
+from support.places import IndexMaker, Swapping
 
 from simhash_hbase.index.claim import protocol
 
@@ -14,13 +14,6 @@ SKETCH = 1 << 300
 ONE = Written(BASE, SKETCH, (1, 2), b"text one" * 2)
 OTHER = Written(BASE, sketch_near(SKETCH, 200), (3, 4), b"another " * 2)
 READY = Written(BASE, SKETCH, (1, 2))
-
-
-@pytest.fixture(params=[*CLAIMING_PLACES, *(pytest.param(n, marks=pytest.mark.hbase) for n in HBASE_PLACES)])
-def make_index(request, tmp_path, clock):
-    maker = IndexMaker({**CLAIMING_PLACES, **HBASE_PLACES}[request.param](tmp_path, clock), clock)
-    yield maker
-    maker.close()
 
 
 def add(index, documents):
@@ -42,10 +35,12 @@ def matches(index, text):
 
 
 @pytest.mark.parametrize(("first", "then"), [*product([add, claim, dedup], repeat=2)])
-def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_from_then_on(make_index, first, then):
-    index = make_index(match="verified", bands=2)
+def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_from_then_on(
+    make_claiming_index, first, then
+):
+    index = make_claiming_index(match="verified", bands=2)
     assert first(index, {"a": ONE}) == [None]
-    make_index.clock.advance(ms=50)
+    make_claiming_index.clock.advance(ms=50)
 
     assert then(index, {"a": OTHER}) == [None]
 
@@ -57,10 +52,10 @@ def test_an_id_that_comes_with_another_text_of_its_fingerprint_has_that_text_fro
     assert (verified.wrong, verified.members, verified.stale_members) == (0, 2, 0)
 
 
-def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprint(make_index):
-    index = make_index(match="verified", bands=2)
+def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprint(make_claiming_index):
+    index = make_claiming_index(match="verified", bands=2)
     add(index, {"a": ONE, "b": ONE, "c": ONE})
-    make_index.clock.advance(ms=50)
+    make_claiming_index.clock.advance(ms=50)
 
     written = index.add_entries(written_entries({"a": OTHER, "b": ONE, "c": READY}, 2))
 
@@ -68,23 +63,23 @@ def test_an_addition_counts_an_id_that_comes_with_another_text_of_its_fingerprin
 
 
 @pytest.mark.parametrize(("first", "then"), [*product([claim, dedup], repeat=2)])
-def test_a_duplicate_that_comes_with_another_text_of_its_fingerprint_is_decided_anew(make_index, first, then):
-    index = make_index(match="verified", bands=2)
+def test_a_duplicate_that_comes_with_another_text_of_its_fingerprint_is_decided_anew(make_claiming_index, first, then):
+    index = make_claiming_index(match="verified", bands=2)
     assert first(index, {"a": ONE, "b": ONE}) == [None, "a"]
-    make_index.clock.advance(ms=50)
+    make_claiming_index.clock.advance(ms=50)
 
     assert then(index, {"b": OTHER}) == [None]
 
     assert (matches(index, OTHER), index.copies("a").count) == ([("b", True)], 0)
-    make_index.clock.advance(ms=50)
+    make_claiming_index.clock.advance(ms=50)
     assert then(index, {"b": ONE}) == ["a"]
     assert (matches(index, OTHER), index.copies("a").count) == ([], 1)
     assert index.verify().wrong == 0
 
 
 @pytest.mark.parametrize("decide", [claim, dedup])
-def test_within_one_call_the_texts_of_an_id_are_decided_in_their_order(make_index, decide):
-    index = make_index(match="verified", bands=2)
+def test_within_one_call_the_texts_of_an_id_are_decided_in_their_order(make_claiming_index, decide):
+    index = make_claiming_index(match="verified", bands=2)
 
     assert decide(index, {"a": ONE}) == [None]
     assert decide(index, {"b": ONE, "a": OTHER, "c": ONE, "d": OTHER}) == ["a", None, None, "a"]
@@ -95,12 +90,12 @@ def test_within_one_call_the_texts_of_an_id_are_decided_in_their_order(make_inde
 @pytest.mark.parametrize("decide", [claim, dedup])
 @pytest.mark.parametrize(("first", "then"), [(READY, ONE), (ONE, READY)])
 def test_where_one_of_them_has_no_text_the_fingerprint_alone_says_whether_it_is_the_same(
-    make_index, decide, first, then
+    make_claiming_index, decide, first, then
 ):
-    index = make_index(match="verified", bands=2)
+    index = make_claiming_index(match="verified", bands=2)
     decide(index, {"a": first, "b": first})
     before = index.get("a"), index.get("b")
-    make_index.clock.advance(ms=50)
+    make_claiming_index.clock.advance(ms=50)
 
     assert decide(index, {"a": then, "b": then}) == [None, "a"]
 
@@ -125,10 +120,10 @@ def test_a_text_that_was_decided_stands_beside_a_claim_for_another_one_that_cras
     assert (index.verify().wrong, index.verify().stale_members) == (0, 0)
 
 
-def test_copies_say_that_their_original_has_another_text_of_the_same_fingerprint(make_index):
-    index = make_index(match="verified", bands=2)
+def test_copies_say_that_their_original_has_another_text_of_the_same_fingerprint(make_claiming_index):
+    index = make_claiming_index(match="verified", bands=2)
     claim(index, {"a": ONE, "b": ONE})
-    make_index.clock.advance(ms=50)
+    make_claiming_index.clock.advance(ms=50)
 
     add(index, {"a": OTHER})
     claim(index, {"c": OTHER})

@@ -23,7 +23,7 @@ from simhash_hbase.features.fingerprints import Fingerprinter, count_features, f
 from simhash_hbase.features.idf import IdfTable
 from simhash_hbase.kernel import COMPILED
 from simhash_hbase.kernel.forms import COMPOSED, MAPPED, SLOW
-from simhash_hbase.kernel.texts import Batch, Weights, canonical, kernel_tables, normalize, word_hashes
+from simhash_hbase.kernel.texts import Batch, Weights, canonical, cut, kernel_tables, normalize, word_hashes
 
 PASSAGES = [text for texts in read_passages().values() for text in texts]
 SHORT = special()
@@ -122,6 +122,7 @@ def test_hostile_texts_are_counted_and_sketched_as_slowly(kind):
         assert by_the_kernel(analyzer, [text]) == by_features(analyzer, [text])
     assert Batch([text]).sketch().digests == [blake2b(normalize(text).encode(), digest_size=16).digest()]
     assert Batch([text, text[:9]]).normal_forms() == [normalize(text), normalize(text[:9])]
+    assert "".join(cut(text)) == text
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

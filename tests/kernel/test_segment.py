@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.corpora import first_texts
+from support.hostile import HOSTILE
 from support.plain_jieba import jieba
 from support.words import tokens
 
@@ -15,65 +16,11 @@ from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.kernel.texts import cut
 
 PIECES = [
-    "的",
-    "是",
-    "上",
-    "常",
-    "在",
-    "年",
-    "不",
-    "去",
-    "说",
-    "一个",
-    "我们",
-    "中国",
-    "数据",
-    "索引",
-    "恤",
-    "型",
-    "盘",
-    "超",
-    "江南",
-    "卡拉",
-    "语言",
-    "射线",
-    "a",
-    "B",
-    "T",
-    "C",
-    "c#",
-    "C++",
-    "c++",
-    "AT&T",
-    "AT",
-    "&",
-    "+",
-    "#",
-    "1",
-    "12",
-    "12.1.2",
-    "TF-IDF",
-    "OK",
-    "style",
-    "Style",
-    "word.",
-    "%",
-    "-",
-    "_",
-    "，",
-    "。",
-    "《",
-    "é",
-    "Я",
-    "あ",
-    "γ",
-    "㐀",
-    "鿿",
-    "豈",
-    "😀",
-    "\u3000",
-    "\U00020000",
-]
+    "的", "是", "上", "常", "在", "年", "不", "去", "说", "一个", "我们", "中国", "数据", "索引", "恤", "型", "盘",
+    "超", "江南", "卡拉", "语言", "射线", "a", "B", "T", "C", "c#", "C++", "c++", "AT&T", "AT", "&", "+", "#", "1",
+    "12", "12.1.2", "TF-IDF", "OK", "style", "Style", "word.", "%", "-", "_", "，", "。", "《", "é", "Я", "あ", "γ",
+    "㐀", "鿿", "豈", "😀", "\u3000", "\U00020000",
+]  # fmt: skip
 SPACES = [" ", "\n", "\r\n", "\r", "\t", "\x00", "\x1c", "\u2028"]
 POOL = (
     "我来到北京的一是不在有这和中国人常在年T恤卡拉OKAA制3D打印VIP，。（）“” \r\n\t\u3000abcXYZ012.%+#&_-"
@@ -85,54 +32,18 @@ mixtures = st.lists(st.sampled_from(PIECES + SPACES), max_size=12).map("".join)
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "我爱北京天安门",
-        "用TF-IDF算权重，版本12.1.2",
-        "买T恤，去卡拉OK，学C语言和C++",
-        "他，买T恤",
-        "的是abc的是",
-        "，的是abc",
-        "abc的是，",
-        "他用C++的是",
-        "一上a一上",
-        "不上不中a",
-        "不上不中a常在",
-        "a不中不上",
-        "，一上a",
-        "a一上，",
-        "我们一上a",
-        "a一上我们",
-        "a我们一上",
-        "一上我们a",
-        "杭研我们一上a",
-        "a一上我们杭研",
-        "称兵不着a",
-        "C++一上",
-        "a一上\r\n",
-        "\r\n一上a",
-        "手扶拖拉机专业常在",
-        "一上我们常在",
-        "龦字㐀字鿿字豈",
-        "\x00a\x00的",
-        "行\r\n行\r行\n",
-        "中a国",
-        "常在的",
-        "常在年底，我们",
-        "中国人民常在此地\ud800",
-        "我们\u034f都是\u034f\u034f中国人",
+        "", "我爱北京天安门", "用TF-IDF算权重，版本12.1.2", "买T恤，去卡拉OK，学C语言和C++", "他，买T恤",
+        "的是abc的是", "，的是abc", "abc的是，", "他用C++的是", "一上a一上", "不上不中a", "不上不中a常在",
+        "a不中不上", "，一上a", "a一上，", "我们一上a", "a一上我们", "a我们一上", "一上我们a", "杭研我们一上a",
+        "a一上我们杭研", "称兵不着a", "C++一上", "a一上\r\n", "\r\n一上a", "手扶拖拉机专业常在", "一上我们常在",
+        "龦字㐀字鿿字豈", "\x00a\x00的", "行\r\n行\r行\n", "中a国", "常在的", "常在年底，我们",
+        "中国人民常在此地\ud800", "我们\u034f都是\u034f\u034f中国人",
         # Two paths through the dictionary weigh the same.
-        "一缸水疱",
-        "交租金玟",
-        "共轴管絃",
-        "他有一缸水疱a",
+        "一缸水疱", "交租金玟", "共轴管絃", "他有一缸水疱a",
         # And two that do but for the order in which logarithms are rounded.
-        "击倒伏",
-        "巴斯丁醇",
-        "聚义颌",
-        "古今风驰",
-        "\ud83d卡拉OK\udc00厅",
+        "击倒伏", "巴斯丁醇", "聚义颌", "古今风驰", "\ud83d卡拉OK\udc00厅",
     ],
-)
+)  # fmt: skip
 def test_a_text_is_cut_as_jieba_does(text):
     assert cut(text) == jieba.lcut(text)
 
@@ -193,6 +104,13 @@ def test_random_texts_of_chinese_and_ascii_have_the_tokens_of_jieba_in_an_index(
 @pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_versions", "laws_tw_en_versions", "graph_zh_v1_beta"])
 def test_real_documents_are_cut_as_jieba_does(name):
     assert not [text[:40] for text in first_texts(name, 100 if COMPILED else 4) if cut(text) != jieba.lcut(text)]
+
+
+@pytest.mark.parametrize("kind", ["hexadecimal digits", "base64", "one character", "Han with ties"])
+def test_long_blocks_are_cut_as_jieba_does(kind):
+    text = HOSTILE[kind][:10_000]
+
+    assert cut(text) == jieba.lcut(text)
 
 
 def test_tokens_are_the_text():

@@ -88,15 +88,9 @@ def test_a_sketch_does_not_depend_on_its_batch():
 
 def test_a_sketch_of_version_1_stays_as_it_is():
     assert [hex(word) for word in sketch_many(["天地玄黄宇宙洪荒"])[0].tolist()] == [
-        "0x3052841214e800",
-        "0x98480004d0500420",
-        "0x49c0848954887510",
-        "0x18e1570080188010",
-        "0x41048928002864e",
-        "0x21110a0000490908",
-        "0x7552280a002a688",
-        "0x1c0b9cb00745121",
-    ]
+        "0x3052841214e800", "0x98480004d0500420", "0x49c0848954887510", "0x18e1570080188010", "0x41048928002864e",
+        "0x21110a0000490908", "0x7552280a002a688", "0x1c0b9cb00745121",
+    ]  # fmt: skip
 
 
 def test_case_blanks_and_punctuation_change_no_sketch():
@@ -138,12 +132,6 @@ def test_unrelated_texts_have_a_similarity_near_zero():
     assert (np.diag(estimates) == 1).all()
     assert np.triu(estimates, 1).max() < 0.25
     assert estimates.min() == 0
-
-
-def test_opposite_sketches_are_clipped_to_zero():
-    nothing = np.zeros(8, np.uint64)
-
-    assert estimated_similarity(nothing, ~nothing) == 0
 
 
 def test_a_digest_is_that_of_the_normalised_text():

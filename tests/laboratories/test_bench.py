@@ -1,18 +1,19 @@
 """The benchmark at tiny sizes: contestants agree and tables print; nothing about speed."""
 
-import json
-import subprocess
+import os
 from importlib.util import find_spec
+from time import process_time
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from bench import hbase_clients
-from bench.hbase_queries import check_clients
-from bench.parts import DEFAULT_PARTS, PARTS
+from bench.__main__ import DEFAULT_PARTS, PARTS
+from bench.hbase import check_clients
+from bench.measuring import processor_seconds
 from bench.queries import Planted, check
 from bench.sizes import TINY
-from support.hbase_server import STATUS, address
+from support.own_hbase import server_status
 
 from simhash_hbase.errors import SimhashError
 
@@ -27,12 +28,7 @@ def _hbase_of_the_tests(request, monkeypatch):
     """Let parts that need HBase use the server that runs, instead of starting one."""
     if "hbase" not in request.keywords:
         return
-    address(2)
-    shown = subprocess.run(STATUS, capture_output=True, text=True, check=True)
-    status = json.loads(shown.stdout)
-    if "conf" not in status:
-        pytest.skip("the server's files cannot be reached: it was started --with docker")
-    monkeypatch.setenv("SIMHASH_HBASE_HOME", status["folder"])
+    monkeypatch.setenv("SIMHASH_HBASE_HOME", server_status()["folder"])
 
 
 @pytest.mark.usefixtures("_hbase_of_the_tests")
@@ -131,3 +127,10 @@ def test_half_of_the_planted_queries_have_a_neighbour():
 
 def test_every_part_that_runs_by_itself_is_one():
     assert set(DEFAULT_PARTS) <= set(PARTS)
+
+
+def test_the_processor_time_of_a_process_is_read_from_its_own_clock():
+    before = process_time()
+    seen = processor_seconds(os.getpid())
+
+    assert before < seen < process_time()

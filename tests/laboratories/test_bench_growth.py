@@ -5,11 +5,10 @@ from itertools import groupby
 
 import pytest
 from bench import fixed_rate
-from bench.growth import measure_growth
+from bench.documents import document_id
+from bench.growth import ROUNDS, Loaded, Place, measure_growth, measured
 from bench.growth_corpora import made_corpus, neighbours, picked, queries
-from bench.growth_queries import ROUNDS, Loaded, Place, measured
 from bench.sizes import TINY
-from bench.synthetic import document_id
 
 from simhash_hbase.index.opened import BATCH_DOCUMENTS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from claim_search.plan import Document
+from claim_simulator.clusters import Document
 from claim_simulator.mutations import MUTATIONS
 from claim_simulator.schedule import PROFILES, TTL_DAYS
 from claim_simulator.server import Server

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import peers
 import pytest
-from bench.peers import peer
+from bench.measuring import peer
 from demo import chinese
 from evaluate import STRICT
 from peers import worker

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from bench.lsh import PERMUTATIONS, SHINGLE, THRESHOLD, signature
-from bench.machine import anonymous_bytes
-from bench.peers import peer, quiet
+from bench.measuring import anonymous_bytes, peer, quiet
 from evaluate import CHUNK, LEARNED, SEEDS, TEN_ROWS, Recipe, sample
 from support.labelled import Pair
 

@@ -7,7 +7,7 @@ from statistics import median
 from time import process_time
 
 import msgspec
-from bench.sentences import Sentences
+from bench.documents import Sentences
 from support.labelled import Corpus, folder, read_corpus
 
 from peers.entrants import ENTRANTS, Answers, Entrant

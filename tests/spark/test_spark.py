@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.spark_sessions import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
+from support.spark import QUICK, SOCKETS, corpus, decisions_of_one_machine, quiet_session, write_lines
 
 from simhash_hbase.cli.app import main
 from simhash_hbase.cli.exits import SOME_REFUSED

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.fresh_clone import blocks, clone, provide, run, split
 from support.hbase_server import address, tables
-from support.spark_cluster import java_home, standalone
+from support.spark import java_home, standalone
 
 from simhash_hbase.opening import open_index
 

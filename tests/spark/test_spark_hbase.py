@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
-from support.hbase_files import server_status
 from support.hbase_server import hbase_options, tables
-from support.spark_cluster import java_home
-from support.spark_sessions import QUICK, SOCKETS, cells, cells_of_load, corpus, quiet_session, write_lines
+from support.own_hbase import server_status
+from support.spark import QUICK, SOCKETS, cells, cells_of_load, corpus, java_home, quiet_session, write_lines
 
 from simhash_hbase.bulk.places import Tools, find_tools, staging_folder
 from simhash_hbase.corpus.documents import Refusals

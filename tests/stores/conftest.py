@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 from support.hbase_server import HBASE_MAKERS
-from support.http_gateway import HTTP_MAKERS, stop_http_gateways
+from support.own_hbase import HTTP_MAKERS, stop_http_gateways
 
 from simhash_hbase.stores.embedded import EmbeddedOptions, EmbeddedStore
 from simhash_hbase.stores.memory import MemoryStore
@@ -13,7 +13,7 @@ from simhash_hbase.stores.memory import MemoryStore
 
 def _make_redis(folder, clock):
     # With a back door for the tests: the store itself refuses to read ranges.
-    return import_module("support.redis_ranges").make_contract_store(clock)
+    return import_module("support.redis_server").make_contract_store(clock)
 
 
 ON_HBASE = {**HBASE_MAKERS, **HTTP_MAKERS}

@@ -10,10 +10,9 @@ from itertools import count
 
 import numpy as np
 import pytest
-from support.faulty_proxy import Chaos
+from support.faulty_proxy import Chaos, proxied_options, proxy_to
 from support.hbase_server import address, administrate, hbase_options, tables
-from support.own_gateway import own_gateway
-from support.proxies import proxied_options, proxy_to
+from support.own_hbase import own_gateway
 from support.rows import found_by, pairs_of
 
 from simhash_hbase.errors import IndexMissing, StoreRefused, StoreTimeout, StoreUnavailable

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.faulty_proxy import proxied_options, proxy_to
 from support.hbase_server import hbase_options, tables
-from support.proxies import proxied_options, proxy_to
 from support.rows import found_by, pairs_of, rows_of
 
 from simhash_hbase.errors import StoreUnavailable

@@ -11,7 +11,7 @@ from articles import COPY, HEAT, METRO
 from stores.test_hbase_tls import stunnel, use
 from support.fresh_clone import blocks, split
 from support.hbase_server import address, tables
-from support.http_gateway import http_address, http_gateway
+from support.own_hbase import http_address, http_gateway
 
 from simhash_hbase import create_index
 from simhash_hbase.errors import StoreUnavailable

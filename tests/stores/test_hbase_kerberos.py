@@ -7,7 +7,7 @@ from stores.test_hbase_tls import use
 from support.gates import absent
 from support.hbase_server import tables
 from support.kdc import kerberos_realm
-from support.own_gateway import gateway_of, local_status
+from support.own_hbase import gateway_of, local_status
 
 from simhash_hbase.errors import StoreRefused, StoreUnavailable
 from simhash_hbase.stores.hbase import HBaseStore, parse_url

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.faulty_proxy import proxied_options
 from support.hbase_server import tables
-from support.proxies import proxied_options
 from support.rows import all_cells, all_pairs, pairs_of, rows_of, uint64s
 
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable

@@ -8,8 +8,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 from support.bruteforce import entries
-from support.own_gateway import gateway_of
-from support.own_server import own_server
+from support.own_hbase import gateway_of, own_server
 from support.patience import END_S
 from support.shell_lines import shell_lines
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from support.hbase_server import tables
-from support.own_gateway import own_gateway
+from support.own_hbase import own_gateway
 from support.rows import pairs_of
 
 from simhash_hbase.errors import InvalidArgument, StoreUnavailable

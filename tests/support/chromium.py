@@ -10,8 +10,6 @@ from support.gates import absent
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-__all__ = ["NARROW", "WIDE", "launch", "open_page"]
-
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
 # A sandbox cannot be had as root; the rest keeps it from calling home.

@@ -2,21 +2,20 @@
 
 import gzip
 import json
-import os
 from itertools import islice
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(os.environ.get("SIMHASH_HBASE_DATA", Path(__file__).parents[3] / "shared" / "data"))
+from support.labelled import folder
+
 STEP = 40
 
 
 def corpus_path(name):
     """Return the file of a set; skip the test where there is none."""
-    path = FOLDER / f"docs.{name}.jsonl.gz"
+    path = folder() / f"docs.{name}.jsonl.gz"
     if not path.exists():
-        pytest.skip(f"The shared documents are not at {FOLDER}; SIMHASH_HBASE_DATA names their folder.")
+        pytest.skip(f"The shared documents are not at {folder()}; SIMHASH_HBASE_DATA names their folder.")
     return path
 
 

@@ -5,8 +5,6 @@ import socket
 import threading
 from contextlib import suppress
 
-__all__ = ["Duplex"]
-
 
 class Duplex:
     """One request on a connection of its own, its body in chunks of any size.

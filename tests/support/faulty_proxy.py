@@ -1,4 +1,4 @@
-"""A loopback TCP proxy between a store and its gateway that does what networks do."""
+"""A proxy that does what networks do, before a gateway of the HBase under test if need be."""
 
 import random
 import socket
@@ -6,7 +6,8 @@ import threading
 import time
 from contextlib import suppress
 
-__all__ = ["FaultyProxy", "HeldRequest"]
+from simhash_hbase.stores.hbase import Gateway
+from support.hbase_server import address, hbase_options
 
 PIECE = 1 << 16
 EXECUTION_S = 120.0
@@ -207,3 +208,15 @@ def _close(*ends):
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
         end.close()
+
+
+def proxy_to(version):
+    """Start a proxy before the gateway of a Thrift version."""
+    host, _, port = address(version).rpartition(":")
+    return FaultyProxy(host, int(port))
+
+
+def proxied_options(version, table, /, *proxies, **options):
+    """Return options for a table that is reached through proxies."""
+    gateways = tuple(Gateway("127.0.0.1", proxy.port) for proxy in proxies)
+    return hbase_options(version, table, gateways=gateways, **options)

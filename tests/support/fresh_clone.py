@@ -13,19 +13,6 @@ from packaging.requirements import Requirement
 
 from support.gates import MUST_RUN
 
-__all__ = [
-    "assert_printed",
-    "blocks",
-    "clone",
-    "left_untracked",
-    "likeness",
-    "needed",
-    "pages",
-    "provide",
-    "run",
-    "split",
-]
-
 ROOT = Path(__file__).parents[2]
 PROJECT = "simhash-hbase"
 REST = "…"

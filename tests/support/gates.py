@@ -6,8 +6,6 @@ from typing import NoReturn
 
 import pytest
 
-__all__ = ["MUST_RUN", "absent"]
-
 MUST_RUN = "SIMHASH_HBASE_TESTS_MUST_RUN"
 """Set in a gate."""
 

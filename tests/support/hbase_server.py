@@ -15,8 +15,6 @@ from simhash_hbase.stores.hbase.thrift.thrift2 import Thrift2
 from simhash_hbase.stores.hbase.thrift.wire import Call
 from support.gates import absent
 
-__all__ = ["HBASE_MAKERS", "Tables", "address", "administrate", "drop_tables", "hbase_options", "tables"]
-
 SCRIPT = Path(__file__).parents[2] / "scripts" / "hbase"
 # Taken now: some tests hide the caller's settings.
 ENVIRONMENT = dict(os.environ)

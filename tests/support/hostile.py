@@ -23,7 +23,17 @@ HOSTILE = {
     "square metres": "㎡" * LENGTH,
     "Thai": "ก" * LENGTH,
     "kana": "ｶﾞ" * (LENGTH // 2),
+    "kana of both kinds": "かカ" * (LENGTH // 2),
+    "base64": "C++AT&Tq9+" * (LENGTH // 10),
+    "Han": "我们在中国人民大学读书" * (LENGTH // 11),
     "Han with ties": "他们常在中国" * (LENGTH // 6),
+    "Han with mixed words": "买T恤去卡拉OK" * (LENGTH // 8),
+    "extension B": "\U00020001" * LENGTH,
+    "Cyrillic": "ж" * LENGTH,
+    "Cyrillic and ASCII": "жa" * (LENGTH // 2),
+    "apostrophes": "é'" * (LENGTH // 2),
+    "full stops": "a." * (LENGTH // 2) + "é",
+    "emoji": "😀" * LENGTH,
     "words beyond the bound": ("ж" * 1025 + " " + "z" * 1025 + " ") * (LENGTH // 2052),
     "many words": " ".join(f"w{number}" for number in range(LENGTH // 7)),
 }
@@ -42,15 +52,9 @@ def special():
     ]
     texts += ["…", "㎡", "Ⅳ号楼", "ﷺ", "Straße", "İSTANBUL", "ΟΔΟΣ ΑΘΗΝΑΣ", "ΑΣ", "ﬁne", "½", "ẞ", "ǅ"]
     texts += [
-        "我们\u034f都是\u034f中国人",
-        "a\u034fb",
-        "\u034f",
-        "é\u034fé x\u034f",
-        "\ud800",
-        "天\ud800地\udfff",
-        "😀",
+        "我们\u034f都是\u034f中国人", "a\u034fb", "\u034f", "é\u034fé x\u034f", "\ud800", "天\ud800地\udfff", "😀",
         "\U00020000天",
-    ]
+    ]  # fmt: skip
     texts += [
         "The THE the of OF 的 an On Which WHICH which whichs",
         "zz yy xx ww zz",

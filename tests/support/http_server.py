@@ -5,8 +5,6 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-__all__ = ["HttpServer", "http_server"]
-
 
 def answer_to(call):
     """Return a message that answers any call with ``success = 2``, and the name of the call."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from support.gates import absent
 from support.listening import free_port, wait_for_port
 
-__all__ = ["Realm", "kerberos_realm"]
-
 # Debian keeps them where only root looks.
 PLACES = "/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin"
 

@@ -8,8 +8,6 @@ from simhash_hbase.features.analysis import Analysis
 from simhash_hbase.inputs import Document, Place
 from support.bruteforce import answered, entries
 
-__all__ = ["CHANGES", "FIRST", "SECOND", "WRITERS", "beside", "found_at"]
-
 FIRST, SECOND = 0x1111, 0xFFFF0000FFFF
 _FAR = np.random.default_rng(8).integers(0, 1 << 64, 64, dtype=np.uint64).tolist()
 

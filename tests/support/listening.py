@@ -5,8 +5,6 @@ import time
 
 from support.patience import END_S
 
-__all__ = ["free_port", "wait_for_port"]
-
 
 def free_port():
     """Return a port of this machine that nothing listens at."""

@@ -9,7 +9,7 @@ from simhash_hbase.stores.embedded.environment import EmbeddedOptions
 from simhash_hbase.stores.hbase import HBaseStore, parse_url
 from simhash_hbase.stores.memory import MemoryStore
 from support.hbase_server import hbase_options, tables
-from support.swapping import SwappingOnly
+from support.server_doubles import SwappingOnly
 
 DAY_MS = 86_400_000
 

@@ -12,8 +12,6 @@ import httpx
 from support.gates import absent
 from support.patience import END_S
 
-__all__ = ["DOCKER", "Prometheus", "program", "promtool", "watching"]
-
 DOCKER = Path(__file__).parents[2] / "docker"
 # Where ./scripts/test unpacks Debian's package: installed, it would start a server of its own.
 UNPACKED = Path(__file__).parents[2] / ".cache" / "prometheus" / "usr" / "bin"

@@ -18,8 +18,6 @@ from simhash_hbase.service.keys import make_key
 from support.corpus import SYLLABLES
 from support.patience import END_S
 
-__all__ = ["JSON", "NDJSON", "Server", "check_log", "lines", "ndjson", "serving", "wait_for"]
-
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 POLL_S = 0.02

@@ -10,8 +10,6 @@ from subprocess import PIPE
 from simhash_hbase.bulk.places import JVM_OPTIONS
 from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
 
-__all__ = ["shell_lines"]
-
 SOURCE = Path(__file__).parent / "java" / "ShellLines.java"
 
 

@@ -10,7 +10,7 @@ from simhash_hbase.index import timestamps
 from simhash_hbase.index.index import Index
 from simhash_hbase.index.timestamps import Timer, time_below
 from support.patience import END_S
-from support.swapping import SwappingOnly
+from support.server_doubles import SwappingOnly
 
 
 class Killed(BaseException):

@@ -1,5 +1,8 @@
-"""The words of a text, one by one: what the kernel counts."""
+"""The words of a text as the kernel counts them, and the classes of characters that words are made of."""
 
+from pathlib import Path
+
+from simhash_hbase.kernel import tables
 from simhash_hbase.kernel.segment import TOKENS, WORDS
 from simhash_hbase.kernel.texts import bounded_word, canonical, cut
 
@@ -12,3 +15,16 @@ def tokens(text, *, folded=False, kind=TOKENS):
 def word_tokens(text):
     """List the words that `LearnedAnalyzer` counts, repeated or not: what its idf table is learned from."""
     return [bounded_word(word) for word in tokens(text, folded=True, kind=WORDS)]
+
+
+def _class(ranges):
+    ends = (part.partition("-") for part in ranges.split())
+    return "".join(f"\\U{int(first, 16):08x}-\\U{int(last or first, 16):08x}" for first, _, last in ends)
+
+
+_BLOCKS = Path(tables.__file__).with_name("characters.txt").read_text("ascii").split("\n\n")[1:]
+CLASSES = {name: _class(ranges) for name, _, ranges in (block.partition("\n") for block in _BLOCKS)}
+LETTERS, DIGITS, MARKS = (CLASSES[name] for name in ("LETTERS", "DIGITS", "MARKS"))
+HIRAGANA, KATAKANA, VOICED = (CLASSES[name] for name in ("HIRAGANA", "KATAKANA", "VOICED"))
+UNSPACED, UNSPACED_MARKS, HEBREW = (CLASSES[name] for name in ("UNSPACED", "UNSPACED_MARKS", "HEBREW"))
+FORMATS, MID_LETTER, MID_NUMBER = (CLASSES[name] for name in ("FORMATS", "MID_LETTER", "MID_NUMBER"))

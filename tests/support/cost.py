@@ -1,4 +1,6 @@
-"""A store that notes what is asked of it."""
+"""What calls cost: which calls of the store, and how much memory."""
+
+import tracemalloc
 
 from simhash_hbase.stores.memory import MemoryStore
 
@@ -33,3 +35,14 @@ def _noted(name):
 
 for _name in (*NOTED, "compare_and_set", "transaction"):
     setattr(NotingStore, _name, _noted(_name))
+
+
+def peak_bytes(act):
+    """Count the bytes of Python objects that a call adds to those before it, at its peak."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        act()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()

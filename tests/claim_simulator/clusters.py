@@ -1,4 +1,4 @@
-"""What the writers of a round claim: all of it follows from a seed."""
+"""Near copies, and which writers claim them: all of it follows from a seed."""
 
 from collections.abc import Sequence
 from random import Random
@@ -25,22 +25,8 @@ class Document(NamedTuple):
     """Of its text; empty for a ready fingerprint."""
 
 
-class Round(NamedTuple):
-    """What is claimed at the same time."""
-
-    tasks: list[list[list[Document]]]
-    """For each writer its batches."""
-    contested: int
-    """Claims whose cluster or id several writers claim."""
-
-    @property
-    def documents(self) -> dict[str, Document]:
-        """Everything that is claimed, by id."""
-        return {document.id: document for task in self.tasks for batch in task for document in batch}
-
-
-def make_round(name: str, writers: int, clusters: int, earlier: Sequence[Document], *, sketched: bool) -> Round:
-    """Make a round; `name` is its seed.
+def share_claims(name: str, writers: int, clusters: int, *, sketched: bool) -> list[list[list[Document]]]:
+    """Return for each writer its batches of groups of near copies; at least two writers claim each group.
 
     Parameters
     ----------
@@ -50,8 +36,6 @@ def make_round(name: str, writers: int, clusters: int, earlier: Sequence[Documen
         How many there are.
     clusters : int
         Groups of near copies.
-    earlier : sequence of Document
-        Of earlier rounds: some of them are claimed again.
     sketched : bool
         Whether documents have sketches.
     """
@@ -62,10 +46,7 @@ def make_round(name: str, writers: int, clusters: int, earlier: Sequence[Documen
         for document, owners in zip(made, _owners(chosen, len(made), writers), strict=True):
             for owner in owners:
                 claims[owner].append(document)
-    contested = sum(len(claimed) for claimed in claims)
-    for document in chosen.sample(earlier, min(len(earlier), clusters // 4)):
-        claims[chosen.randrange(writers)].append(document)
-    return Round([_batches(chosen, claimed) for claimed in claims], contested)
+    return [_batches(chosen, claimed) for claimed in claims]
 
 
 def as_entries(documents: Sequence[Document]):

@@ -1,0 +1,140 @@
+"""What is measured with: shared or made texts, documents of ready fingerprints, and near copies out of sentences."""
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from support.labelled import folder
+
+from simhash_hbase.bulk.spool import DIGEST, Part, PartNote, Spool, write_part
+from simhash_hbase.index.opened import BATCH_DOCUMENTS
+from simhash_hbase.kernel.tables import jieba_file
+from simhash_hbase.rows.analysed import SKETCH_WORDS, Entries
+from simhash_hbase.rows.keys import id_digest
+
+SETS = {
+    "laws-zh": "laws_tw_versions",
+    "laws-en": "laws_tw_en_versions",
+    "lctt": "lctt_zh_edit",
+    "graph": "graph_zh_v1_beta",
+}
+"""The sets by their names in README.md of this folder, and their files."""
+
+WORDS_A_SENTENCE = 12
+SENTENCES_A_TEXT = 25
+MADE_TEXTS = 4_000
+
+
+def are_shared(name: str) -> bool:
+    """Tell whether the documents of a set are at hand."""
+    return _path(name).exists()
+
+
+def corpus(name: str) -> Iterator[str]:
+    """Yield the texts of a set in their order; where its file is absent, made texts, always the same."""
+    if not are_shared(name):
+        yield from _made_texts()
+        return
+    with gzip.open(_path(name), "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)["text"]
+
+
+def spread(name: str, wanted: int) -> list[str]:
+    """Take texts at equal distances from all of a set."""
+    texts = list(corpus(name))
+    places = np.linspace(0, len(texts) - 1, num=min(wanted, len(texts)), dtype=np.int64)
+    return [texts[at] for at in places]
+
+
+def _path(name: str) -> Path:
+    return folder() / f"docs.{SETS[name]}.jsonl.gz"
+
+
+@cache
+def _dictionary() -> tuple[list[str], np.ndarray]:
+    lines = [line.split(" ") for line in jieba_file("dict.txt").read_text(encoding="utf-8").splitlines()]
+    return [line[0] for line in lines], np.cumsum([float(line[1]) for line in lines])
+
+
+def _made_texts() -> Iterator[str]:
+    """Draw words by their frequency."""
+    rng = np.random.default_rng(1)
+    words, chances = _dictionary()
+    for _ in range(MADE_TEXTS):
+        drawn = rng.random((SENTENCES_A_TEXT, WORDS_A_SENTENCE)) * chances[-1]
+        yield "\n".join("".join(words[at] for at in row) + "。" for row in np.searchsorted(chances, drawn))
+
+
+def document_id(number: int) -> str:
+    """Make an id of 40 bytes, the length of a short URL."""
+    return f"https://example.org/articles/{number:011d}"
+
+
+def made_entries(simhashes: NDArray[np.uint64], *, bands: int = 0) -> Iterator[Entries]:
+    """Yield documents with all their cells, in batches of the size that the index's own methods take."""
+    rng = np.random.default_rng(3)
+    for start in range(0, len(simhashes), BATCH_DOCUMENTS):
+        few = simhashes[start : start + BATCH_DOCUMENTS]
+        n = len(few)
+        digests = rng.bytes(16 * n)
+        yield Entries(
+            ids=[document_id(start + at) for at in range(n)],
+            simhashes=few,
+            sketches=rng.integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64),
+            sketched=np.ones(n, np.bool_),
+            features=np.full(n, 150, np.int32),
+            lengths=np.full(n, 2_000, np.int32),
+            digests=[digests[16 * at : 16 * at + 16] for at in range(n)],
+            metadata=[None] * n,
+            bands=rng.integers(0, 2**32, (n, bands), dtype=np.uint32),
+        )
+
+
+def fill_spool(spool: Spool, batches: Iterable[Entries]) -> None:
+    """Write parts as `Spool.fill` does, of documents that need no analysis."""
+    for number, entries in enumerate(batches):
+        file = f"part-{number:06d}"
+        digests = np.array([id_digest(name) for name in entries.ids], dtype=DIGEST)
+        checksum = write_part(spool.folder / file, Part(entries=entries, digests=digests, rejects=[]))
+        size = len(entries)
+        note = PartNote(file=file, checksum=checksum, records=size, input=checksum, documents=size)
+        spool.manifest.parts.append(note)
+    spool.save()
+
+
+ARTICLES = 600
+MOST_SENTENCES = 2_000
+SHORTEST, LONGEST = 30, 90
+SENTENCES_A_DOCUMENT = 12
+
+
+class Sentences:
+    """Lines of Chinese articles, and documents made of twelve of them.
+
+    Document 2 i + 1 is document 2 i without half a sentence, so they share about 23 in 24 of their shingles.
+    """
+
+    def __init__(self, number: int) -> None:
+        lines = (line.strip() for text in islice(corpus("lctt"), ARTICLES) for line in text.splitlines())
+        fitting = dict.fromkeys(line for line in lines if SHORTEST <= len(line) <= LONGEST)
+        whole = list(islice(fitting, min(number, MOST_SENTENCES)))
+        self.characters = SENTENCES_A_DOCUMENT * sum(map(len, whole)) / len(whole)
+        """Length of an original, on average."""
+        self.pool = [*whole, *(line[: len(line) // 2] for line in whole)]
+        """The sentences, and behind them the first half of each."""
+        rng = np.random.default_rng(5)
+        originals = rng.integers(len(whole), size=((number + 1) // 2, SENTENCES_A_DOCUMENT))
+        copies = originals.copy()
+        copies[np.arange(len(copies)), rng.integers(SENTENCES_A_DOCUMENT, size=len(copies))] += len(whole)
+        self.documents = np.stack([originals, copies], axis=1).reshape(-1, SENTENCES_A_DOCUMENT)[:number]
+        """Sentence numbers, shape (number, 12)."""
+
+    def text(self, numbers: Sequence[int]) -> str:
+        """Write a document out."""
+        return "\n".join(self.pool[at] for at in numbers)

@@ -1,0 +1,141 @@
+"""Servers and gateways of a test's own beside the HBase under test, and what the launcher tells of that one."""
+
+import json
+import os
+import subprocess
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from support.gates import absent
+from support.hbase_server import ENVIRONMENT, SCRIPT, STATUS, address, tables
+from support.listening import free_port, wait_for_port
+from support.patience import START
+
+
+@cache
+def _status():
+    shown = subprocess.run(STATUS, capture_output=True, text=True, check=True)
+    return json.loads(shown.stdout)
+
+
+def server_status() -> dict[str, str]:
+    """Return the folders of the server, its configuration and its jars; skip the test where they cannot be reached."""
+    address(2)
+    if "conf" not in _status():
+        pytest.skip("the server's files cannot be reached: it was started --with docker")
+    return _status()
+
+
+@contextmanager
+def own_server(folder, site):
+    """Start a server of plain processes in a folder; give its status; skip the test where it cannot be started."""
+    environment = {
+        **ENVIRONMENT,
+        **START,
+        "HBASE_SITE": f"\n{site}\n",
+        "HBASE_HEAP": "512m",
+        "SIMHASH_HBASE_HOME": str(folder),
+    }
+
+    def run(*words):
+        return subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False, env=environment)
+
+    started = run("up")
+    if started.returncode:
+        absent(f"no HBase of this test's own starts: {started.stderr}", os.environ)
+    try:
+        yield json.loads(run("status", "--json").stdout)
+    finally:
+        run("clean")
+
+
+@contextmanager
+def own_gateway(version, log, *options):
+    """Start a gateway like the one that runs, but with these options; give its port and its process.
+
+    Skips the test where the server is not one of plain processes on this machine.
+    """
+    with gateway_of(local_status(version), version, log, *options) as started:
+        yield started
+
+
+def local_status(version):
+    """Return the status of the server, which must be one of plain processes on this machine."""
+    address(version)
+    status = json.loads(subprocess.run(STATUS, capture_output=True, text=True, check=False, env=ENVIRONMENT).stdout)
+    if not status.get("pids"):
+        pytest.skip("no gateway can be started beside one in a container or on another machine")
+    return status
+
+
+@contextmanager
+def gateway_of(status, version, log, *options, user=None, conf=None, java=()):
+    """Start one more gateway of the server with this status.
+
+    If need be as another user of HBase, with files of configuration in front of the server's, and with options of Java.
+    """
+    running = Path(f"/proc/{status['pids'][f'thrift{version}']}/cmdline").read_text().split("\0")[:-1]
+    port = free_port()
+    words = [word for word in running[: running.index("-p")] if not word.startswith("-Dprovision")]
+    if conf:
+        words[words.index("-cp") + 1] = f"{conf}:{words[words.index('-cp') + 1]}"
+    words[1:1] = java
+    with log.open("wb") as output:
+        started = subprocess.Popen(
+            [*words, "-p", str(port), *options],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **({"HADOOP_USER_NAME": user} if user else {})},
+        )
+    try:
+        wait_for_port(port, started, log)
+        yield port, started
+    finally:
+        started.terminate()
+        started.wait()
+
+
+SITE = "hbase-site.xml"
+HTTP_MODE = "<property><name>hbase.regionserver.thrift.http</name><value>true</value></property>\n</configuration>"
+_running = ExitStack()
+_addresses = {}
+
+
+@contextmanager
+def http_gateway(version, folder):
+    """Start a gateway in HTTP mode, with its configuration and its log in a folder; give its port and its process."""
+    status = local_status(version)
+    site = Path(status["conf"], SITE).read_text()
+    (folder / SITE).write_text(site.replace("</configuration>", HTTP_MODE))
+    with gateway_of(status, version, folder / "gateway.log", conf=folder) as started:
+        yield started
+
+
+def http_address(version, folder):
+    """Return ``host:port`` of the gateway that all tests of this process share; the first one starts it."""
+    if version not in _addresses:
+        own = folder / f"http{version}"
+        own.mkdir()
+        port, _ = _running.enter_context(http_gateway(version, own))
+        _addresses[version] = f"127.0.0.1:{port}"
+    return _addresses[version]
+
+
+def stop_http_gateways():
+    """Stop the shared gateways."""
+    _addresses.clear()
+    _running.close()
+
+
+def _make(version):
+    def make(folder, clock):
+        return HBaseStore.open(parse_url(f"hbase+http://{http_address(version, folder)}/{tables().take()}"))
+
+    return make
+
+
+HTTP_MAKERS = {"thrift1-http": _make(1), "thrift2-http": _make(2)}

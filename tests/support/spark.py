@@ -1,0 +1,240 @@
+"""Spark for the tests: sessions, a cluster, a corpus that has everything, and what one machine makes of it."""
+
+import gc
+import os
+import random
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from simhash_hbase.bulk import Spool, StoreWriter, begin
+from simhash_hbase.bulk import load as load_alone
+from simhash_hbase.corpus import Deduplication, DedupOptions, Reading
+from simhash_hbase.index.answers import json_line
+from simhash_hbase.index.index import Index
+from simhash_hbase.inputs import InputOptions, scan
+from simhash_hbase.opening import create_index
+from simhash_hbase.profile import Profile
+from simhash_hbase.rows.table import TableSchema
+from simhash_hbase.spark import session
+from simhash_hbase.stores.hbase import HBaseStore, parse_url
+from simhash_hbase.stores.hbase.launcher import Downloads, cache_folder
+from simhash_hbase.stores.memory import MemoryStore
+from support.fresh_clone import blocks, split
+from support.listening import free_port, wait_for_port
+from support.patience import END_S
+
+QUICK = {
+    # A test is over before a thorough compiler would have paid off.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.memory": "512m",
+}
+WORDS = [
+    "蚕", "丝绸", "灯塔", "港口", "机器", "学习", "索引", "指纹", "文档", "重复", "法律", "条例", "新闻", "编辑",
+    "版本",
+]  # fmt: skip
+
+
+# py4j leaves its sockets to the garbage collector.
+SOCKETS = pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
+
+
+@contextmanager
+def quiet_session(options):
+    """Begin a session, and collect its sockets while the test still bears them."""
+    with session(options) as spark:
+        yield spark
+    gc.collect()
+
+
+class Lines:
+    """Takes decisions as they are printed."""
+
+    def __init__(self):
+        self.taken = []
+
+    def line(self, record):
+        self.taken.append(json_line(record).decode().rstrip("\n"))
+
+    def flush(self):
+        pass
+
+
+def decisions_of_one_machine(sources, *, settings=None, index=None, keep="first"):
+    """Decide as `dedup` does; with an index, as a dry run against it."""
+    lines = Lines()
+    reading = Reading(settings=settings or InputOptions(), workers=1)
+    options = DedupOptions(keep=keep, dry_run=index is not None, learn=index is None)
+    with Deduplication(sources, options, reading=reading, lines=lines) as corpus:
+        if index is not None:
+            return lines.taken, corpus.run(index)
+        with create_index("memory:", learn_from=corpus.texts()) as made:
+            return lines.taken, corpus.run(made)
+
+
+def cells(index):
+    """Read all rows and all document cells."""
+    rows = [(p, s) for page in index.store.scan_range(0, 1 << 40, page=9_999) for p, s in zip(*page, strict=True)]
+    return rows, [cell for page in index.store.scan_cells("d", b"", None, page=9_999) for cell in page]
+
+
+def cells_of_load(index, source, stamp, folder, options=None):
+    """Load as one machine does, into memory: with profile and collection of an index, and the same timestamp."""
+    model = Index.create(MemoryStore(), index.profile).in_collection(index.collection.name)
+    spool = Spool(folder, model.store.url, index.profile, model.collection)
+    begin(model, spool)
+    list(spool.fill(scan([source], options or InputOptions()), model.analysis))
+    spool.manifest.stamp = stamp
+    load_alone(model, spool, StoreWriter(model.store))
+    return cells(model)
+
+
+def corpus(seed=5, families=60):
+    """Make families of documents that were edited again and again, exact copies, short ones and refused ones."""
+    chance = random.Random(seed)
+    records = []
+    for family in range(families):
+        words = chance.choices(WORDS, k=120) + [f"题{family}"] * 5
+        for version in range(chance.randint(1, 8)):
+            records.append({"id": f"{family}/{version}", "text": "，".join(words)})
+            for _ in range(chance.randint(0, 6)):
+                words[chance.randrange(len(words))] = chance.choice(WORDS)
+    chance.shuffle(records)
+    records += [{"id": f"copy/{at}", "text": record["text"]} for at, record in enumerate(records[::7])]
+    records += [{"text": records[3]["text"] + "，又一版"}, {"id": "short", "text": "灯塔"}]
+    return [*records, {"id": "no text"}, {"id": "empty", "text": " "}, {"id": "0/0", "text": "港口，来过两次"}]
+
+
+def write_lines(path, records, *, others=(b"", b"{no json")):
+    """Write JSON lines, with an empty line and a line that is none among them, or with other ones."""
+    lines = [msgspec.json.encode(record) for record in records]
+    lines[5:5] = others
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return str(path)
+
+
+CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+PACKAGE = "org.apache.spark.deploy"
+HERE = "127.0.0.1"
+WORKERS = 2
+
+
+def java_home():
+    return str(Downloads(cache_folder()).java().resolve().parents[1])
+
+
+@contextmanager
+def process(folder, name, *words):
+    """Start a program of Spark, and end it; its log is in the folder."""
+    log = folder / f"{name}.log"
+    environment = {
+        **os.environ,
+        "JAVA_HOME": java_home(),
+        "SPARK_LOCAL_IP": HERE,
+        "SPARK_DAEMON_MEMORY": "512m",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_WORKER_DIR": str(folder / name),
+    }
+    with log.open("wb") as taken:
+        started = subprocess.Popen([CLASS, *words], env=environment, stdout=taken, stderr=taken)
+    try:
+        yield started, log
+    finally:
+        started.terminate()
+        started.wait()
+
+
+def await_workers(log):
+    end = time.monotonic() + END_S
+    while log.read_text().count("Registering worker") < WORKERS:
+        assert time.monotonic() < end, log.read_text()[-2000:]
+        time.sleep(0.1)
+
+
+@contextmanager
+def standalone(folder):
+    """Yield the address of a master that has two workers of one core each."""
+    port = free_port()
+    url = f"spark://{HERE}:{port}"
+    with ExitStack() as all_:
+        master = process(folder, "master", f"{PACKAGE}.master.Master", "--host", HERE, "--port", str(port),
+                         "--webui-port", str(free_port()))  # fmt: skip
+        started, log = all_.enter_context(master)
+        wait_for_port(port, started, log)
+        for number in range(WORKERS):
+            words = ["--host", HERE, "--cores", "1", "--memory", "1g", "--webui-port", str(free_port()), url]
+            all_.enter_context(process(folder, f"worker{number}", f"{PACKAGE}.worker.Worker", *words))
+        await_workers(log)
+        yield url
+
+
+SHELL = [CLASS, "org.apache.hadoop.fs.FsShell"]
+SHOWN = {"crawl": "hdfs://127.0.0.1:8020/crawl", "table": "hbase://127.0.0.1:9091/news", "conf": "/etc/hbase/conf"}
+"""What the page has for places of a reader's own."""
+# A small corpus has many splits.
+SETTINGS = {**QUICK, "spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.openCostInBytes": "1000"}
+
+
+def environment_of(folder):
+    """Write what Spark and Hadoop read when they start; return the variables that name it."""
+    folder.mkdir(parents=True)
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in SETTINGS.items()))
+    # Hadoop's shell does not start without one. It names no file system: the commands do.
+    (folder / "core-site.xml").write_text("<configuration/>")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "HADOOP_"))}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    found = {"PATH": path, "JAVA_HOME": java_home(), "SPARK_CONF_DIR": str(folder), "HADOOP_CONF_DIR": str(folder)}
+    return {**kept, **found}
+
+
+def write_corpus(folder):
+    """Write a corpus as JSON lines, and as two files of Parquet of which the first one is in an inner folder."""
+    whole = {
+        record["id"]: record for record in corpus(families=30) if "id" in record and record.get("text", "").strip()
+    }
+    records = list(whole.values())
+    half = len(records) // 2
+    (folder / "corpus" / "a").mkdir(parents=True)
+    for name, some in (("a/z.parquet", records[:half]), ("b.parquet", records[half:])):
+        pq.write_table(pa.Table.from_pylist(some), folder / "corpus" / name, row_group_size=20)
+    write_lines(folder / "corpus.jsonl", records, others=())
+
+
+def page_commands(**places):
+    """Return the page's commands, with other places than it shows."""
+    commands = "\n".join(split(blocks()["sparkhdfs"]))
+    for name, there in places.items():
+        commands = commands.replace(SHOWN[name], there)
+    return commands
+
+
+def spark_works_on(cluster, folder, name="crawl"):
+    """Run the page's commands on a new folder of HDFS, into a new table, and compare with what one machine makes."""
+    there = f"hdfs://127.0.0.1:{cluster.ports['namenode']}/{name}"
+    table = f"hbase://127.0.0.1:{cluster.ports['thrift2']}/{name}"
+    environment, here, after = environment_of(folder / "settings"), folder / "crawl", folder / "after"
+    write_corpus(here)
+    commands = page_commands(crawl=there, table=table, conf=str(cluster.folder / "conf"))
+    store = HBaseStore.create(parse_url(table), TableSchema(regions=3))
+    with Index.create(store, Profile.resolve(analyzer="shingle")) as index:
+        for words in ([*SHELL, "-put", here, there], ["bash", "-euc", commands], [*SHELL, "-get", there, after]):
+            done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+
+        made = cells(index)
+        [stamp] = {cell.timestamp for cell in made[1]}
+        assert made == cells_of_load(index, str(here / "corpus"), stamp, folder / "alone")
+        assert not index.verify().wrong
+    decided = "".join(part.read_text() for part in sorted((after / "decisions").glob("part-*")))
+    assert decided.splitlines() == decisions_of_one_machine([str(here / "corpus.jsonl")])[0]
+    assert not (after / "work").exists()
+    assert not [path for path in (after / "staging").rglob("*") if path.is_file()]

@@ -1,6 +1,6 @@
 """Parts of the protocol that can be taken out, each by replacing one function of the package."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 from simhash_hbase.index import write
@@ -49,12 +49,12 @@ def _start_over_blindly(run: Run, claims: Sequence[Claim]) -> None:
         claim.step = Step.QUERY
 
 
-def _block_rows_alone(profile: Profile, entries: Entries) -> BlockRows:
+def _block_rows_alone(profile: Profile, entries: Entries, *, with_blocks, with_bands) -> BlockRows:
     """Leave out the rows of sketches."""
-    return block_rows(profile.blocks, entries.simhashes)
+    return block_rows(profile.blocks, entries.simhashes[with_blocks])
 
 
-def _no_entry(entries: Entries, decided: Iterable[tuple[int, DocumentState]]) -> list[Cell]:
+def _no_entry(entries: Entries, states: Sequence[DocumentState]) -> list[Cell]:
     """Leave out the entries of copies."""
     return []
 
@@ -65,6 +65,6 @@ MUTATIONS = {
     "yielding": (verdict, "give_way", _become_its_duplicate),
     "own-cell": (commits, "look_again", _start_over_blindly),
     "sketch-rows": (write, "entry_rows", _block_rows_alone),
-    "copies": (commits, "copy_cells", _no_entry),
+    "copies": (commits, "document_cells", _no_entry),
     TRANSACTION: (protocol, "atomically", lambda store: nullcontext()),
 }

@@ -16,7 +16,7 @@ from typing import Unpack
 from simhash_hbase.errors import IndexExists, InvalidArgument, InvalidProfile, SimhashError, Unsupported
 from simhash_hbase.features.idf import IdfTable, Sample, jieba_idf_digest, learn
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.indexrows import read_profile
+from simhash_hbase.index.indexrows import find_profile
 from simhash_hbase.kernel.tables import dictionary_digest
 from simhash_hbase.profile.profile import SEGMENTING, Profile, ProfileOptions
 from simhash_hbase.rows.table import TableSchema
@@ -179,7 +179,7 @@ def create_index(
         # It may be what a crash left before the profile was written: then it is completed.
         store = open_store(url)
     try:
-        if not if_not_exists or read_profile(store, missing=None) is None:
+        if not if_not_exists or find_profile(store) is None:
             index = Index.create(store, profile, idf=idf)
             index.analysis = analysis
             return index

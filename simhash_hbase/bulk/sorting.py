@@ -98,7 +98,7 @@ def document_cells(part: Part, stamp: int, first: int) -> CellBlock:
     added = added_ms(stamp)
     states = [
         encode(DocumentState(name, text.simhash, "added", added, stamp, (added, place), digest=text.digest))
-        for place, (name, text) in enumerate(zip(entries.ids, entries.texts(), strict=True), first)
+        for place, (name, text) in enumerate(zip(entries.ids, entries.texts, strict=True), first)
     ]
     values = [*member_values(entries, repeat(added, len(entries))), *states]
     return CellBlock(np.array(members + documents, dtype=KEY), values)

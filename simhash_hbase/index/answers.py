@@ -10,13 +10,11 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 import msgspec
 
 from simhash_hbase.index.copies import Copies
-from simhash_hbase.index.search import Neighbours
-from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import MatchRule
-from simhash_hbase.rows.analysed import Entries, Metadata
+from simhash_hbase.index.search import Neighbours, Queries
+from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import Collection, own_id
-from simhash_hbase.rows.documents import DocumentState, Member
+from simhash_hbase.rows.documents import DocumentState, Member, Text
 
 # Of an HTML table.
 MOST_ROWS = 20
@@ -123,12 +121,11 @@ class Decision(Shown):
     """For a document that was kept although it has a near copy, since too little of it is in that one."""
 
 
-def make_answers(
-    neighbours: Neighbours, entries: Entries, profile: Profile, rule: MatchRule, *, limit: int | None
-) -> Iterator[Answer]:
+def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None) -> Iterator[Answer]:
     """Yield the answer of each query as its hits are found."""
-    complete = rule.match == "distance" and rule.distance <= profile.distance
-    sizes = map(profile.is_short, entries.features.tolist(), entries.lengths.tolist())
+    entries, rule = queries.entries, queries.rule
+    complete = rule.match == "distance" and rule.distance <= queries.profile.distance
+    sizes = map(queries.profile.is_short, entries.features.tolist(), entries.lengths.tolist())
     columns = zip(entries.ids, entries.digests, sizes, neighbours, strict=True)
     for at, (name, digest, short, hits) in enumerate(columns):
         matches = [
@@ -167,6 +164,12 @@ def as_given(decision: Decision) -> Decision:
     """Name the documents of a decision by their callers' ids."""
     name, of = own_id(decision.id), decision.of and own_id(decision.of)
     return decision if name is decision.id and of is decision.of else replace(decision, id=name, of=of)
+
+
+def recorded_decision(text: Text, state: DocumentState | None, oldest: int) -> Decision | None:
+    """Repeat what the index holds of an id with the same text; None when it must be decided."""
+    decision = state and state.shown(oldest)
+    return as_decision(decision) if decision and decision.text.is_same(text) else None
 
 
 def as_decision(state: DocumentState) -> Decision:

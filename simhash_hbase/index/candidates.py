@@ -86,17 +86,14 @@ class Candidates:
         else:
             is_block = (rows.prefixes & FLAGS) <= reach.tables
             met = distinct(rows.simhashes[is_block & (apart <= reach.blocks)])
-            near = distinct(np.concatenate([met, self._shared(rows.simhashes[~is_block & (apart <= reach.bands[-1])])]))
+            others, counts = np.unique(rows.simhashes[~is_block & (apart <= reach.bands[-1])], return_counts=True)
+            # No document of a fingerprint shares more sketch rows than bring it.
+            others = others[distances(others, self._simhashes) <= joined_within(reach.bands, counts)]
+            near = distinct(np.concatenate([met, others]))
             # Both are sorted, and `np.isin` takes longer than everything else here.
             by_blocks = np.zeros(len(near), np.bool_)
             by_blocks[np.searchsorted(near, met)] = True
         yield Near(np.zeros(len(near), np.intp), near, distances(near, self._simhashes), by_blocks)
-
-    def _shared(self, found: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Keep what so many sketch rows bring within their reach. No document of a fingerprint shares more of them."""
-        simhashes, rows = np.unique(found, return_counts=True)
-        assert self._reach.bands is not None
-        return simhashes[distances(simhashes, self._simhashes) <= joined_within(self._reach.bands, rows)]
 
     def _joined_parts(self) -> Iterator[Near]:
         left = np.searchsorted(self._rows.prefixes, self._prefixes, "left")
@@ -153,6 +150,21 @@ def find_candidates(
     if len(scan.truncated):
         truncated[np.isin(prefixes, scan.truncated).any(axis=1)] = True
     return Candidates(simhashes, prefixes, scan.rows, truncated, reach)
+
+
+def find_crowded_documents(
+    simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: Reach
+) -> NDArray[np.bool_]:
+    """Tell which documents of a batch have others of it within reach."""
+    ascending, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
+    by_blocks = find_crowded(ascending, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
+    crowded = np.asarray(by_blocks[where], np.bool_)
+    if reach.bands is not None:
+        # A flood of copies was found by its fingerprint: here it counts as one document.
+        rows = np.column_stack([simhashes, prefixes[:, reach.tables :]])
+        apart, where = np.unique(rows, axis=0, return_inverse=True)
+        crowded |= find_crowded(apart[:, 0], apart[:, 1:], reach=reach.bands)[where.reshape(-1)]
+    return crowded
 
 
 def find_crowded(

@@ -6,20 +6,19 @@ own document cell names the original. So a cell that is left over or arrives lat
 before the decision, at the stamp of the copy's document cell: above every delete of it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.documentrows import member_key, read_states
+from simhash_hbase.index.documentrows import copy_key, read_states
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.analysed import Entries, Metadata
+from simhash_hbase.rows.analysed import Metadata
 from simhash_hbase.rows.clock import rfc3339
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import DocumentState, Member, decode_document, decode_member, encode
+from simhash_hbase.rows.documents import DocumentState, decode_document, decode_member, is_of_removed
 from simhash_hbase.rows.keys import copies_row, document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
-from simhash_hbase.stores.base import Cell, CellKey, Store
+from simhash_hbase.stores.base import Cell, CompareAndSet, Store
 
 FIRST_COPIES = 100
 MORE_COPIES = 10_000
@@ -70,14 +69,7 @@ class Copies:
 def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copies | None:
     """List the copies of an original, or of that of a copy; None when the index does not hold the id.
 
-    Parameters
-    ----------
-    store, profile
-        The index.
-    name : str
-        The id of an original or of a copy.
-    oldest : int
-        What was last seen before does not count, ms since 1970.
+    What was last seen before `oldest`, in ms since 1970, does not count.
     """
     [asked] = read_states(store, [name])
     state = asked and asked[0].shown(oldest)
@@ -92,7 +84,7 @@ def find_copies(store: Store, profile: Profile, name: str, oldest: int) -> Copie
     return Copies(
         id=own_id(name),
         of=own_id(of),
-        of_removed=state.is_duplicate and (original is None or not state.names_text(original.text)),
+        of_removed=state.is_duplicate and is_of_removed(state.of_text, original.text if original else None),
         count=len(copies),
         first=copies[0].added if copies else None,
         last=max((copy.seen for copy in copies), default=None),
@@ -116,49 +108,22 @@ def _standing(
                 distance=copy.distance,
                 similarity=copy.similarity,
                 metadata=decode_member(cell.value, bands=profile.bands).metadata,
-                of_removed=not copy.names_text(original.text),
+                of_removed=is_of_removed(copy.of_text, original.text),
             )
 
 
-def copy_cells(
-    entries: Entries, decided: Iterable[tuple[int, DocumentState]], *, digests: Iterable[bytes] | None = None
-) -> list[Cell]:
-    """Make the cells of those documents, by their places, that become duplicates; `digests`: of all ids, if known."""
-    cells = []
-    lengths, features = entries.lengths.tolist(), entries.features.tolist()
-    for (at, state), digest in zip(decided, repeat(None) if digests is None else digests, strict=False):
-        # Of a claim under way the decision before it is in force: that one has its cell.
-        if state.is_duplicate and (key := copy_key(state, digest)):
-            metadata = entries.metadata[at]
-            sizes, own = (lengths[at], features[at]), dict(metadata) if metadata else None
-            kept = Member(state.id, state.order[0], *sizes, entries.digests[at], b"", own)
-            cells.append(Cell(*key, encode(kept), state.stamp))
-    return cells
-
-
-def copy_key(state: DocumentState, digest: bytes | None = None) -> CellKey | None:
-    """Say where the cell of a duplicate is, by the decision in force; `digest`: of its id. None for other documents."""
-    decision = state.in_force()
-    if decision is None or not decision.is_duplicate or decision.of is None:
-        return None
-    return copies_row(id_digest(decision.of)), digest or id_digest(decision.id)
-
-
-def kept_key(state: DocumentState) -> CellKey:
-    """Say where the rest of a decided document is: its member cell, or its cell among the copies of its original."""
-    return copy_key(state) or member_key(state.text, id_digest(state.id))
-
-
-def read_copies(store: Store, rows: Sequence[bytes]) -> Iterator[list[Cell]]:
-    """Read rows of copies whole, some cells at a time."""
+def delete_copies(store: Store, originals: Sequence[bytes]) -> None:
+    """Delete the entries of all copies of originals, some cells at a time; `originals`: digests of their ids."""
+    if not originals or not isinstance(store, CompareAndSet):
+        return
+    rows = [copies_row(digest) for digest in originals]
     for row, first in zip(rows, store.get_rows(FAMILY_DOCUMENTS, rows, limit=FIRST_COPIES), strict=True):
-        cells, wanted = first, FIRST_COPIES
+        cells, limit = first, FIRST_COPIES
         while cells:
-            yield cells
-            more = len(cells) == wanted
-            wanted = MORE_COPIES
+            store.delete(FAMILY_DOCUMENTS, cells)
+            is_last, limit = len(cells) < limit, MORE_COPIES
             after = cells[-1].qualifier
-            cells = store.read_row(FAMILY_DOCUMENTS, row, after=after, limit=wanted) if more else []
+            cells = [] if is_last else store.read_row(FAMILY_DOCUMENTS, row, after=after, limit=limit)
 
 
 def stale_copies(store: Store, cells: Sequence[Cell], oldest: int = 0) -> list[Cell]:

@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import InvalidArgument
-from simhash_hbase.index.answers import Decision, as_decision
-from simhash_hbase.index.candidates import Reach, find_crowded
-from simhash_hbase.index.documentrows import DocumentCells, asked_prefixes, find_documents, read_states
+from simhash_hbase.index.answers import Decision, recorded_decision
+from simhash_hbase.index.candidates import find_crowded_documents
+from simhash_hbase.index.documentrows import DocumentCells, find_documents, read_for_writing, read_states
 from simhash_hbase.index.exact import TextJudge
-from simhash_hbase.index.search import Hit, Offer, find_nearest, found_since
+from simhash_hbase.index.search import Hit, Queries, TakeHit, find_nearest, found_since
 from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import MatchRule, Sketches, distances, joined_within, judge, known_similarity
+from simhash_hbase.profile.matching import distances, joined_within, judge, known_similarity
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
-from simhash_hbase.rows.documents import DocumentState, Text
+from simhash_hbase.rows.documents import DocumentState, Text, is_of_removed
 from simhash_hbase.stores.base import Store
 
 ORIGINAL = Outcome("original")
@@ -69,7 +69,7 @@ class Deduplicator:
         self._searched = profile if judge is None else judge.candidates
 
     def decide(self, entries: Entries, *, now: int, texts: Sequence[str] = ()) -> list[Decision]:
-        """Decide a batch and write it.
+        """Decide a batch and write it; return one decision a document, of an id with a known text the recorded one.
 
         Parameters
         ----------
@@ -80,11 +80,6 @@ class Deduplicator:
         texts : sequence of str
             One a document, where texts are judged.
 
-        Returns
-        -------
-        list of Decision
-            One a document. An id that the index held with the same text gets its recorded answer.
-
         Raises
         ------
         InvalidArgument
@@ -94,11 +89,11 @@ class Deduplicator:
         if self._judge is not None:
             self._judge.begin(entries, texts)
         plan = self.plan(entries, now=now)
-        write_documents(self._places[-1], self._profile, plan.entries, plan.outcomes, now=now)
+        write_documents(self._places[-1], self._profile, plan.entries, plan.outcomes, now=now, cells=plan.cells)
         if len(self._places) == 1:
             refresh_documents(self._places[0], self._profile, plan.seen, now=now)
         if self._judge is not None:
-            for text, decision in zip(entries.texts(), plan.decisions, strict=True):
+            for text, decision in zip(entries.texts, plan.decisions, strict=True):
                 if decision.is_original:
                     self._judge.keep(text)
         return plan.decisions
@@ -107,13 +102,13 @@ class Deduplicator:
         """Decide a batch without writing it; parameters and errors as for `decide`."""
         if len(set(entries.ids)) != len(entries.ids):
             raise InvalidArgument("an id is in one batch twice")
-        cells = [find_documents(store, entries.ids) for store in self._places]
-        states = _in_force(cells)
+        own = read_for_writing(self._places[-1], entries.ids)
+        states = _in_force([*(find_documents(store, entries.ids) for store in self._places[:-1]), own])
         oldest = self._profile.oldest(now)
-        recorded = [recorded_decision(*each, oldest) for each in zip(entries.texts(), states, strict=True)]
+        recorded = [recorded_decision(*each, oldest) for each in zip(entries.texts, states, strict=True)]
         fresh = [at for at, decision in enumerate(recorded) if decision is None]
         if self._judge is not None:
-            for text, decision in zip(entries.texts(), recorded, strict=True):
+            for text, decision in zip(entries.texts, recorded, strict=True):
                 if decision is not None and decision.is_original:
                     self._judge.keep(text)
             self._judge.choose(fresh)
@@ -127,8 +122,7 @@ class Deduplicator:
         expired: set[str] = set()
         for store in self._places:
             # Whatever the limits of the index say, nothing is left out: a decision must not rest on a part.
-            offer = self._offer(store, batch, oldest, expired)
-            find_nearest(store, self._searched, batch.entries, found_since(0), offer)
+            find_nearest(store, batch.queries, found_since(0), self._take_hits_of(store, batch, oldest, expired))
         decided = dict(zip(fresh, batch.decide(), strict=True))
         decisions = [decision or decided[at] for at, decision in enumerate(recorded)]
         self._mark_removed(entries, decisions, decided, states, oldest)
@@ -137,17 +131,17 @@ class Deduplicator:
         sizes = zip(decisions, entries.features.tolist(), entries.lengths.tolist(), strict=True)
         return Plan(
             [with_short(self._profile, *each) for each in sizes],
-            batch.entries,
+            batch.queries.entries,
             batch.outcomes,
-            cells[-1].take(fresh),
+            own.take(fresh),
             list(dict.fromkeys([*repeated, *named])),
             sorted(expired),
         )
 
-    def _offer(self, store: Store, batch: "UndecidedBatch", oldest: int, expired: set[str]) -> Offer:
+    def _take_hits_of(self, store: Store, batch: "UndecidedBatch", oldest: int, expired: set[str]) -> TakeHit:
         """Make what takes the hits of one place: it hands them to the batch, or notes that they have expired."""
 
-        def offer(at: int, hit: Hit) -> bool:
+        def take_hit_of_place(at: int, hit: Hit) -> bool:
             name = hit.state.id
             if store is not self._places[-1] and read_states(self._places[-1], [name]) != [None]:
                 # A dry run has decided it again: its own word replaces the index's.
@@ -155,9 +149,9 @@ class Deduplicator:
             if hit.state.seen < oldest:
                 expired.add(name)
                 return False
-            return batch.offer(at, hit)
+            return batch.take_hit(at, hit)
 
-        return offer
+        return take_hit_of_place
 
     def _mark_removed(
         self,
@@ -174,15 +168,14 @@ class Deduplicator:
         ids = [of for _, of in named]
         originals = _in_force([find_documents(store, ids) for store in self._places])
         places = {decision.id: at for at, decision in decided.items()}
-        texts = entries.texts()
         for (at, of), state in zip(named, originals, strict=True):
             original = state and state.found(oldest)
             text = original.text if original else None
             if (place := places.get(of, at)) < at:
                 # It was decided anew before this document's turn.
-                text = texts[place] if decided[place].is_original else None
+                text = entries.texts[place] if decided[place].is_original else None
             duplicate = states[at]
-            if text is None or duplicate is None or not duplicate.names_text(text):
+            if is_of_removed(duplicate.of_text if duplicate else None, text):
                 decisions[at] = replace(decisions[at], of_removed=True)
 
 
@@ -223,7 +216,8 @@ class UndecidedBatch:
         now: int,
         judge: TextJudge | None = None,
     ) -> None:
-        self.entries = entries
+        self._texts = entries.texts
+        self.queries = Queries.of(profile, entries)
         self.outcomes: list[Outcome] = []
         self.mates: list[int | None] = []
         """For a duplicate of a document that was kept before in this batch: its position."""
@@ -231,17 +225,12 @@ class UndecidedBatch:
         """For each document: earlier ones whose old text is within its reach and is about to be replaced."""
         self.left_by: list[set[int]] = [set() for _ in entries.ids]
         """The same for later documents; their old text still counts."""
-        self._texts = entries.texts()
         # Numbers of the collections; None if all are of one.
         names = list(map(collection_of, entries.ids))
         self._collections = np.unique(names, return_inverse=True)[1] if len(set(names)) > 1 else None
         self._now = now
         self._judge = judge
-        self._rule: MatchRule = profile.rule
-        self._sketches = Sketches.of_entries(entries)
-        self._reach = Reach.of(profile, profile.rule)
-        self._prefixes = asked_prefixes(profile, entries, profile.rule)
-        self._crowded = _crowded(entries.simhashes, self._prefixes, self._reach).tolist()
+        self._crowded = find_crowded_documents(entries.simhashes, self.queries.prefixes, self.queries.reach).tolist()
         # Positions of documents that were kept, and that others of the batch are near to.
         self._kept = np.empty(len(entries), np.intp)
         self._kept_count = 0
@@ -250,7 +239,7 @@ class UndecidedBatch:
         # Ids whose own earlier text stands in the index until their turn comes.
         self._moving = {entries.ids[at]: at for at, state in enumerate(states) if state is not None}
 
-    def offer(self, at: int, hit: Hit) -> bool:
+    def take_hit(self, at: int, hit: Hit) -> bool:
         """Remember an original of a store; return whether it stays one whatever the batch becomes."""
         state, similarity = hit.state, hit.similarity
         if self._judge is not None:
@@ -270,7 +259,7 @@ class UndecidedBatch:
     def decide(self) -> list[Decision]:
         """Go through the batch in order."""
         decisions = []
-        for at, name in enumerate(self.entries.ids):
+        for at, name in enumerate(self.queries.entries.ids):
             best = self._stored[at]
             if self._crowded[at] and (kept := self._best_kept(at)):
                 best = _better(best, kept)
@@ -290,18 +279,19 @@ class UndecidedBatch:
 
     def later_near(self, at: int) -> list[int]:
         """Find the later documents of this batch that the rule accepts beside one."""
-        later, _, _ = self._accepted(at, np.arange(at + 1, len(self.entries)))
+        later, _, _ = self._accepted_mates(at, np.arange(at + 1, self._end))
         return [int(turn) for turn in later]
 
     def _best_kept(self, at: int) -> OriginalOption | None:
         """Find the best of the documents of this batch that were kept before."""
         if not self._kept_count:
             return None
-        kept, apart, similarities = self._accepted(at, self._kept[: self._kept_count])
+        kept, apart, similarities = self._accepted_mates(at, self._kept[: self._kept_count])
+        ids = self.queries.entries.ids
         options = []
         for mate, distance, estimate in zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True):
             similarity = known_similarity(estimate)
-            rank = rank_of(distance, similarity, (self._now, mate), self.entries.ids[mate])
+            rank = rank_of(distance, similarity, (self._now, mate), ids[mate])
             options.append(OriginalOption(rank, similarity, self._texts[mate], mate))
         if self._judge is None:
             return min(options, default=None, key=lambda o: o.rank)
@@ -311,26 +301,26 @@ class UndecidedBatch:
                 return option._replace(similarity=similarity)
         return None
 
-    def _accepted(
+    def _accepted_mates(
         self, at: int, others: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float64]]:
         """Judge a document beside others of this batch; return those accepted, with distances and similarities."""
-        simhashes = self.entries.simhashes
-        apart = distances(simhashes[others], simhashes[at])
-        blocks, bands = slice(self._reach.tables), slice(self._reach.tables, None)
-        near = apart <= self._reach.blocks
-        if self._reach.bands is not None:
+        _, entries, rule, reach, prefixes, sketches = self.queries
+        apart = distances(entries.simhashes[others], entries.simhashes[at])
+        blocks, bands = slice(reach.tables), slice(reach.tables, None)
+        near = apart <= reach.blocks
+        if reach.bands is not None:
             # Two that have no sketch seem to share all sketch rows: the rule knows better.
-            far = np.flatnonzero(~near & (apart <= self._reach.bands[-1]))
-            shared = (self._prefixes[others[far], bands] == self._prefixes[at, bands]).sum(axis=1)
-            near[far] = apart[far] <= joined_within(self._reach.bands, shared)
+            far = np.flatnonzero(~near & (apart <= reach.bands[-1]))
+            shared = (prefixes[others[far], bands] == prefixes[at, bands]).sum(axis=1)
+            near[far] = apart[far] <= joined_within(reach.bands, shared)
         if self._collections is not None:
             near &= self._collections[others] == self._collections[at]
         others, apart = others[near], apart[near]
         # Only what a scan would find counts: so a batch decides as the index would.
-        by_blocks = (self._prefixes[others, blocks] == self._prefixes[at, blocks]).any(axis=1)
-        own = self._sketches.at(np.array([at]))
-        accepted, similarities = judge(self._rule, apart, own, self._sketches.at(others), by_blocks=by_blocks)
+        by_blocks = (prefixes[others, blocks] == prefixes[at, blocks]).any(axis=1)
+        own = sketches.at(np.array([at]))
+        accepted, similarities = judge(rule, apart, own, sketches.at(others), by_blocks=by_blocks)
         return others[accepted], apart[accepted], similarities[accepted]
 
 
@@ -339,28 +329,9 @@ def _better(held: OriginalOption | None, other: OriginalOption) -> OriginalOptio
     return other if held is None or other.rank < held.rank else held
 
 
-def _crowded(simhashes: NDArray[np.uint64], prefixes: NDArray[np.uint64], reach: Reach) -> NDArray[np.bool_]:
-    """Tell which documents of a batch have others of it within reach."""
-    distinct, first, where, counts = np.unique(simhashes, return_index=True, return_inverse=True, return_counts=True)
-    crowded = find_crowded(distinct, prefixes[first, : reach.tables], reach=(reach.blocks,)) | (counts > 1)
-    found = np.asarray(crowded[where], np.bool_)
-    if reach.bands is not None:
-        # A flood of copies was found by its fingerprint: here it counts as one document.
-        rows = np.column_stack([simhashes, prefixes[:, reach.tables :]])
-        apart, where = np.unique(rows, axis=0, return_inverse=True)
-        found |= find_crowded(apart[:, 0], apart[:, 1:], reach=reach.bands)[where.reshape(-1)]
-    return found
-
-
 def rank_of(distance: int, similarity: float | None, order: tuple[int, int], name: str) -> Rank:
     """Rank an original: the nearest comes first, then the most similar, then the earliest."""
     return Rank(distance, 1.0 if similarity is None else -similarity, order, name)
-
-
-def recorded_decision(text: Text, state: DocumentState | None, oldest: int) -> Decision | None:
-    """Repeat what the index holds of an id with the same text; None when it must be decided."""
-    decision = state and state.shown(oldest)
-    return as_decision(decision) if decision and decision.text.is_same(text) else None
 
 
 def with_short(profile: Profile, decision: Decision, features: int, length: int) -> Decision:

@@ -1,6 +1,8 @@
 """The rows and cells of documents: block and sketch rows, by which they meet, member cells, and document cells.
 
-The one place where analysed documents become member cells, and member cells such documents again.
+The one place where analysed documents become cells, and member cells such documents again. A document has a document
+cell; with it goes a member cell in the row of its fingerprint, or, for a duplicate, a cell of the same form without a
+sketch in the row of its original's copies.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simhash_hbase.errors import CorruptIndex, InvalidArgument
+from simhash_hbase.index.timestamps import decision_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import MatchRule, Sketches
 from simhash_hbase.rows.analysed import Entries
@@ -19,23 +22,16 @@ from simhash_hbase.rows.keys import (
     band_prefixes,
     band_rows,
     block_rows,
+    copies_row,
     document_row,
     id_digest,
     member_row,
-    member_rows,
 )
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CellKey, Store
 
 StoredState: TypeAlias = tuple[DocumentState, bytes]
 """What a document cell says, and its bytes."""
-
-
-def check_bands(profile: Profile, entries: Entries) -> None:
-    """Refuse documents whose sketches come without the bands that the index needs: rows would be missing."""
-    held = entries.segments.shape[1]
-    if held != profile.bands and entries.sketched.any():
-        raise InvalidArgument(f"the documents have {held} bands, the index has {profile.bands}: analyse them by it")
 
 
 def asked_prefixes(profile: Profile, entries: Entries, rule: MatchRule) -> NDArray[np.uint64]:
@@ -52,21 +48,38 @@ def entry_band_prefixes(profile: Profile, entries: Entries) -> NDArray[np.uint64
 
 
 def entry_segments(profile: Profile, entries: Entries) -> NDArray[np.uint32]:
-    """Take the segments of documents, as many as the index has bands; entries without a sketch may come with none."""
-    check_bands(profile, entries)
+    """Return the segments of documents, as many as the index has bands; without sketches they may come with none.
+
+    Raises
+    ------
+    InvalidArgument
+        When there are sketches without the bands that the index needs: rows would be missing.
+    """
     segments = entries.segments
-    return segments if segments.shape[1] == profile.bands else np.zeros((len(entries), profile.bands), np.uint32)
+    if segments.shape[1] == profile.bands:
+        return segments
+    if entries.sketched.any():
+        raise InvalidArgument(
+            f"the documents have {segments.shape[1]} bands, the index has {profile.bands}: analyse them by it"
+        )
+    return np.zeros((len(entries), profile.bands), np.uint32)
 
 
-def entry_rows(profile: Profile, entries: Entries) -> BlockRows:
-    """List all rows of documents."""
-    blocks = block_rows(profile.blocks, entries.simhashes)
-    return BlockRows.merged(blocks, entry_band_rows(profile, entries)) if profile.bands else blocks
-
-
-def entry_band_rows(profile: Profile, entries: Entries) -> BlockRows:
-    """List the sketch rows of documents."""
-    return band_rows(entry_band_prefixes(profile, entries), entries.simhashes)
+def entry_rows(
+    profile: Profile,
+    entries: Entries,
+    *,
+    with_blocks: NDArray[np.bool_] | None = None,
+    with_bands: NDArray[np.bool_] | None = None,
+) -> BlockRows:
+    """List the rows of documents: block rows of those marked in one, sketch rows of those in the other; else of all."""
+    segments = entry_segments(profile, entries)
+    simhashes = entries.simhashes
+    blocks = block_rows(profile.blocks, simhashes if with_blocks is None else simhashes[with_blocks])
+    if not profile.bands:
+        return blocks
+    sketched = entries.sketched if with_bands is None else entries.sketched & with_bands
+    return BlockRows.merged(blocks, band_rows(band_prefixes(profile.blocks, segments, sketched), simhashes))
 
 
 def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], sketches: Sequence[bytes]) -> BlockRows:
@@ -78,15 +91,20 @@ def stored_rows(profile: Profile, simhashes: NDArray[np.uint64], sketches: Seque
     return BlockRows.merged(blocks, band_rows(band_prefixes(profile.blocks, held.segments, held.present), simhashes))
 
 
-def member_values(entries: Entries, added: Iterable[int]) -> Iterator[bytes]:
+def member_values(
+    entries: Entries, added: Iterable[int], *, with_sketch: NDArray[np.bool_] | None = None
+) -> Iterator[bytes]:
     """Encode what the member cell of each document holds; `added` says when each was added, ms since 1970."""
+    sketches = Sketches.of_entries(entries)
+    if with_sketch is not None:
+        sketches = sketches._replace(present=sketches.present & with_sketch)
     columns = zip(
         entries.ids,
         added,
         entries.lengths.tolist(),
         entries.features.tolist(),
         entries.digests,
-        Sketches.of_entries(entries).packed(),
+        sketches.packed(),
         entries.metadata,
         strict=True,
     )
@@ -94,21 +112,42 @@ def member_values(entries: Entries, added: Iterable[int]) -> Iterator[bytes]:
         yield encode(Member(name, ms, length, features, digest, sketch, dict(metadata) if metadata else None))
 
 
-def member_cells(
+def document_cells(
     entries: Entries, states: Sequence[DocumentState], *, digests: Sequence[bytes] | None = None
 ) -> list[Cell]:
-    """Make the member cells that go with the document cells of the same documents; `digests`: of the ids, if known."""
-    rows = member_rows(np.array([state.simhash for state in states], dtype=np.uint64))
+    """Make the cell that goes with the document cell of each of the same documents; `digests`: of the ids, if known."""
     names = [id_digest(state.id) for state in states] if digests is None else digests
-    qualifiers = [name + state.digest for name, state in zip(names, states, strict=True)]
-    values = member_values(entries, [state.order[0] for state in states])
-    stamps = [state.stamp for state in states]
-    return [Cell(*each) for each in zip(rows, qualifiers, values, stamps, strict=True)]
+    is_found = np.array([not state.is_duplicate for state in states], np.bool_)
+    values = member_values(entries, [state.order[0] for state in states], with_sketch=is_found)
+    columns = zip(states, names, values, strict=True)
+    return [Cell(*kept_key(state, digest), value, state.stamp) for state, digest, value in columns]
+
+
+def kept_key(state: DocumentState, digest: bytes) -> CellKey:
+    """Return row and qualifier of the cell that goes with a document cell; `digest`: of the id."""
+    if state.is_duplicate and state.of is not None:
+        return copies_row(id_digest(state.of)), digest
+    return member_key(state.text, digest)
 
 
 def member_key(text: Text, digest: bytes) -> CellKey:
     """Return row and qualifier of the member cell of a text; `digest`: of the id."""
     return member_row(text.simhash), digest + text.digest
+
+
+def copy_key(state: DocumentState) -> CellKey | None:
+    """Return row and qualifier of a duplicate among its original's copies, by the decision in force; else None."""
+    decision = state.in_force()
+    is_copy = decision is not None and decision.is_duplicate and decision.of is not None
+    return kept_key(decision, id_digest(decision.id)) if decision and is_copy else None
+
+
+def outdated_keys(old: DocumentState, new: DocumentState, digest: bytes) -> list[CellKey]:
+    """List row and qualifier of the cells that one document cell of an id names and a later one does not."""
+    copy = copy_key(old)
+    copies = [copy] if copy and copy != copy_key(new) else []
+    named = {state.text for state in (old, old.previous) if state is not None}
+    return [*copies, *(member_key(text, digest) for text in sorted(named - new.member_texts()))]
 
 
 def bare_entries(states: Sequence[DocumentState]) -> Entries:
@@ -134,14 +173,16 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands
 
 
 class DocumentCells(NamedTuple):
-    """The document cells of some ids."""
+    """The document cells of some ids, as they were read."""
 
     rows: Sequence[bytes]  # Their row keys.
     states: Sequence[StoredState | None]  # None where there is no cell.
+    below: int | None = None
+    """The timestamp at which first cells may be put instead of compared, `decision_time`; None: they may not."""
 
     def take(self, places: Sequence[int]) -> "DocumentCells":
         """Select by position."""
-        return DocumentCells([self.rows[at] for at in places], [self.states[at] for at in places])
+        return DocumentCells([self.rows[at] for at in places], [self.states[at] for at in places], self.below)
 
 
 def find_documents(store: Store, ids: Sequence[str]) -> DocumentCells:
@@ -159,6 +200,12 @@ def find_documents(store: Store, ids: Sequence[str]) -> DocumentCells:
             raise CorruptIndex("a document cell holds another id than its own", named=both)
         states.append((state, cell.value))
     return DocumentCells(rows, states)
+
+
+def read_for_writing(store: Store, ids: Sequence[str]) -> DocumentCells:
+    """Read the document cells of ids that are to be written, and choose the timestamp of first ones before that."""
+    below = decision_time(store, len(ids))
+    return find_documents(store, ids)._replace(below=below)
 
 
 def read_states(store: Store, ids: Sequence[str]) -> Sequence[StoredState | None]:

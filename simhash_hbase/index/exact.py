@@ -147,7 +147,7 @@ class TextJudge:
         """
         if len(texts) != len(entries):
             raise InvalidArgument("texts are judged: give one for each document, to dedup_entries")
-        self._texts = entries.texts()
+        self._texts = entries.texts
         normals = chain.from_iterable(batch.normal_forms() for batch in batches(texts))
         self._normals = dict(zip(self._texts, normals, strict=True))
         self.uncontained = {}
@@ -165,8 +165,8 @@ class TextJudge:
 
     def judge_stored(self, at: int, hit: Hit) -> TextVerdict:
         """Judge a document of this batch and an original of a store."""
-        normal = self._read(hit.text)
-        if normal is not None:
+        if (place := self._places.get(hit.text)) is not None:
+            normal = self._unpack(self._file.read(place)).decode()
             return self._judge(at, hit.text, normal, hit.state.id)
         least = self._own.similarity + float(self._own.more_asked(hit.distance))
         return TextVerdict(hit.similarity is None or hit.similarity >= least, hit.similarity)
@@ -191,10 +191,6 @@ class TextJudge:
             self.uncontained.setdefault(at, NearCopy(own_id(name), similarity, containment))
             return TextVerdict(False, similarity)
         return TextVerdict(True, similarity)
-
-    def _read(self, text: Text) -> str | None:
-        place = self._places.get(text)
-        return None if place is None else self._unpack(self._file.read(place)).decode()
 
 
 def judging(profile: Profile, *, exact: bool, contained: float | None) -> AbstractContextManager[TextJudge | None]:

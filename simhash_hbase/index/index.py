@@ -9,7 +9,7 @@ from simhash_hbase.index.answers import Decision, as_given
 from simhash_hbase.index.claim import Claimed, claim_by_protocol, claim_in_transaction
 from simhash_hbase.index.dedup import Deduplicator
 from simhash_hbase.index.exact import TextJudge
-from simhash_hbase.index.indexrows import read_profile, write_last_backup, write_own_rows
+from simhash_hbase.index.indexrows import find_profile, write_last_backup, write_own_rows
 from simhash_hbase.index.opened import BATCH_DOCUMENTS, GivenDocument, batches, checked_ids, runs_of_ids
 from simhash_hbase.index.reading import ReadableIndex
 from simhash_hbase.index.timestamps import writing_time
@@ -65,10 +65,6 @@ class Index(ReadableIndex):
         clock : callable, optional
             Milliseconds since 1970.
 
-        Returns
-        -------
-        Index
-
         Raises
         ------
         IndexExists
@@ -79,13 +75,13 @@ class Index(ReadableIndex):
         The profile is written last: after a crash there is either no index or a whole one.
         """
         with atomically(store):
-            if read_profile(store, missing=None) is not None:
+            if find_profile(store) is not None:
                 raise IndexExists(f"there is an index at {store.url} already")
             write_own_rows(store, profile, idf)
         return cls(store, clock=clock)
 
     def add(self, document_id: str, text: str, *, metadata: Metadata | None = None) -> int:
-        """Add a document; a known id gets this text from now on.
+        """Add a document and return its fingerprint; a known id gets this text from now on.
 
         Parameters
         ----------
@@ -95,11 +91,6 @@ class Index(ReadableIndex):
             The document.
         metadata : mapping, optional
             Kept with it; at most 1 KB as JSON.
-
-        Returns
-        -------
-        int
-            The fingerprint.
 
         Raises
         ------
@@ -134,13 +125,7 @@ class Index(ReadableIndex):
         return self._in_batches(documents, add)
 
     def add_entries(self, entries: Entries) -> Written:
-        """Add analysed documents; of an id that comes twice, the last one stays.
-
-        Returns
-        -------
-        Written
-            Which ids were known, and which had another text.
-        """
+        """Add analysed documents and return which were known; of an id that comes twice, the last one stays."""
         check_storable(entries)
         written = Written([], [])
         for run in runs_of_ids(self.collection.stored(entries)):
@@ -154,13 +139,7 @@ class Index(ReadableIndex):
         return was_there
 
     def remove_many(self, ids: Iterable[str]) -> Iterator[tuple[str, bool]]:
-        """Remove documents.
-
-        Yields
-        ------
-        (id, removed)
-            Whether it was there.
-        """
+        """Remove documents; yield each id and whether it was there."""
         oldest = self._oldest()
         for batch in batches(checked_ids(ids)):
             stored_ids = list(map(self.collection.stored_id, batch))
@@ -221,12 +200,7 @@ class Index(ReadableIndex):
         return self._in_batches(documents, lambda entries: self.claim_entries(entries, deadline_s=deadline_s))
 
     def claim_entries(self, entries: Entries, *, deadline_s: float | None = None) -> list[Claimed]:
-        """Claim analysed documents; see `claim_many`.
-
-        Returns
-        -------
-        list of Decision or ClaimContended
-            One a document.
+        """Claim analysed documents, and return one answer a document; see `claim_many`.
 
         Raises
         ------
@@ -300,7 +274,6 @@ class Index(ReadableIndex):
         (True, None, 'a')
         """
         chosen = self.deduplicator() if deduplicator is None else deduplicator
-
         seen: set[bytes] = set()
 
         def decide(entries: Entries) -> list[Decision | None]:
@@ -386,17 +359,12 @@ class Index(ReadableIndex):
         return True
 
     def note_backup(self, taken: Since) -> str:
-        """Note a backup that was taken by other means, such as a snapshot of a table.
+        """Note a backup that was taken by other means, such as a snapshot of a table; return its time in RFC 3339.
 
         Parameters
         ----------
         taken : datetime or str
             When it began; an age such as ``2h`` is counted back from now.
-
-        Returns
-        -------
-        str
-            What was noted, RFC 3339 in UTC.
 
         Raises
         ------

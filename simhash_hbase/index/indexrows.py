@@ -1,7 +1,5 @@
 """The index's own rows in family ``m``: profile, learned idf table in pieces, the load under way, the last backup."""
 
-from typing import overload
-
 import msgspec
 
 from simhash_hbase.digests import blake2b
@@ -12,36 +10,40 @@ from simhash_hbase.rows.keys import index_row
 from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, Store
 
-PROFILE = "profile"
+_PROFILE_ROW = index_row("profile")
 _LOAD_ROW = index_row("load")
 _BACKUP_ROW = index_row("backup")
 # HBase refuses cells above 10 MB by default; pieces of this size also keep a gateway's buffers small.
 PIECE_BYTES = 256 * 1024
 
-_REQUIRED = object()
+
+def find_profile(store: Store) -> Profile | None:
+    """Read the profile of the index in a store; None where there is none."""
+    cell = _read(store, _PROFILE_ROW)
+    return cell and Profile.decode(cell.value)
 
 
-@overload
-def read_profile(store: Store) -> Profile: ...
-@overload
-def read_profile(store: Store, *, missing: None) -> Profile | None: ...
-def read_profile(store: Store, *, missing: object = _REQUIRED) -> Profile | None:
-    """Read the profile of the index in a store."""
-    [cell] = store.get(FAMILY_INDEX, [(index_row(PROFILE), VALUE_QUALIFIER)])
-    if cell is not None:
-        return Profile.decode(cell.value)
-    if missing is _REQUIRED:
-        raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
-    return None
+def read_profile(store: Store) -> Profile:
+    """Read the profile of the index in a store, or raise `IndexMissing`."""
+    return Profile.decode(_profile_cell(store).value)
 
 
 def identity(store: Store, collection: str | None = None) -> str:
     """Digest what tells an index from another one: its profile, when that was written, and which collection it is."""
-    [cell] = store.get(FAMILY_INDEX, [(index_row(PROFILE), VALUE_QUALIFIER)])
-    if cell is None:
-        raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
+    cell = _profile_cell(store)
     named = "" if collection is None else f"\0{collection}"
     return blake2b(f"{cell.timestamp} ".encode() + cell.value + named.encode(), digest_size=16).hexdigest()
+
+
+def _profile_cell(store: Store) -> Cell:
+    cell = _read(store, _PROFILE_ROW)
+    if cell is None:
+        raise IndexMissing(f"there is no index at {store.url}: simhash-hbase create makes one")
+    return cell
+
+
+def _read(store: Store, row: bytes) -> Cell | None:
+    return store.get(FAMILY_INDEX, [(row, VALUE_QUALIFIER)])[0]
 
 
 def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None:
@@ -52,7 +54,7 @@ def write_own_rows(store: Store, profile: Profile, idf: IdfTable | None) -> None
     pieces = [encoded[i : i + PIECE_BYTES] for i in range(0, len(encoded), PIECE_BYTES)]
     for number, piece in enumerate(pieces):
         store.put(FAMILY_INDEX, [Cell(_piece_row(number), VALUE_QUALIFIER, piece)])
-    store.put(FAMILY_INDEX, [Cell(index_row(PROFILE), VALUE_QUALIFIER, profile.encode())])
+    store.put(FAMILY_INDEX, [Cell(_PROFILE_ROW, VALUE_QUALIFIER, profile.encode())])
 
 
 def read_idf(store: Store, profile: Profile) -> IdfTable | None:
@@ -60,7 +62,7 @@ def read_idf(store: Store, profile: Profile) -> IdfTable | None:
     if profile.analyzer != "learned":
         return None
     pieces: list[bytes] = []
-    while cell := store.get(FAMILY_INDEX, [(_piece_row(len(pieces)), VALUE_QUALIFIER)])[0]:
+    while cell := _read(store, _piece_row(len(pieces))):
         pieces.append(cell.value)
     table = IdfTable.decode(b"".join(pieces))
     if table.digest() != profile.idf:
@@ -81,7 +83,7 @@ class OpenLoad(msgspec.Struct, frozen=True):
 
 def read_open_load(store: Store) -> OpenLoad | None:
     """Read which load is under way."""
-    [cell] = store.get(FAMILY_INDEX, [(_LOAD_ROW, VALUE_QUALIFIER)])
+    cell = _read(store, _LOAD_ROW)
     if cell is None:
         return None
     try:
@@ -99,7 +101,7 @@ def begin_load(store: Store, token: str, *, take_over: bool = False) -> int:
             f"another load into {store.url} was not finished: repeat its command where it ran, or add `take_over`"
         )
     _write_load(store, OpenLoad(token, is_open=True))
-    [cell] = store.get(FAMILY_INDEX, [(_LOAD_ROW, VALUE_QUALIFIER)])
+    cell = _read(store, _LOAD_ROW)
     if cell is None or cell.timestamp is None:
         raise CorruptIndex(f"the row of loads at {store.url} was written and is not there")
     return cell.timestamp
@@ -122,7 +124,7 @@ class NotedBackup(msgspec.Struct, frozen=True):
 
 def read_last_backup(store: Store) -> int | None:
     """Read when the last backup began, in ms since 1970; None if none was noted."""
-    [cell] = store.get(FAMILY_INDEX, [(_BACKUP_ROW, VALUE_QUALIFIER)])
+    cell = _read(store, _BACKUP_ROW)
     if cell is None:
         return None
     try:

@@ -58,18 +58,15 @@ class OpenedIndex:
         self._shared = _Shared()
 
     def in_collection(self, name: str | None) -> Self:
-        """Return a view of one collection: its documents and no others, under ids of its own.
+        """Return a view of one collection: its documents and no others, under ids of its own; closed with the index.
+
+        `stats`, `verify`, `vacuum` and `backup` of it are of the whole index.
 
         Parameters
         ----------
         name : str or None
             1 to 128 bytes of UTF-8 without control characters, compared as they are; None: the documents that are in
             no collection, which is what an index shows by itself.
-
-        Returns
-        -------
-        Index
-            Of the same store, and closed with it. `stats`, `verify`, `vacuum` and `backup` are of the whole index.
 
         Raises
         ------

@@ -7,17 +7,17 @@ import numpy as np
 
 from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Answer, Stored, make_answers, stored_document
-from simhash_hbase.index.copies import Copies, find_copies, kept_key
-from simhash_hbase.index.documentrows import bare_entries, member_entries, read_states
+from simhash_hbase.index.copies import Copies, find_copies
+from simhash_hbase.index.documentrows import bare_entries, kept_key, member_entries, read_states
 from simhash_hbase.index.opened import GivenDocument, OpenedIndex, checked_ids
-from simhash_hbase.index.search import Neighbours
+from simhash_hbase.index.search import Neighbours, Queries
 from simhash_hbase.index.timestamps import Timer
 from simhash_hbase.index.upkeep.walk import ProgressCallback, scan_documents
 from simhash_hbase.profile.matching import MatchRule
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.clock import Since, now_ms, parse_since, since_ms
 from simhash_hbase.rows.documents import DocumentState, Member, decode_member
-from simhash_hbase.rows.keys import check_simhash
+from simhash_hbase.rows.keys import check_simhash, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS
 from simhash_hbase.stores.base import UNLIMITED, Store
 
@@ -94,10 +94,6 @@ class ReadableIndex(OpenedIndex):
             Only documents that were added or last seen since then: a time, in UTC if it has no zone; as text ISO 8601,
             or an age such as ``7d``, ``12h`` or ``30m``.
 
-        Returns
-        -------
-        Answer
-
         Raises
         ------
         EmptyDocument
@@ -150,15 +146,14 @@ class ReadableIndex(OpenedIndex):
         """
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise InvalidArgument(f"limit {limit!r}: wanted at least 1")
-        asked = rule or self.profile.rule
         oldest = self._oldest() if since is None else max(self._oldest(), since_ms(since, self._clock()))
         # One more than the limit tells whether there are more; the document itself may be among them.
         most = UNLIMITED if limit is None else limit + 2
-        entries = self.collection.stored(entries)
-        found = Neighbours(self.store, self.profile, entries, rule=asked, oldest=oldest, most=most)
+        queries = Queries.of(self.profile, self.collection.stored(entries), rule)
+        found = Neighbours(self.store, queries, oldest=oldest, most=most)
         matches = cut = 0
         try:
-            for answer in make_answers(found, entries, self.profile, asked, limit=limit):
+            for answer in make_answers(queries, found, limit=limit):
                 matches += len(answer.matches)
                 cut += answer.truncated
                 yield answer
@@ -182,13 +177,7 @@ class ReadableIndex(OpenedIndex):
         return None if entries is None else self.query_entries(entries, rule=rule, limit=limit, since=since)[0]
 
     def entries_of(self, document_id: str) -> Entries | None:
-        """Read a document back as analysis made it; of a duplicate only the fingerprint is left.
-
-        Returns
-        -------
-        Entries or None
-            None when the index does not hold the id.
-        """
+        """Read a document back as analysis made it, None if it is not there; of a duplicate only the fingerprint."""
         [held] = self._read([document_id])
         if held is None:
             return None
@@ -255,5 +244,5 @@ class ReadableIndex(OpenedIndex):
 
     def _members(self, states: Sequence[DocumentState]) -> list[Member | None]:
         """Read the members of documents; of a duplicate, its cell among the copies of its original."""
-        cells = self.store.get(FAMILY_DOCUMENTS, [kept_key(state) for state in states])
+        cells = self.store.get(FAMILY_DOCUMENTS, [kept_key(state, id_digest(state.id)) for state in states])
         return [None if cell is None else decode_member(cell.value, bands=self.profile.bands) for cell in cells]

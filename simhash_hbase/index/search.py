@@ -7,6 +7,7 @@ read of what the rule accepts only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -39,8 +40,6 @@ MORE_TRANCHE = 4
 HELD_MEMBERS = 100_000
 MEMBER_ROW_BYTES = BLOCK_ROW_BYTES  # A row of members has the form of a block row.
 MEMBER_ID_BYTES = MEMBER_ROW_BYTES + ID_DIGEST_BYTES
-# Cells that are decoded at a time: some megabytes, of which the sketches are kept.
-DECODED_AT_ONCE = 4_096
 
 
 class Hit(NamedTuple):
@@ -53,7 +52,29 @@ class Hit(NamedTuple):
     similarity: float | None
 
 
-Offer: TypeAlias = Callable[[int, Hit], bool]
+class Queries(NamedTuple):
+    """Documents to search for, and what a search asks of them, computed once."""
+
+    profile: Profile  # That of the index.
+    entries: Entries
+    rule: MatchRule  # What it accepts.
+    reach: Reach
+    prefixes: NDArray[np.uint64]  # Of all rows that the rule reads, shape (n, tables) or (n, tables + bands).
+    sketches: Sketches
+
+    @classmethod
+    def of(cls, profile: Profile, entries: Entries, rule: MatchRule | None = None) -> Queries:
+        """Compute it for a rule, or for that of the index."""
+        rule = rule or profile.rule
+        prefixes = asked_prefixes(profile, entries, rule)
+        return cls(profile, entries, rule, Reach.of(profile, rule), prefixes, Sketches.of_entries(entries))
+
+    def candidates(self, store: Store, *, limit: int) -> Candidates:
+        """Read the rows that they share with stored documents."""
+        return find_candidates(store, self.entries.simhashes, self.prefixes, reach=self.reach, limit=limit)
+
+
+TakeHit: TypeAlias = Callable[[int, Hit], bool]
 """Takes a query's position and a document that the rule accepts; returns whether farther ones are not wanted."""
 
 Counts: TypeAlias = Callable[[DocumentState, Text], DocumentState | None]
@@ -70,66 +91,57 @@ class Neighbours:
 
     Parameters
     ----------
-    store, profile
-        The index.
-    entries : Entries
-        The queries.
-    rule : MatchRule
-        What it accepts.
+    store : Store
+        Holds the index.
+    queries : Queries
+        What is searched for.
     oldest : int
         Documents count that were seen then or later, ms since 1970.
     most : int
         Hits of one query at most.
     """
 
-    def __init__(
-        self, store: Store, profile: Profile, entries: Entries, *, rule: MatchRule, oldest: int, most: int
-    ) -> None:
-        self._found = _candidates(store, profile, entries, rule, limit=profile.max_rows_per_prefix)
+    def __init__(self, store: Store, queries: Queries, *, oldest: int, most: int) -> None:
+        profile = queries.profile
+        self._candidates = queries.candidates(store, limit=profile.max_rows_per_prefix)
         self._members = Members(store, profile, found_since(oldest), limit=profile.max_members)
-        self._entries = entries
-        self._rule = rule
+        self._queries = queries
         self._most = most
-        self.rows = self._found.rows
+        self.rows = self._candidates.rows
         """Block rows that were read."""
         self.candidates = 0
         """Pairs of a query and a stored fingerprint within reach, before the rule was asked; grows while iterating."""
-        self.truncated = self._found.truncated
+        self.truncated = self._candidates.truncated
         """For each query that was given: whether a limit kept something from being looked at."""
 
     def __iter__(self) -> Iterator[list[Hit]]:
         """Yield the hits of each query, by distance, then similarity downwards, then id; its own id is among them."""
         given = 0
-        for near in self._found.parts():
+        for near in self._candidates.parts():
             self.candidates += len(near.queries)
             page = self._members.page(distinct(near.simhashes))
             if self._members.wide:
                 wide = np.array(list(self._members.wide), dtype=np.uint64)
                 self.truncated[near.queries[np.isin(near.simhashes, wide)]] = True
             for some in _slices(near, page):
-                for query, hits in _nearest(self._members, some, page, self._entries, self._rule, self._most):
+                for query, hits in _nearest(self._members, some, page, self._queries, self._most):
                     yield from ([] for _ in range(given, query))
                     yield hits
                     given = query + 1
-        yield from ([] for _ in range(given, len(self._entries)))
+        yield from ([] for _ in range(given, len(self._queries.entries)))
 
 
-def find_nearest(store: Store, profile: Profile, entries: Entries, counts: Counts, offer: Offer) -> None:
-    """Find for each document what may decide it under the index's own rule, the nearest first.
+def find_nearest(store: Store, queries: Queries, counts: Counts, take_hit: TakeHit) -> None:
+    """Find for each document what may decide it, the nearest first.
 
     Of a fingerprint that more than `FIRST_MEMBERS` documents have, those whose ids have the smallest digests are read
-    first. Further ones are read only for documents to which nothing as near has been offered that is enough; for these
-    to the last one. So a flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among
-    the first hundred of it.
+    first. Further ones are read only for documents of which no hit as near was enough; for these to the last one. So a
+    flood of copies costs a bounded number of reads, and *most similar* and *earliest* hold among the first hundred of
+    it.
     """
-    nearest = _Nearest(Members(store, profile, counts, limit=FIRST_MEMBERS), entries, profile.rule, offer)
-    for near in _candidates(store, profile, entries, profile.rule, limit=UNLIMITED).parts():
+    nearest = _Nearest(Members(store, queries.profile, counts, limit=FIRST_MEMBERS), queries, take_hit)
+    for near in queries.candidates(store, limit=UNLIMITED).parts():
         nearest.look(near)
-
-
-def _candidates(store: Store, profile: Profile, entries: Entries, rule: MatchRule, *, limit: int) -> Candidates:
-    prefixes = asked_prefixes(profile, entries, rule)
-    return find_candidates(store, entries.simhashes, prefixes, reach=Reach.of(profile, rule), limit=limit)
 
 
 def found_since(oldest: int) -> Counts:
@@ -138,18 +150,17 @@ def found_since(oldest: int) -> Counts:
 
 
 class _Nearest:
-    """Offers hits to documents until they have enough."""
+    """Hands hits of documents on until they have enough."""
 
-    def __init__(self, members: Members, entries: Entries, rule: MatchRule, offer: Offer) -> None:
+    def __init__(self, members: Members, queries: Queries, take_hit: TakeHit) -> None:
         self._members = members
-        self._entries = entries
-        self._rule = rule
-        self._offer = offer
+        self._queries = queries
+        self._take_hit = take_hit
         # For each document the distance of what was enough.
-        self._settled = np.full(len(entries), FARTHEST, np.uint8)
+        self._settled = np.full(len(queries.entries), FARTHEST, np.uint8)
 
     def look(self, near: Near) -> None:
-        """Offer the first members of all fingerprints near some documents, then as many more as it takes."""
+        """Hand on the first members of all fingerprints near some documents, then as many more as it takes."""
         simhashes = distinct(near.simhashes)
         self._look_at(near, self._members.page(simhashes))
         if self._members.wide:
@@ -157,7 +168,7 @@ class _Nearest:
                 self._read_on(simhash, near)
 
     def _read_on(self, simhash: int, near: Near) -> None:
-        """Offer the other members of one fingerprint where nothing as near was enough."""
+        """Hand on the other members of one fingerprint where nothing as near was enough."""
         after: bytes | None = self._members.wide[simhash]
         near = near.where(near.simhashes == np.uint64(simhash))
         while after is not None:
@@ -169,12 +180,16 @@ class _Nearest:
             after = page.qualifier(-1) if len(page.keys) == MORE_MEMBERS else None
 
     def _look_at(self, near: Near, page: MemberPage) -> None:
-        for query, hits in _hits(self._members, near, page, self._entries, self._rule):
+        """Hand the hits of each query on, the best first, until farther ones are not wanted."""
+        accepted, ranges = _accepted_pairs(near, page, self._queries)
+        self._members.know(map(page.id_digest, set(accepted.at.tolist())))
+        for start, stop in ranges:
+            query = int(near.queries[accepted.pairs[start]])
             enough: Hit | None = None
-            for hit in hits:
+            for hit in _counting(self._members, near, page, self._queries, accepted, slice(start, stop)):
                 if enough is not None and (hit.distance, hit.similarity) != (enough.distance, enough.similarity):
                     break
-                if self._offer(query, hit):
+                if self._take_hit(query, hit):
                     enough, self._settled[query] = hit, hit.distance
 
 
@@ -201,81 +216,73 @@ def _slices(near: Near, page: MemberPage) -> Iterator[Near]:
 
 
 def _nearest(
-    members: Members, near: Near, page: MemberPage, entries: Entries, rule: MatchRule, most: int
+    members: Members, near: Near, page: MemberPage, queries: Queries, most: int
 ) -> Iterator[tuple[int, list[Hit]]]:
-    """Ask the rule about each pair of a query and a member; give each query its first hits in the order of answers.
+    """Give each query its first hits in the order of answers.
 
     Document cells are read for the members that come first, and for further ones only where some of those do not count.
     """
-    pairs, at, similarities = _accepted(near, page, entries, rule)
-    if len(pairs) > 1:
-        opposite = np.where(np.isnan(similarities), 1.0, -similarities)
-        order = np.lexsort((members.order_of_ids(page, at), opposite, near.distances[pairs], near.queries[pairs]))
-        pairs, at, similarities = pairs[order], at[order], similarities[order]
-    queries = near.queries[pairs]
-    edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
-    ranges = [(start, stop) for start, stop in pairwise(edges) if start < stop]
+    accepted, ranges = _accepted_pairs(near, page, queries, members)
     hits: list[list[Hit]] = [[] for _ in ranges]
     unfinished, first, last = list(range(len(ranges))), 0, most
     while unfinished:
         tranches = {n: slice(ranges[n][0] + first, min(ranges[n][0] + last, ranges[n][1])) for n in unfinished}
-        members.know({page.id_digest(place) for some in tranches.values() for place in at[some].tolist()})
+        members.know({page.id_digest(place) for some in tranches.values() for place in accepted.at[some].tolist()})
         for n, some in tranches.items():
-            found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
-            collection = collection_of(entries.ids[queries[ranges[n][0]]])
-            hits[n] += _counting(members, near, page, found, collection)
+            hits[n] += _counting(members, near, page, queries, accepted, some)
         unfinished = [n for n in unfinished if len(hits[n]) < most and ranges[n][0] + last < ranges[n][1]]
         first, last = last, last * MORE_TRANCHE
     for (start, _), some_hits in zip(ranges, hits, strict=True):
-        yield int(queries[start]), some_hits[:most]
-
-
-def _hits(
-    members: Members, near: Near, page: MemberPage, entries: Entries, rule: MatchRule
-) -> Iterator[tuple[int, Iterator[Hit]]]:
-    """Ask the rule about each pair of a query and a member; give each query its hits, the best first."""
-    pairs, at, similarities = _accepted(near, page, entries, rule)
-    if len(pairs) > 1:
-        opposite = np.where(np.isnan(similarities), 1.0, -similarities)
-        order = np.lexsort((opposite, near.distances[pairs], near.queries[pairs]))
-        pairs, at, similarities = pairs[order], at[order], similarities[order]
-    queries = near.queries[pairs]
-    members.know(map(page.id_digest, set(at.tolist())))
-    edges = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist(), len(queries)]
-    for start, stop in pairwise(edges if len(queries) else ()):
-        some = slice(start, stop)
-        found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
-        query = int(queries[start])
-        yield query, _counting(members, near, page, found, collection_of(entries.ids[query]))
+        yield int(near.queries[accepted.pairs[start]]), some_hits[:most]
 
 
 def _counting(
-    members: Members, near: Near, page: MemberPage, found: Iterable[tuple[int, int, float]], collection: str
+    members: Members, near: Near, page: MemberPage, queries: Queries, accepted: _Accepted, some: slice
 ) -> Iterator[Hit]:
-    """Leave out members that do not count by their document cells, and those of other collections."""
-    for pair, at, similarity in found:
+    """Make hits of some pairs of one query; leave out members that do not count, and those of other collections."""
+    pairs, places, similarities = (column[some].tolist() for column in accepted)
+    collection = collection_of(queries.entries.ids[near.queries[pairs[0]]])
+    for pair, at, similarity in zip(pairs, places, similarities, strict=True):
         text = Text(int(near.simhashes[pair]), page.text_digest(at))
         document = members.found(text, page, at)
         if document is not None and collection_of(document[0].id) == collection:
             yield Hit(*document, text, int(near.distances[pair]), known_similarity(similarity))
 
 
-def _accepted(
-    near: Near, page: MemberPage, entries: Entries, rule: MatchRule
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """List which pairs' which members the rule accepts, and how similar they are."""
-    own = Sketches.of_entries(entries)
+class _Accepted(NamedTuple):
+    """Pairs of a query and a member that the rule accepts, as columns."""
+
+    pairs: NDArray[np.intp]  # Positions of the fingerprints' pairs.
+    at: NDArray[np.intp]  # Positions of the members in their page.
+    similarities: NDArray[np.float64]
+
+
+def _accepted_pairs(
+    near: Near, page: MemberPage, queries: Queries, members: Members | None = None
+) -> tuple[_Accepted, list[tuple[int, int]]]:
+    """Ask the rule about each pair of a query and a member; return those accepted, and the range of each query's.
+
+    The best of a query come first; with `members`, equals are in the order of their ids.
+    """
+    own = queries.sketches
     where = page.where(near.simhashes)
-    found = []
+    columns = []
     for pairs, at in expand(page.first[where], page.stop[where], at_once=SKETCHES_AT_ONCE):
         # The sketch of a single query goes with all members as it is.
-        asked, held = own if len(entries) == 1 else own.at(near.queries[pairs]), page.sketches.at(at)
-        accepted, similarities = judge(rule, near.distances[pairs], asked, held, by_blocks=near.by_blocks[pairs])
-        found.append((pairs[accepted], at[accepted], similarities[accepted]))
-    if len(found) == 1:
-        return found[0]
-    pairs, at, similarities = (np.concatenate(column) for column in zip(*found, strict=True))
-    return pairs, at, similarities
+        asked = own if len(own.present) == 1 else own.at(near.queries[pairs])
+        is_accepted, similarities = judge(
+            queries.rule, near.distances[pairs], asked, page.sketches.at(at), by_blocks=near.by_blocks[pairs]
+        )
+        columns.append((pairs[is_accepted], at[is_accepted], similarities[is_accepted]))
+    accepted = _Accepted(*(columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))))
+    if len(accepted.pairs) > 1:
+        opposite = np.where(np.isnan(accepted.similarities), 1.0, -accepted.similarities)
+        keys = (opposite, near.distances[accepted.pairs], near.queries[accepted.pairs])
+        order = np.lexsort(keys if members is None else (members.order_of_ids(page, accepted.at), *keys))
+        accepted = _Accepted(accepted.pairs[order], accepted.at[order], accepted.similarities[order])
+    of = near.queries[accepted.pairs]
+    edges = [0, *(np.flatnonzero(of[1:] != of[:-1]) + 1).tolist(), len(of)]
+    return accepted, list(pairwise(edges)) if len(of) else []
 
 
 class MemberPage(NamedTuple):
@@ -292,11 +299,8 @@ class MemberPage(NamedTuple):
     def of(cls, simhashes: NDArray[np.uint64], members: Columns, bands: int) -> MemberPage:
         """Put the members of each of some fingerprints one behind the other."""
         ends = np.cumsum([0, *members.counts])
-        sketches: list[bytes] = []
-        for start in range(0, len(members.values), DECODED_AT_ONCE):
-            sketches += decode_sketches(members.values[start : start + DECODED_AT_ONCE], bands=bands)
-        unpacked = Sketches.unpacked(sketches, bands)
-        return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, unpacked)
+        sketches = Sketches.unpacked(decode_sketches(members.values, bands=bands), bands)
+        return cls(simhashes, ends[:-1], ends[1:], members.keys, members.values, sketches)
 
     def and_of(self, other: MemberPage) -> MemberPage:
         """Join with members of other fingerprints."""
@@ -387,16 +391,13 @@ class Members:
     def order_of_ids(self, page: MemberPage, at: NDArray[np.intp]) -> NDArray[np.intp]:
         """Give members numbers that are in the order of their ids."""
         places = at.tolist()
-        ids = {place: self._id(page, place) for place in sorted(set(places))}
+        ids = dict.fromkeys(sorted(set(places)), "")
+        for place in ids:
+            # Whether a damaged member matters is seen when its document counts.
+            with suppress(CorruptIndex):
+                ids[place] = self._member(page, place).id
         order = {place: number for number, place in enumerate(sorted(ids, key=ids.__getitem__))}
         return np.array([order[place] for place in places], np.intp)
-
-    def _id(self, page: MemberPage, at: int) -> str:
-        try:
-            return self._member(page, at).id
-        except CorruptIndex:
-            # Whether it matters is seen when its document counts.
-            return ""
 
     def _member(self, page: MemberPage, at: int) -> Member:
         """Decode a member, or take it from those that were decoded before."""

@@ -16,7 +16,7 @@ decision, `time_below`, is above what `vacuum` has deleted.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 from simhash_hbase.errors import CorruptIndex, StoreTimeout, StoreUnavailable
 from simhash_hbase.rows.keys import index_row
-from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FAMILY_INDEX, VALUE_QUALIFIER
+from simhash_hbase.rows.layout import FAMILY_INDEX, VALUE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Transactional
 
 MARGIN_MS = 60_000
@@ -110,15 +110,6 @@ def writing_time(store: Store, now: int) -> int:
 def cleaning_time(store: Store, now: int) -> int:
     """Choose the latest timestamp of deletes: not above the server's time."""
     return now if isinstance(store, Transactional) else server_time(store)
-
-
-def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
-    """Write cells into empty ones and read them back."""
-    if not cells:
-        return []
-    store.put(FAMILY_DOCUMENTS, cells)
-    found = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
-    return [held is not None and held.value == cell.value for held, cell in zip(found, cells, strict=True)]
 
 
 def claim_time(token: bytes) -> int:

@@ -15,25 +15,25 @@ import msgspec
 import numpy as np
 
 from simhash_hbase.errors import StoreBusy, StoreTimeout, StoreUnavailable
-from simhash_hbase.index.copies import copy_cells, copy_key, kept_key, read_copies
+from simhash_hbase.index.copies import delete_copies
 from simhash_hbase.index.documentrows import (
     DocumentCells,
     StoredState,
-    check_bands,
-    entry_band_rows,
+    document_cells,
     entry_rows,
     find_documents,
-    member_cells,
-    member_key,
+    kept_key,
+    outdated_keys,
+    read_for_writing,
     read_states,
     stored_rows,
 )
-from simhash_hbase.index.timestamps import decision_time, put_first, writing_time
+from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import DocumentState, State, Text, decode_member, encode
-from simhash_hbase.rows.keys import BlockRows, copies_row, document_row, id_digest, row_digest
+from simhash_hbase.rows.keys import document_row, id_digest, row_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
 
@@ -99,29 +99,37 @@ ADDED = Outcome()
 
 
 def write_documents(
-    store: Store, profile: Profile, entries: Entries, outcomes: Sequence[Outcome] | None, *, now: int
+    store: Store,
+    profile: Profile,
+    entries: Entries,
+    outcomes: Sequence[Outcome] | None,
+    *,
+    now: int,
+    cells: DocumentCells | None = None,
 ) -> Written:
     """Write documents with the states decided for them.
 
     The store is called seven times at most, whatever the size of the batch, and twice more each minute for the server's
     time; more often where other writers change the same documents meanwhile. In a store with transactions it is six
-    calls, in one transaction.
+    calls, in one transaction. With `cells`, what `read_for_writing` read of these documents, it is a call less; a
+    transaction reads them again.
     """
     now = writing_time(store, now)
     outcomes = [ADDED] * len(entries) if outcomes is None else outcomes
     first: dict[int, Change] = {}
     pending: list[int] = list(range(len(entries)))
-    below = decision_time(store, len(entries))
+    cells = None if isinstance(store, Transactional) else cells
+    read = read_for_writing
     for attempt in attempts(store):
         with attempt, atomically(store):
-            cells = find_documents(store, [entries.ids[at] for at in pending])
+            cells = cells or read(store, [entries.ids[at] for at in pending])
             attempt.cells_were_read()
             changes = plan_changes(profile, entries, outcomes, pending, cells, now=now)
             # A later attempt may find what this one wrote: what was known is what the first one found.
             first = {**{change.at: change for change in changes}, **first}
-            pending = [change.at for change in apply_changes(store, profile, entries, changes, below=below)]
+            pending = [change.at for change in apply_changes(store, profile, entries, changes, below=cells.below)]
         # A delete may hide what is placed in an empty cell: only a compare-and-set says so.
-        below = None
+        cells, read = None, find_documents
         if not pending:
             plans = [first[at] for at in range(len(entries))]
             return Written([plan.is_known for plan in plans], [plan.moves for plan in plans])
@@ -138,11 +146,11 @@ def plan_changes(
     now: int,
 ) -> list[Change]:
     """Say what the documents at these places change in the cells that were read of them."""
-    texts, oldest = entries.texts(), profile.oldest(now)
+    oldest = profile.oldest(now)
     changes = []
-    for at, row, stored in zip(places, *cells, strict=True):
+    for at, row, stored in zip(places, cells.rows, cells.states, strict=True):
         old, old_value = stored or (None, None)
-        new = _next_state(entries.ids[at], texts[at], (now, at), outcomes[at], old, oldest)
+        new = _next_state(entries.ids[at], entries.texts[at], (now, at), outcomes[at], old, oldest)
         changes.append(Change(at, row, old, old_value, new))
     return changes
 
@@ -182,51 +190,27 @@ def apply_changes(
 
 
 def put_rows_and_members(store: Store, profile: Profile, entries: Entries, changes: Sequence[Change]) -> None:
-    """Write what makes documents findable: members and copies, then the rows that are not there."""
+    """Write what makes documents findable: members and entries among copies, then the rows that are not there."""
     if not changes:
         return
-    check_bands(profile, entries)
-    duplicates = [change for change in changes if change.new.is_duplicate]
-    found = [change for change in changes if not change.new.is_duplicate]
-    found_entries = entries.take([change.at for change in found])
-    members = member_cells(
-        found_entries, [change.new for change in found], digests=[row_digest(change.row) for change in found]
-    )
-    copies = copy_cells(
-        entries,
-        [(change.at, change.new) for change in duplicates],
-        digests=[row_digest(change.row) for change in duplicates],
-    )
-    store.put(FAMILY_DOCUMENTS, members + copies)
+    places = [change.at for change in changes]
+    entries = entries if places == list(range(len(entries))) else entries.take(places)
+    found = np.array([not change.new.is_duplicate for change in changes])
     # Where HBase collects what is old, a refresh rewrites all cells of a document.
     all_again = profile.ttl_ms is not None
-    without_rows = [change.at for change in found if all_again or not change.has_rows]
-    rows = []
-    if without_rows:
-        whole = len(without_rows) == len(found)
-        rows.append(entry_rows(profile, found_entries if whole else entries.take(without_rows)))
-    if profile.bands and len(without_rows) < len(found):
-        # Another text may have the same fingerprint, so its sketch rows are written whatever stands there.
-        with_rows = [change.at for change in found if change.has_rows]
-        rows.append(entry_band_rows(profile, entries.take(with_rows)))
-    if rows:
-        store.put_rows(BlockRows.merged(*rows), timestamp=max(change.new.seen for change in found))
+    lacking = np.array([all_again or not change.has_rows for change in changes])
+    # Another text may have the same fingerprint, so sketch rows are written whatever stands there.
+    rows = entry_rows(profile, entries, with_blocks=found & lacking, with_bands=found)
+    digests = [row_digest(change.row) for change in changes]
+    store.put(FAMILY_DOCUMENTS, document_cells(entries, [change.new for change in changes], digests=digests))
+    if len(rows.prefixes):
+        store.put_rows(rows, timestamp=max(change.new.seen for change in changes if not change.new.is_duplicate))
 
 
 def commit(store: Store, changes: Sequence[Change], *, below: int | None = None) -> list[Change]:
-    """Write the document cells, in a store without transactions so that no request of it does harm when it is late.
+    """Write the document cells so that no late request of it does harm; return what other writers got ahead of.
 
-    Parameters
-    ----------
-    store, changes
-        What is written, and where.
-    below : int, optional
-        The timestamp of first cells that are put, `decision_time`; without it they are compared and set.
-
-    Returns
-    -------
-    list of Change
-        What other writers got ahead of.
+    Without transactions first cells are put at the timestamp `below`, `decision_time`, or compared and set without it.
     """
     first = [change for change in changes if change.old is None]
     later = [change for change in changes if change.old is not None]
@@ -248,6 +232,15 @@ def _put(store: Store, changes: Sequence[Change]) -> None:
         store.put(FAMILY_DOCUMENTS, [Cell(change.row, STATE_QUALIFIER, encode(change.new)) for change in changes])
 
 
+def put_first(store: Store, cells: Sequence[Cell]) -> list[bool]:
+    """Write cells into empty ones and read them back; return whether each stands."""
+    if not cells:
+        return []
+    store.put(FAMILY_DOCUMENTS, cells)
+    stored = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in cells])
+    return [now is not None and now.value == cell.value for now, cell in zip(stored, cells, strict=True)]
+
+
 def _compare_and_set(store: CompareAndSet, changes: Sequence[Change]) -> list[Change]:
     if not changes:
         return []
@@ -256,27 +249,22 @@ def _compare_and_set(store: CompareAndSet, changes: Sequence[Change]) -> list[Ch
 
 
 def drop_members(store: Store, changes: Sequence[Change]) -> None:
-    """Delete the members and copies that no document cell names after the changes, up to the stamps of their ids."""
-    cells = []
-    for _, row, old, _, new in changes:
-        if old is None:
-            continue
-        named = {state.text for state in (old, old.previous) if state is not None}
-        for text in sorted(named - new.member_texts()):
-            cells.append(Cell(*member_key(text, row_digest(row)), b"", old.stamp))
-        key = copy_key(old)
-        if key and key != copy_key(new):
-            cells.append(Cell(*key, b"", old.stamp))
+    """Delete members and entries among copies that no document cell names any more, up to the stamps of their ids."""
+    cells = [
+        Cell(*key, b"", change.old.stamp)
+        for change in changes
+        if change.old is not None
+        for key in outdated_keys(change.old, change.new, row_digest(change.row))
+    ]
     if cells:
         store.delete(FAMILY_DOCUMENTS, cells)
 
 
 def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> list[bool]:
-    """Remove documents.
+    """Remove documents, and tell which were there.
 
     The document cell says ``removed`` first, so no answer counts the document from then on; then its member goes, and
-    of an original the list of its copies.
-    Block rows stay until `vacuum`.
+    of an original the list of its copies. Block rows stay until `vacuum`.
     """
     first: dict[int, Change] = {}
     latest: dict[int, Change] = {}
@@ -296,7 +284,8 @@ def remove_documents(store: Store, ids: Sequence[str], *, oldest: int = 0) -> li
             # Of what an attempt before this one marked without an answer, the member may still be there.
             removed = [latest[at] for at in pending if at in latest and at not in refused]
             drop_members(store, removed)
-            _drop_copies(store, removed)
+            originals = [change for change in removed if change.before and change.before.is_found]
+            delete_copies(store, [row_digest(change.row) for change in originals])
             pending = sorted(refused)
         if not pending:
             return [at in first and first[at].was_shown_since(oldest) for at in range(len(ids))]
@@ -307,15 +296,6 @@ def removal(at: int, old: DocumentState, value: bytes) -> Change:
     """Make the change that takes a document out of the index."""
     gone = DocumentState(old.id, old.simhash, "removed", seen=old.seen, stamp=old.stamp, digest=old.digest)
     return Change(at, document_row(id_digest(old.id)), old, value, gone)
-
-
-def _drop_copies(store: Store, changes: Sequence[Change]) -> None:
-    """Delete the copies of originals that the changes take out of the index."""
-    gone = [change.row for change in changes if change.before and change.before.is_found and change.new.is_gone]
-    if not gone or not isinstance(store, CompareAndSet):
-        return
-    for cells in read_copies(store, [copies_row(row_digest(row)) for row in gone]):
-        store.delete(FAMILY_DOCUMENTS, cells)
 
 
 def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now: int) -> None:
@@ -334,19 +314,16 @@ def refresh_documents(store: Store, profile: Profile, ids: Sequence[str], *, now
 def refresh_within(
     store: Store, profile: Profile, ids: Sequence[str], *, now: int
 ) -> tuple[Sequence[Change], Sequence[Change]]:
-    """Do what `refresh_documents` does, within the caller's transaction if there is one.
+    """Do what `refresh_documents` does, within the caller's transaction; return what was changed, and what was not.
 
-    Returns
-    -------
-    tuple
-        The changes that were made, and those that other writers got ahead of.
+    Other writers got ahead of the latter.
     """
     if profile.ttl_ms is None or not isinstance(store, CompareAndSet):
         return (), ()
     due = range(profile.oldest(now), now - profile.ttl_ms // 10)
     changes = list(_refreshes(read_states(store, ids), due, now))
     seen = [state for change in changes if (state := change.new.shown())]
-    kept = store.get(FAMILY_DOCUMENTS, [kept_key(state) for state in seen])
+    kept = store.get(FAMILY_DOCUMENTS, [kept_key(state, id_digest(state.id)) for state in seen])
     pairs = [(state, cell) for state, cell in zip(seen, kept, strict=True) if cell is not None]
     if pairs:
         store.put(FAMILY_DOCUMENTS, [cell._replace(timestamp=state.stamp) for state, cell in pairs])

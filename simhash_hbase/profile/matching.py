@@ -67,17 +67,7 @@ class MatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hamming(a: int, b: int) -> int:
-    """Count the bits in which two fingerprints differ.
-
-    Parameters
-    ----------
-    a, b : int
-        64-bit fingerprints; higher bits are ignored.
-
-    Returns
-    -------
-    int
-        From 0 to 64.
+    """Count the bits in which two fingerprints differ, 0 to 64; bits above the lowest 64 are ignored.
 
     Examples
     --------

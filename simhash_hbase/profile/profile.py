@@ -162,16 +162,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @classmethod
     def resolve(cls, **options: Unpack[ProfileOptions]) -> "Profile":
-        """Make a profile from user options, with the defaults that depend on others filled in.
-
-        Parameters
-        ----------
-        **options
-            See `ProfileOptions`; those that are None count as not given.
-
-        Returns
-        -------
-        Profile
+        """Make a profile from `ProfileOptions`, with the defaults that depend on others filled in; None is not given.
 
         Raises
         ------

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -24,7 +25,7 @@ SKETCH_BINS = 64 * SKETCH_WORDS  # One bit of each of so many minima.
 Metadata = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Entries:
     """*n* documents, a column a property; columns pickle and slice fast where a list of objects does not.
 
@@ -66,19 +67,7 @@ class Entries:
 
     @classmethod
     def of_fingerprints(cls, ids: Sequence[str], simhashes: NDArray[np.uint64]) -> "Entries":
-        """Make entries of ready fingerprints: no sketch, no text, nothing else known.
-
-        Parameters
-        ----------
-        ids : sequence of str
-            One a document.
-        simhashes : ndarray of uint64, shape (n,)
-            Their fingerprints.
-
-        Returns
-        -------
-        Entries
-        """
+        """Make entries of ready fingerprints, one an id: no sketch, no text, nothing else known."""
         n = len(ids)
         return cls(
             ids=ids,
@@ -93,19 +82,11 @@ class Entries:
 
     @classmethod
     def joined(cls, parts: Sequence["Entries"]) -> "Entries":
-        """Put entries one behind the other.
-
-        Parameters
-        ----------
-        parts : sequence of Entries
-            At least one.
-
-        Returns
-        -------
-        Entries
-        """
+        """Put entries, one part or more, one behind the other; those without sketches may have fewer bands."""
         if len(parts) == 1:
             return parts[0]
+        width = max(part.segments.shape[1] for part in parts)
+        bands = [np.pad(part.segments, ((0, 0), (0, width - part.segments.shape[1]))) for part in parts]
         return cls(
             ids=[name for part in parts for name in part.ids],
             simhashes=np.concatenate([part.simhashes for part in parts]),
@@ -115,11 +96,12 @@ class Entries:
             lengths=np.concatenate([part.lengths for part in parts]),
             digests=[digest for part in parts for digest in part.digests],
             metadata=[metadata for part in parts for metadata in part.metadata],
-            bands=_joined_bands(parts),
+            bands=np.concatenate(bands) if width else None,
         )
 
+    @cached_property
     def texts(self) -> list[Text]:
-        """Make what tells the texts of an id apart, one a document."""
+        """What tells the texts of an id apart, one a document."""
         pairs = zip(self.simhashes.tolist(), self.digests, strict=True)
         return [Text(simhash, digest[:TEXT_BYTES]) for simhash, digest in pairs]
 
@@ -141,13 +123,6 @@ class Entries:
             metadata=[self.metadata[i] for i in places],
             bands=None if self.bands is None else self.bands[at],
         )
-
-
-def _joined_bands(parts: Sequence[Entries]) -> NDArray[np.uint32] | None:
-    """Put the bands of entries one behind the other; entries without sketches may have fewer than the others."""
-    width = max(part.segments.shape[1] for part in parts)
-    wide = [np.pad(part.segments, ((0, 0), (0, width - part.segments.shape[1]))) for part in parts]
-    return np.concatenate(wide) if width else None
 
 
 def check_storable(entries: Entries) -> None:

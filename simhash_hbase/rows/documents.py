@@ -127,13 +127,17 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
         named = (self, self.previous) if self.previous else (self,)
         return {each.text for each in named if not (each.is_duplicate or each.is_gone)}
 
-    def names_text(self, original: Text) -> bool:
-        """Return for a duplicate whether this text of its original is the one that it was decided for."""
-        return self.of_text is None or self.of_text.is_same(original)
-
     def abandoned(self) -> "DocumentState":
         """Make the cell of a claim that was given up: the decision before it returns."""
         return self.in_force() or msgspec.structs.replace(self, state="aborted")
+
+
+def is_of_removed(of_text: Text | None, standing: Text | None) -> bool:
+    """Return what answers call ``of_removed`` of a duplicate: its original is gone, or has another text since.
+
+    `of_text` is that of the duplicate's cell, and `standing` the original's text now; None: no query finds it.
+    """
+    return standing is None or not (of_text is None or of_text.is_same(standing))
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -142,6 +146,8 @@ _members = msgspec.msgpack.Decoder(Member)
 _many_members = msgspec.msgpack.Decoder(list[Member])
 # What an array of MessagePack begins with whose length takes four bytes.
 _MANY: Final = b"\xdd"
+# Cells that are decoded at a time: some megabytes, of which the sketches are kept.
+DECODED_AT_ONCE: Final = 4_096
 
 
 def sketch_bytes(bands: int) -> int:
@@ -167,14 +173,16 @@ def decode_member(value: bytes, *, bands: int) -> Member:
 
 def decode_sketches(values: Sequence[bytes], *, bands: int) -> list[bytes]:
     """Take the sketches out of many member cells; empty where there is none, or where a cell does not decode."""
-    header = _MANY + len(values).to_bytes(4, "big")
-    try:
-        # One call for all: as elements of an array.
-        sketches = [member.sketch for member in _many_members.decode(b"".join([header, *values]))]
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return [_sketch(value, bands) for value in values]
-    if not {0, sketch_bytes(bands)}.issuperset(map(len, sketches)):
-        return [_sketch(value, bands) for value in values]
+    sketches: list[bytes] = []
+    for start in range(0, len(values), DECODED_AT_ONCE):
+        some = values[start : start + DECODED_AT_ONCE]
+        try:
+            # One call for all: as elements of an array.
+            members = _many_members.decode(b"".join([_MANY, len(some).to_bytes(4, "big"), *some]))
+            fit = {0, sketch_bytes(bands)}.issuperset(len(member.sketch) for member in members)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            fit = False
+        sketches += [member.sketch for member in members] if fit else [_sketch(value, bands) for value in some]
     return sketches
 
 

@@ -12,16 +12,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from simhash_hbase.features.analysis import Analysis
-from simhash_hbase.index.answers import Decision, decision_record, json_line
-from simhash_hbase.index.dedup import Rank, rank_of, recorded_decision
+from simhash_hbase.index.answers import Decision, decision_record, json_line, recorded_decision
+from simhash_hbase.index.dedup import Rank, rank_of
 from simhash_hbase.index.documentrows import read_states
 from simhash_hbase.index.index import Index
-from simhash_hbase.index.search import Hit, find_nearest, found_since
+from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
 from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import own_id
-from simhash_hbase.rows.documents import Text
+from simhash_hbase.rows.documents import Text, is_of_removed
 from simhash_hbase.rows.layout import TEXT_BYTES
 from simhash_hbase.spark.documents import Input, Mapped, collected, entries_of, in_order_of_preference, without_repeats
 from simhash_hbase.spark.meeting import HOT, meeting_rows, with_points
@@ -64,7 +64,7 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
             rows = [
                 (position, name, state.of_text, recorded_decision(text, state, oldest))
                 for position, name, text, state in zip(
-                    batch["position"].to_pylist(), given.ids, entries.texts(), states, strict=True
+                    batch["position"].to_pylist(), given.ids, entries.texts, states, strict=True
                 )
                 if state is not None
             ]
@@ -102,7 +102,7 @@ def index_hits(documents: DataFrame, place: IndexPlace, oldest: int, moving: Map
         for batch in batches:
             entries = index.collection.stored(entries_of(batch, index.profile.bands))
             best = _Best(batch["position"].to_pylist(), oldest, shared.value)
-            find_nearest(index.store, index.profile, entries, found_since(0), best.offer)
+            find_nearest(index.store, Queries.of(index.profile, entries), found_since(0), best.take_hit)
             yield best.rows()
 
     return documents.mapInArrow(hits, HITS)
@@ -118,8 +118,8 @@ class _Best:
         self._ranks: dict[int, Rank] = {}
         self._alone: set[int] = set()
 
-    def offer(self, at: int, hit: Hit) -> bool:
-        """Take a hit; see `simhash_hbase.index.dedup.UndecidedBatch.offer`."""
+    def take_hit(self, at: int, hit: Hit) -> bool:
+        """Take a hit; see `simhash_hbase.index.dedup.UndecidedBatch.take_hit`."""
         state = hit.state
         if state.seen < self._oldest:
             return False
@@ -278,7 +278,7 @@ def _line(row: Mapping[str, Any], profile: Profile) -> str:
         similarity = None if unknown else -row["dissimilarity"]
         decision = Decision(row["id"], False, row["of"], row["distance"], similarity)
     if row["recorded"] and decision.of is not None:
-        standing, named = (text and Text(**text) for text in (row["standing"], row["of_text"]))
-        decision = replace(decision, of_removed=not (standing and (named is None or named.is_same(standing))))
+        standing, of_text = (text and Text(**text) for text in (row["standing"], row["of_text"]))
+        decision = replace(decision, of_removed=is_of_removed(of_text, standing))
     short = profile.is_short(row["features"], row["length"])
     return json_line(decision_record(replace(decision, short=short)))[:-1].decode()

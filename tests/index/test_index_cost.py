@@ -155,6 +155,20 @@ def test_a_batch_of_dedup_costs_a_query_and_a_write(store, documents):
     assert len(names) <= 11
 
 
+@pytest.mark.parametrize("documents", [2, 500])
+def test_a_batch_of_dedup_without_transactions_reads_the_cells_of_its_documents_once(store, documents):
+    make(store)
+    index = Index(SwappingOnly(store))
+    index.add_entries(entries({f"read the server's time {i}": i for i in range(20)}))
+    store.take()
+
+    index.dedup_entries(
+        entries({f"new {i}": (i + 1) * BASE & (1 << 64) - 1 for i in range(documents)}), index.deduplicator()
+    )
+
+    assert store.take_names() == ["get", "scan", "put", "put_rows", "put", "get"]
+
+
 @pytest.mark.parametrize("documents", [1, 500])
 def test_a_batch_of_claims_in_a_transaction_reads_the_cells_of_its_documents_once(store, documents):
     index = make(store)

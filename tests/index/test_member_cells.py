@@ -3,7 +3,7 @@ import pytest
 from support.bruteforce import entries
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.index.documentrows import bare_entries, member_cells, member_entries, member_values
+from simhash_hbase.index.documentrows import bare_entries, document_cells, member_entries, member_values
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.documents import DocumentState, decode_member
 from simhash_hbase.rows.keys import id_digest, member_row
@@ -71,7 +71,7 @@ def test_a_member_with_more_or_fewer_segments_than_its_index_has_is_damaged(mixe
 def test_a_member_cell_lies_under_its_fingerprint_and_has_the_stamp_of_its_document_cell():
     states = [DocumentState("a", 5, "added", seen=9, stamp=11, order=(8, 0)), DocumentState("b", 6, "added", 9, 12)]
 
-    cells = member_cells(entries({"a": 5, "b": 6}), states)
+    cells = document_cells(entries({"a": 5, "b": 6}), states)
 
     assert [cell[:2] for cell in cells] == [(member_row(5), id_digest("a")), (member_row(6), id_digest("b"))]
     assert [cell.timestamp for cell in cells] == [11, 12]

@@ -4,7 +4,7 @@ import pytest
 from support.bruteforce import crowd, matches, written_entries
 
 from simhash_hbase.index.dedup import UndecidedBatch
-from simhash_hbase.index.search import find_nearest
+from simhash_hbase.index.search import Queries, find_nearest
 
 SETTINGS = {
     "blocks and bands": {"match": "verified", "bands": 6},
@@ -33,11 +33,11 @@ def found_by(index, asked):
     """List what the queries of claims come upon: pairs of ids, each with the distance and the similarity told."""
     found = {}
 
-    def offer(at, hit):
+    def take_hit(at, hit):
         found[asked.ids[at], hit.state.id] = hit.distance, hit.similarity
         return False
 
-    find_nearest(index.store, index.profile, asked, lambda cell, simhash: cell, offer)
+    find_nearest(index.store, Queries.of(index.profile, asked), lambda cell, simhash: cell, take_hit)
     return {(one, other): told for (one, other), told in found.items() if one != other}
 
 

@@ -21,8 +21,7 @@ from simhash_hbase.features.fingerprints import (
     integer_weights,
 )
 from simhash_hbase.features.idf import STOP_WORDS, IdfTable
-from simhash_hbase.index.copies import copy_cells
-from simhash_hbase.index.documentrows import entry_band_prefixes, member_cells
+from simhash_hbase.index.documentrows import document_cells, entry_band_prefixes
 from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches, hamming, judge
@@ -210,9 +209,9 @@ def stored(profile, name, entries):
     if entries is None:
         return {"fingerprint": None}
     simhash = int(entries.simhashes[0])
-    [text] = entries.texts()
+    [text] = entries.texts
     state = DocumentState(name, simhash, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 0), digest=text.digest)
-    [member] = member_cells(entries, [state])
+    [member] = document_cells(entries, [state])
     [packed] = Sketches.of_entries(entries).packed()
     bands = [key.hex() + f"{simhash:016x}" for key in pack_prefixes(entry_band_prefixes(profile, entries)[0])]
     return {
@@ -246,7 +245,7 @@ def copy_vector(profile, original, name):
     decided = DocumentState(
         name, int(entries.simhashes[0]), "duplicate", ADDED, ADDED, (ADDED, 0), of=original, distance=0
     )
-    [cell] = copy_cells(entries, [(0, decided)])
+    [cell] = document_cells(entries, [decided])
     found = {"row": cell.row.hex(), "qualifier": cell.qualifier.hex(), "value": cell.value.hex()}
     return {"ids": [original, name], **found}
 

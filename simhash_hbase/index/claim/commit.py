@@ -1,6 +1,6 @@
 """Changing document cells, and finding out what became of it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -8,10 +8,9 @@ import msgspec
 from simhash_hbase.errors import StoreTimeout, StoreUnavailable
 from simhash_hbase.index.answers import as_decision
 from simhash_hbase.index.claim.state import Claim, Run, Step, renewed
-from simhash_hbase.index.copies import copy_cells
-from simhash_hbase.index.documentrows import StoredState, read_states
-from simhash_hbase.index.timestamps import claim_time, put_first
-from simhash_hbase.index.write import Change, drop_members, refresh_within, removal
+from simhash_hbase.index.documentrows import StoredState, document_cells, read_states
+from simhash_hbase.index.timestamps import claim_time
+from simhash_hbase.index.write import Change, drop_members, put_first, refresh_within, removal
 from simhash_hbase.rows.documents import DocumentState, encode
 from simhash_hbase.rows.keys import document_row, id_digest
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, STATE_QUALIFIER
@@ -35,37 +34,35 @@ def commit(run: Run, cells: NewCells) -> None:
             put.append((claim, new))
         else:
             swapped.append((claim, new))
-    _write(run, _put_pending, put)
-    _write(run, _compare_and_set, swapped)
+    _write(run, put, is_first=True)
+    _write(run, swapped, is_first=False)
 
 
-def _write(run: Run, write: Callable[[Run, NewCells], list[bool]], cells: NewCells) -> None:
+def _write(run: Run, cells: NewCells, *, is_first: bool) -> None:
+    """Put cells into empty ones, or compare and set them; then take over those that stand, and look at the others."""
     if not cells:
         return
+    values = [encode(new) for _, new in cells]
     try:
-        written = write(run, cells)
+        if is_first:
+            # A later compare-and-set that finds the value there proves that everybody saw it in between.
+            columns = zip(cells, values, strict=True)
+            written = put_first(
+                run.store,
+                [Cell(claim.row, STATE_QUALIFIER, value, claim_time(new.token)) for (claim, new), value in columns],
+            )
+        else:
+            # Before a document is decided a duplicate, its original lists it as a copy.
+            if duplicates := [(claim.at, new) for claim, new in cells if new.is_duplicate]:
+                places, states = zip(*duplicates, strict=True)
+                run.store.put(FAMILY_DOCUMENTS, document_cells(run.entries.take(places), states))
+            swaps = [Swap(c.row, STATE_QUALIFIER, c.value, value) for (c, _), value in zip(cells, values, strict=True)]
+            written = run.store.compare_and_set(swaps)
     except UNANSWERED:
         written = [False] * len(cells)
-    _arrive(run, [(claim, new, encode(new)) for (claim, new), stands in zip(cells, written, strict=True) if stands])
-    look_again(run, [claim for (claim, _), stands in zip(cells, written, strict=True) if not stands])
-
-
-def _put_pending(run: Run, cells: NewCells) -> list[bool]:
-    """Write pending cells into empty ones and read them back; return whether each one stands.
-
-    A later compare-and-set that finds the value there proves that everybody saw it in between.
-    """
-    return put_first(
-        run.store, [Cell(claim.row, STATE_QUALIFIER, encode(new), claim_time(new.token)) for claim, new in cells]
-    )
-
-
-def _compare_and_set(run: Run, cells: NewCells) -> list[bool]:
-    """Change cells; before a document is decided a duplicate, its original lists it as a copy."""
-    if copies := copy_cells(run.entries, ((claim.at, new) for claim, new in cells)):
-        run.store.put(FAMILY_DOCUMENTS, copies)
-    swaps = [Swap(claim.row, STATE_QUALIFIER, claim.value, encode(new)) for claim, new in cells]
-    return run.store.compare_and_set(swaps)
+    results = list(zip(cells, values, written, strict=True))
+    _arrive(run, [(claim, new, value) for (claim, new), value, stands in results if stands])
+    look_again(run, [claim for (claim, _), _, stands in results if not stands])
 
 
 def look_again(run: Run, claims: Sequence[Claim]) -> None:

@@ -77,7 +77,7 @@ def claim_by_protocol(
     began = clock()
     claims = [
         Claim(at, name, text, (began, at))
-        for at, (name, text) in enumerate(zip(entries.ids, entries.texts(), strict=True))
+        for at, (name, text) in enumerate(zip(entries.ids, entries.texts, strict=True))
     ]
     for claim in claims:
         claim.begin()

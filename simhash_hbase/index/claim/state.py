@@ -177,11 +177,6 @@ def as_duplicate(claim: Claim, outcome: Outcome, *, now: int) -> DocumentState:
     )
 
 
-def as_pending_again(yielded: DocumentState) -> DocumentState:
-    """Make the cell of a claim that had given way."""
-    return _anew(yielded, "pending")
-
-
 def as_original(pending: DocumentState) -> DocumentState:
     """Make the cell of an original."""
     return msgspec.structs.replace(pending, state="original", previous=None)
@@ -190,10 +185,10 @@ def as_original(pending: DocumentState) -> DocumentState:
 def give_way(claim: Claim, pending: DocumentState, to: Neighbour) -> DocumentState:
     """Make the cell of a claim that waits for one with a smaller order."""
     claim.awaited = to
-    return _anew(pending, "yielded")
+    return anew(pending, "yielded")
 
 
-def _anew(state: DocumentState, now: State) -> DocumentState:
+def anew(state: DocumentState, now: State) -> DocumentState:
     """Change the state to bytes that the cell never held.
 
     A compare-and-set that was not answered may be executed long after: it must not find what it expects again.

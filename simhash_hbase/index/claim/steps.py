@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from simhash_hbase.index.answers import Decision
+from simhash_hbase.index.answers import Decision, recorded_decision
 from simhash_hbase.index.claim.commit import commit, give_up, refresh
 from simhash_hbase.index.claim.state import Claim, Neighbour, Run, Step, as_duplicate, as_pending
-from simhash_hbase.index.dedup import UndecidedBatch, recorded_decision
+from simhash_hbase.index.dedup import UndecidedBatch
 from simhash_hbase.index.documentrows import read_states
-from simhash_hbase.index.search import Hit, find_nearest, found_since
+from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
 from simhash_hbase.index.write import Change, put_rows_and_members
+from simhash_hbase.rows.documents import is_of_removed
 
 
 def read_own(run: Run, claims: Sequence[Claim]) -> None:
@@ -40,7 +41,7 @@ def first_query(run: Run, claims: Sequence[Claim]) -> None:
     oldest = run.profile.oldest(now)
     before = [claim.state and claim.state.in_force() for claim in claims]
     batch = UndecidedBatch(run.entries.take([claim.at for claim in claims]), before, run.profile, now)
-    find_nearest(run.store, run.profile, batch.entries, found_since(oldest), batch.offer)
+    find_nearest(run.store, batch.queries, found_since(oldest), batch.take_hit)
     decisions = batch.decide()
     held = _earlier_mates(batch)
     named = [None if held[at] else decision.of for at, decision in enumerate(decisions)]
@@ -101,13 +102,12 @@ def write(run: Run, claims: Sequence[Claim]) -> None:
 
 def second_query(run: Run, claims: Sequence[Claim]) -> None:
     """Find everything within reach, whatever its state: whoever does not find this claim is found by it."""
-    entries = run.entries.take([claim.at for claim in claims])
     is_original = found_since(run.profile.oldest(run.clock()))
     for claim in claims:
         claim.near, claim.is_partial = [], False
         claim.step = Step.LOOK
 
-    def offer(at: int, hit: Hit) -> bool:
+    def take_hit(at: int, hit: Hit) -> bool:
         claim = claims[at]
         if hit.state.id == claim.id:
             return False
@@ -117,9 +117,8 @@ def second_query(run: Run, claims: Sequence[Claim]) -> None:
         claim.is_partial |= enough
         return enough
 
-    find_nearest(
-        run.store, run.profile, entries, lambda cell, text: cell if text in cell.member_texts() else None, offer
-    )
+    queries = Queries.of(run.profile, run.entries.take([claim.at for claim in claims]))
+    find_nearest(run.store, queries, lambda cell, text: cell if text in cell.member_texts() else None, take_hit)
 
 
 def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
@@ -133,7 +132,8 @@ def see_recorded(run: Run, claims: Sequence[Claim]) -> None:
     seen: list[str | None] = [claim.id for claim, _ in repeated]
     for (claim, decision), cell in zip(duplicates, stored, strict=True):
         original = cell and cell[0].found(oldest)
-        if claim.state is None or original is None or not claim.state.names_text(original.text):
+        of_text = claim.state.of_text if claim.state else None
+        if is_of_removed(of_text, original.text if original else None):
             claim.answer = replace(decision, of_removed=True)
         else:
             seen.append(decision.of)

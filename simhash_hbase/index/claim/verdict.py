@@ -9,9 +9,9 @@ from simhash_hbase.index.claim.state import (
     Neighbour,
     Run,
     Step,
+    anew,
     as_duplicate,
     as_original,
-    as_pending_again,
     give_way,
     key_of,
 )
@@ -85,7 +85,7 @@ def _judge_yielded(
         verdicts.overdue += [stored] if run.leases.observe(awaited.id, stored[1]) else []
     else:
         # Others may have passed by meanwhile: it stands again, and queries again.
-        verdicts.own.append((claim, as_pending_again(state)))
+        verdicts.own.append((claim, anew(state, "pending")))
 
 
 def _is_ahead(claim: Claim, awaited: Neighbour, cell: DocumentState) -> bool:

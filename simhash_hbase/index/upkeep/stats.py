@@ -20,7 +20,7 @@ from simhash_hbase.index.indexrows import read_last_backup
 from simhash_hbase.index.upkeep.walk import PAGE, ProgressCallback, Walk
 from simhash_hbase.profile import Profile
 from simhash_hbase.rows.clock import MS_A_DAY, rfc3339
-from simhash_hbase.rows.documents import DocumentState, decode_document
+from simhash_hbase.rows.documents import decode_document
 from simhash_hbase.rows.keys import ALL_PREFIXES, row_bounds, row_flag, row_prefix
 from simhash_hbase.rows.layout import FAMILY_BLOCKS, FAMILY_DOCUMENTS, FLAG_BITS, FLAG_DOCUMENT, FLAG_MEMBERS
 from simhash_hbase.stores.base import CellCounts, Cluster, RegionPlace, Store, StoreSize
@@ -162,24 +162,15 @@ class Tally:
     def __init__(self, profile: Profile, watch: ProgressCallback | None = None) -> None:
         self._profile = profile
         self._walk = Walk(watch)
-        self.rows_in: WeightsByKey = defaultdict(float)
-        """Block rows by region."""
-        self.cells_in: WeightsByKey = defaultdict(float)
-        """Member and document cells by region."""
-        self.prefixes: WeightsByKey = defaultdict(float)
-        """Prefixes by the number of their rows."""
-        self.hottest: list[tuple[int, int]] = []
-        """Rows and prefix of the most crowded ones that were read."""
-        self.truncated_fingerprints = 0.0
-        """Fingerprints with more members than a query reads."""
-        self.states: defaultdict[str, float] = defaultdict(float)
-        """Document cells by state."""
-        self.added: WeightsByKey = defaultdict(float)
-        """Documents that queries find, by the day since 1970 on which they were added."""
-        self.duplicates: WeightsByKey = defaultdict(float)
-        """Duplicates by that day."""
-        self.distances: WeightsByKey = defaultdict(float)
-        """Duplicates by the distance to their original."""
+        self.rows_in: WeightsByKey = defaultdict(float)  # Block rows by region.
+        self.cells_in: WeightsByKey = defaultdict(float)  # Member and document cells by region.
+        self.prefixes: WeightsByKey = defaultdict(float)  # Prefixes by the number of their rows.
+        self.hottest: list[tuple[int, int]] = []  # Rows and prefix of the most crowded ones that were read.
+        self.truncated_fingerprints = 0.0  # Fingerprints with more members than a query reads.
+        self.states: defaultdict[str, float] = defaultdict(float)  # Document cells by state.
+        self.added: WeightsByKey = defaultdict(float)  # Documents that queries find, by the day since 1970.
+        self.duplicates: WeightsByKey = defaultdict(float)  # Duplicates by that day.
+        self.distances: WeightsByKey = defaultdict(float)  # Duplicates by the distance to their original.
 
     @property
     def rows(self) -> float:
@@ -216,21 +207,19 @@ class Tally:
             if flag == FLAG_DOCUMENT:
                 state = decode_document(cell.value)
                 # Of a claim under way counts what stands until it is decided.
-                self._count_document(state.in_force() or state, part.weight)
+                state = state.in_force() or state
+                self.states[state.state] += part.weight
+                day = state.order[0] // MS_A_DAY
+                if state.is_found:
+                    self.added[day] += part.weight
+                elif state.is_duplicate:
+                    self.duplicates[day] += part.weight
+                    if state.distance is not None:
+                        self.distances[state.distance] += part.weight
             elif flag == FLAG_MEMBERS:
                 row, members = cell.row, members + 1 if cell.row == row else 1
                 # Counted once, when it goes above what a query reads.
                 self.truncated_fingerprints += part.weight * (members == self._profile.max_members + 1)
-
-    def _count_document(self, state: DocumentState, weight: float) -> None:
-        self.states[state.state] += weight
-        day = state.order[0] // MS_A_DAY
-        if state.is_found:
-            self.added[day] += weight
-        elif state.is_duplicate:
-            self.duplicates[day] += weight
-            if state.distance is not None:
-                self.distances[state.distance] += weight
 
 
 def _runs(store: Store, part: Slice, walk: Walk) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.intp]]]:

@@ -19,7 +19,7 @@ from simhash_hbase.index.upkeep.walk import (
     up_to_date,
 )
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.documents import DocumentState, encode
+from simhash_hbase.rows.documents import encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, BlockRows, row_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
@@ -75,7 +75,10 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
     ]
     # The timestamp of a claim's cell may be no time.
     undecided = [(c, state) for c, state in documents if state.is_undecided and state.seen <= cutoff]
-    result.abandoned = _give_up(store, undecided)
+    if undecided and isinstance(store, CompareAndSet):
+        # The decision before it returns; a live writer starts again.
+        swaps = [Swap(cell.row, cell.qualifier, cell.value, encode(state.abandoned())) for cell, state in undecided]
+        result.abandoned = sum(store.compare_and_set(swaps))
     for cell, state in documents:
         if state.is_gone:
             result.removed += 1
@@ -93,14 +96,6 @@ def _vacuum_cells(store: Store, profile: Profile, cells: Sequence[Cell], now: in
         # Up to the timestamp that was read: what another writer put there since is newer and stays.
         store.delete(FAMILY_DOCUMENTS, doomed + stale + idle)
     return result
-
-
-def _give_up(store: Store, claims: Sequence[tuple[Cell, DocumentState]]) -> int:
-    """Put what crashed writers left undecided back to the decision before it; a live one starts again."""
-    if not claims or not isinstance(store, CompareAndSet):
-        return 0
-    swaps = [Swap(cell.row, cell.qualifier, cell.value, encode(state.abandoned())) for cell, state in claims]
-    return sum(store.compare_and_set(swaps))
 
 
 def _vacuum_rows(store: Store, profile: Profile, rows: BlockRows, now: int) -> int:

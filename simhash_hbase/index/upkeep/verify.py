@@ -1,6 +1,6 @@
 """Keeping an index whole: whether rows, members and document cells agree."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simhash_hbase.index.copies import copy_cells, missing_copies, stale_copies
-from simhash_hbase.index.documentrows import bare_entries, member_cells, member_key, stored_rows
+from simhash_hbase.index.copies import missing_copies, stale_copies
+from simhash_hbase.index.documentrows import bare_entries, document_cells, member_key, stored_rows
 from simhash_hbase.index.timestamps import cleaning_time, writing_time
 from simhash_hbase.index.upkeep.walk import (
     PAGE,
@@ -18,14 +18,12 @@ from simhash_hbase.index.upkeep.walk import (
     Walk,
     cutoff_of,
     decode_cells,
-    member_sketch,
     memberless,
     stale_members,
     up_to_date,
 )
 from simhash_hbase.profile import Profile
-from simhash_hbase.rows.analysed import Entries
-from simhash_hbase.rows.documents import DocumentState, decode_document, encode
+from simhash_hbase.rows.documents import DocumentState, decode_document, decode_sketches, encode
 from simhash_hbase.rows.keys import ALL_PREFIXES, FLAGS, BlockRows, document_row, id_digest, row_flag
 from simhash_hbase.rows.layout import FAMILY_DOCUMENTS, FLAG_COPIES, FLAG_MEMBERS, STATE_QUALIFIER
 from simhash_hbase.stores.base import Cell, CompareAndSet, Store, Swap, Transactional, atomically
@@ -78,13 +76,6 @@ class Verified:
         return self.missing_members + self.incomplete + self.malformed_rows + self.undecodable - self.repaired
 
 
-class Times(NamedTuple):
-    """When a repair writes and deletes, in ms since 1970."""
-
-    writing: int
-    cleaning: int
-
-
 def verify(
     store: Store, profile: Profile, *, now: int, repair: bool, watch: ProgressCallback | None = None
 ) -> Verified:
@@ -92,72 +83,115 @@ def verify(
 
     Memory is bounded by a page. While others write, what they are in the middle of may be counted.
     """
-    result = Verified()
-    walk = Walk(watch)
     times = Times(writing_time(store, now), cleaning_time(store, now)) if repair else None
+    verification = _Verification(store, profile, times, Verified())
+    walk = Walk(watch)
     for cells in walk.cells(store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=PAGE)):
         with atomically(store) if repair else nullcontext():
-            _verify_page(store, profile, result, up_to_date(store, cells) if repair else cells, times)
+            verification.check_cells(up_to_date(store, cells) if repair else cells)
     for rows in walk.rows(store.scan_range(0, ALL_PREFIXES, page=PAGE), before=1):
-        _check_block_rows(store, profile, result, rows, times)
-    return result
+        verification.check_block_rows(rows)
+    return verification.result
 
 
-def _verify_page(store: Store, profile: Profile, result: Verified, cells: Sequence[Cell], times: Times | None) -> None:
-    documents, damaged = decode_cells(cells, profile.bands)
-    states = [state for _, document in documents if (state := document.in_force())]
-    result.undecided += sum(document.is_undecided for _, document in documents)
-    result.undecodable += len(damaged)
-    if times and damaged:
-        result.count_repairs(len(damaged), _delete_damaged(store, damaged, times))
-    found = [state for state in states if state.is_found]
-    result.documents += len(found)
-    result.duplicates += sum(state.is_duplicate for state in states)
-    held = _check_members(store, result, found, times)
-    sketches = [b"" if cell is None else member_sketch(cell, profile.bands) for cell in held]
-    _check_rows(store, profile, result, found, sketches, times)
-    members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
-    result.members += len(members)
-    result.stale_members += len(_still_there(store, stale_members(store, members)))
-    _check_copies(store, profile, result, cells, states, times)
+class Times(NamedTuple):
+    """When a repair writes and deletes, in ms since 1970."""
+
+    writing: int
+    cleaning: int
 
 
-def _check_copies(
-    store: Store,
-    profile: Profile,
-    result: Verified,
-    cells: Sequence[Cell],
-    states: Sequence[DocumentState],
-    times: Times | None,
-) -> None:
-    """Compare the lists of copies with the document cells."""
-    copies = [cell for cell in cells if row_flag(cell.row) == FLAG_COPIES]
-    stale = _still_there(store, stale_copies(store, copies))
-    missing = missing_copies(store, states)
-    result.copies += len(copies)
-    result.stale_copies += len(stale)
-    result.missing_copies += len(missing)
-    if times and (stale or missing):
-        result.repaired_copies += _repair_copies(store, profile, stale, missing, times)
+class _Verification(NamedTuple):
+    """Checks an index page by page, repairs what is wrong if it is given the times for that, and counts."""
 
+    store: Store
+    profile: Profile
+    times: Times | None
+    result: Verified
 
-def _repair_copies(
-    store: Store, profile: Profile, stale: Sequence[Cell], missing: Sequence[DocumentState], times: Times
-) -> int:
-    """Delete entries and add others; count those that are gone, and those that are there.
+    def check_cells(self, cells: Sequence[Cell]) -> None:
+        """Check a page of document cells, members and copies, and the rows that its documents need."""
+        result, store = self.result, self.store
+        documents, damaged = decode_cells(cells, self.profile.bands)
+        states = [state for _, document in documents if (state := document.in_force())]
+        result.undecided += sum(document.is_undecided for _, document in documents)
+        result.undecodable += len(damaged)
+        if self.times and damaged:
+            latest = self.times.cleaning
+            store.delete(FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= latest])
+            result.count_repairs(len(damaged), len(damaged) - len(_still_there(store, damaged)))
+        found = [state for state in states if state.is_found]
+        result.documents += len(found)
+        result.duplicates += sum(state.is_duplicate for state in states)
+        self._check_rows(found, self._check_members(found))
+        members = [cell for cell in cells if row_flag(cell.row) == FLAG_MEMBERS]
+        result.members += len(members)
+        result.stale_members += len(_still_there(store, stale_members(store, members)))
+        self._check_copies([cell for cell in cells if row_flag(cell.row) == FLAG_COPIES], states)
 
-    An entry is there before its decision: where there are no transactions, a new one may be that of a claim under way.
-    """
-    latest = times.cleaning if isinstance(store, Transactional) else cutoff_of(store, profile, times.cleaning)
-    store.delete(FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
-    made = _make_cells(store, missing, times, lambda entries, states: copy_cells(entries, enumerate(states)))
-    return len(stale) - len(_still_there(store, stale)) + made
+    def _check_members(self, found: Sequence[DocumentState]) -> list[bytes]:
+        """Look for the members of documents; return their sketches, empty where there is none."""
+        cells = self.store.get(FAMILY_DOCUMENTS, [member_key(state.text, id_digest(state.id)) for state in found])
+        missing = _unchanged(self.store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
+        self.result.missing_members += len(missing)
+        if self.times and missing:
+            self.result.count_repairs(len(missing), self._make_cells(missing, self.times))
+        values = [cell.value for cell in cells if cell is not None]
+        sketches = iter(decode_sketches(values, bands=self.profile.bands))
+        return [b"" if cell is None else next(sketches) for cell in cells]
 
+    def _check_rows(self, found: Sequence[DocumentState], sketches: Sequence[bytes]) -> None:
+        """Look for the block rows and the sketch rows of documents."""
+        simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
+        rows = stored_rows(self.profile, simhashes, sketches)
+        lacking = rows.where(~self.store.has_rows(rows))
+        incomplete = np.isin(simhashes, lacking.simhashes)
+        self.result.incomplete += int(incomplete.sum())
+        if self.times and incomplete.any():
+            self.store.put_rows(lacking, timestamp=self.times.writing)
+            left = np.isin(simhashes, lacking.simhashes[~self.store.has_rows(lacking)])
+            self.result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
 
-def _delete_damaged(store: Store, damaged: Sequence[Cell], times: Times) -> int:
-    """Delete cells; count those that are gone."""
-    store.delete(FAMILY_DOCUMENTS, [cell for cell in damaged if (cell.timestamp or 0) <= times.cleaning])
-    return len(damaged) - len(_still_there(store, damaged))
+    def _check_copies(self, copies: Sequence[Cell], states: Sequence[DocumentState]) -> None:
+        """Compare the lists of copies with the document cells."""
+        store, result = self.store, self.result
+        stale = _still_there(store, stale_copies(store, copies))
+        missing = missing_copies(store, states)
+        result.copies += len(copies)
+        result.stale_copies += len(stale)
+        result.missing_copies += len(missing)
+        if self.times and (stale or missing):
+            # An entry is there before its decision: where there are no transactions, a new one may be that of a claim
+            # under way.
+            latest = self.times.cleaning
+            latest = latest if isinstance(store, Transactional) else cutoff_of(store, self.profile, latest)
+            store.delete(FAMILY_DOCUMENTS, [cell for cell in stale if (cell.timestamp or 0) <= latest])
+            made = self._make_cells(missing, self.times)
+            result.repaired_copies += len(stale) - len(_still_there(store, stale)) + made
+
+    def check_block_rows(self, rows: BlockRows) -> None:
+        """Check a page of block rows."""
+        self.result.rows += len(rows.prefixes)
+        malformed = ~_well_formed(self.profile, rows)
+        self.result.malformed_rows += int(malformed.sum())
+        orphans = memberless(self.store, self.profile, rows)
+        self.result.orphan_rows += int((orphans & ~malformed).sum())
+        if self.times and malformed.any():
+            doomed = rows.where(malformed)
+            self.store.delete_rows(doomed, timestamp=self.times.cleaning)
+            self.result.count_repairs(len(doomed.prefixes), int((~self.store.has_rows(doomed)).sum()))
+
+    def _make_cells(self, states: Sequence[DocumentState], times: Times) -> int:
+        """Write the cell that goes with each document cell, and its time into that; count those that are read back."""
+        again = [msgspec.structs.replace(state, stamp=max(times.writing, state.stamp + 1)) for state in states]
+        made = document_cells(bare_entries(again), again)
+        self.store.put(FAMILY_DOCUMENTS, made)
+        held = self.store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
+        if not isinstance(self.store, CompareAndSet):
+            return 0
+        pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
+        swaps = [Swap(document_row(id_digest(old.id)), STATE_QUALIFIER, encode(old), encode(new)) for old, new in pairs]
+        return sum(self.store.compare_and_set(swaps))
 
 
 def _still_there(store: Store, cells: Sequence[Cell]) -> list[Cell]:
@@ -171,72 +205,6 @@ def _unchanged(store: Store, states: Sequence[DocumentState]) -> list[DocumentSt
     again = store.get(FAMILY_DOCUMENTS, [(document_row(id_digest(state.id)), STATE_QUALIFIER) for state in states])
     now = [cell and decode_document(cell.value).in_force() for cell in again]
     return [state for state, present in zip(states, now, strict=True) if state == present]
-
-
-def _check_members(
-    store: Store, result: Verified, found: Sequence[DocumentState], times: Times | None
-) -> list[Cell | None]:
-    """Look for the members of documents; return those that there are."""
-    keys = [member_key(state.text, id_digest(state.id)) for state in found]
-    cells = store.get(FAMILY_DOCUMENTS, keys)
-    missing = _unchanged(store, [state for state, cell in zip(found, cells, strict=True) if cell is None])
-    result.missing_members += len(missing)
-    if times and missing:
-        result.count_repairs(len(missing), _make_cells(store, missing, times, member_cells))
-    return cells
-
-
-def _make_cells(
-    store: Store,
-    states: Sequence[DocumentState],
-    times: Times,
-    make: Callable[[Entries, Sequence[DocumentState]], list[Cell]],
-) -> int:
-    """Write a cell for each document, and its time, where it can be read back, into the document cell; count these."""
-    again = [msgspec.structs.replace(state, stamp=max(times.writing, state.stamp + 1)) for state in states]
-    made = make(bare_entries(again), again)
-    store.put(FAMILY_DOCUMENTS, made)
-    held = store.get(FAMILY_DOCUMENTS, [(cell.row, cell.qualifier) for cell in made])
-    if not isinstance(store, CompareAndSet):
-        return 0
-    pairs = [pair for *pair, cell in zip(states, again, held, strict=True) if cell is not None]
-    swaps = [Swap(document_row(id_digest(old.id)), STATE_QUALIFIER, encode(old), encode(new)) for old, new in pairs]
-    return sum(store.compare_and_set(swaps))
-
-
-def _check_rows(
-    store: Store,
-    profile: Profile,
-    result: Verified,
-    found: Sequence[DocumentState],
-    sketches: Sequence[bytes],
-    times: Times | None,
-) -> None:
-    """Look for the block rows and the sketch rows of documents."""
-    simhashes = np.array([state.simhash for state in found], dtype=np.uint64)
-    lacking = _lacking(store, stored_rows(profile, simhashes, sketches))
-    incomplete = np.isin(simhashes, lacking.simhashes)
-    result.incomplete += int(incomplete.sum())
-    if times and incomplete.any():
-        store.put_rows(lacking, timestamp=times.writing)
-        left = np.isin(simhashes, _lacking(store, lacking).simhashes)
-        result.count_repairs(int(incomplete.sum()), int((incomplete & ~left).sum()))
-
-
-def _lacking(store: Store, wanted: BlockRows) -> BlockRows:
-    return wanted.where(~store.has_rows(wanted))
-
-
-def _check_block_rows(store: Store, profile: Profile, result: Verified, rows: BlockRows, times: Times | None) -> None:
-    result.rows += len(rows.prefixes)
-    malformed = ~_well_formed(profile, rows)
-    result.malformed_rows += int(malformed.sum())
-    orphans = memberless(store, profile, rows)
-    result.orphan_rows += int((orphans & ~malformed).sum())
-    if times and malformed.any():
-        doomed = rows.where(malformed)
-        store.delete_rows(doomed, timestamp=times.cleaning)
-        result.count_repairs(len(doomed.prefixes), int((~store.has_rows(doomed)).sum()))
 
 
 def _well_formed(profile: Profile, rows: BlockRows) -> NDArray[np.bool_]:

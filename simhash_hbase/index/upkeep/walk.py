@@ -13,7 +13,7 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.timestamps import MARGIN_MS
 from simhash_hbase.profile import Profile
 from simhash_hbase.profile.matching import Sketches
-from simhash_hbase.rows.documents import DocumentState, Text, decode_document, decode_member
+from simhash_hbase.rows.documents import DocumentState, Text, decode_document, decode_member, decode_sketches
 from simhash_hbase.rows.keys import (
     ALL_PREFIXES,
     FLAGS,
@@ -116,15 +116,10 @@ def memberless(store: Store, profile: Profile, rows: BlockRows) -> NDArray[np.bo
     """Tell which rows no document has: of this fingerprint, and for a sketch row with this segment, too."""
     is_sketch = (rows.prefixes & FLAGS) > len(profile.blocks.tables)
     lonely = np.empty(len(is_sketch), np.bool_)
-    lonely[~is_sketch] = _without_members(store, rows.simhashes[~is_sketch])
+    simhashes, where = np.unique(rows.simhashes[~is_sketch], return_inverse=True)
+    members = store.get_rows(FAMILY_DOCUMENTS, member_rows(simhashes), limit=1)
+    lonely[~is_sketch] = (np.array(columns_of(members).counts) == 0)[where]
     lonely[is_sketch] = _without_segments(store, profile, rows.where(is_sketch))
-    return lonely
-
-
-def _without_members(store: Store, simhashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    distinct, where = np.unique(simhashes, return_inverse=True)
-    found = store.get_rows(FAMILY_DOCUMENTS, member_rows(distinct), limit=1)
-    lonely: NDArray[np.bool_] = (np.array(columns_of(found).counts) == 0)[where]
     return lonely
 
 
@@ -148,19 +143,10 @@ def _keys_of_members(
     profile: Profile, owners: NDArray[np.intp], members: Sequence[Sequence[Cell]]
 ) -> NDArray[np.uint64]:
     """List the sketch rows of members; one that does not decode has none."""
-    sketches = Sketches.unpacked(
-        [member_sketch(cell, profile.bands) for cells in members for cell in cells], profile.bands
-    )
+    values = [cell.value for cells in members for cell in cells]
+    sketches = Sketches.unpacked(decode_sketches(values, bands=profile.bands), profile.bands)
     prefixes = band_prefixes(profile.blocks, sketches.segments, sketches.present)
     return _keys(prefixes, owners[:, np.newaxis]).reshape(-1)
-
-
-def member_sketch(cell: Cell, bands: int) -> bytes:
-    """Read the sketch of a member cell; empty where there is none, or the cell does not decode."""
-    try:
-        return decode_member(cell.value, bands=bands).sketch
-    except CorruptIndex:
-        return b""
 
 
 def _keys(prefixes: NDArray[np.uint64], owners: NDArray[np.intp]) -> NDArray[np.uint64]:

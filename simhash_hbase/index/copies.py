@@ -39,6 +39,8 @@ class Copy:
     """Bits between its fingerprint and that of the original."""
     similarity: float | None
     """Estimated Jaccard similarity to the original; None without sketches."""
+    containment: float | None
+    """Estimated share of its shingles that the original has; None without sketches."""
     metadata: Metadata | None
     """What came with it, such as its source."""
     of_removed: bool
@@ -115,6 +117,7 @@ def _standing(
                 seen=rfc3339(copy.seen),
                 distance=copy.distance,
                 similarity=copy.similarity,
+                containment=copy.containment,
                 metadata=decode_member(cell.value, bands=profile.bands).metadata,
                 of_removed=not copy.names_text(original.text),
             )

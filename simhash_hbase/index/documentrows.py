@@ -124,7 +124,7 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands
         ids=[member.id for member in members],
         simhashes=np.array(simhashes, dtype=np.uint64),
         sketches=sketches.words,
-        sketched=sketches.present,
+        shingles=sketches.shingles,
         features=np.array([member.features for member in members], dtype=np.int32),
         lengths=np.array([member.length for member in members], dtype=np.int32),
         digests=[member.digest for member in members],

@@ -17,7 +17,7 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.candidates import Candidates, Near, Reach, expand, find_candidates
 from simhash_hbase.index.documentrows import asked_prefixes
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import MatchRule, Sketches, judge, known_similarity
+from simhash_hbase.profile.matching import MatchRule, Sketches, estimated_containment, judge, known_similarity
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documents import DocumentState, Member, Text, decode_document, decode_member, decode_sketches
@@ -51,6 +51,7 @@ class Hit(NamedTuple):
     text: Text  # That of the member; its document cell may name another one too.
     distance: int
     similarity: float | None
+    containment: float | None  # Share of the query's shingles that the document has.
 
 
 Offer: TypeAlias = Callable[[int, Hit], bool]
@@ -222,8 +223,7 @@ def _nearest(
         members.know({page.id_digest(place) for some in tranches.values() for place in at[some].tolist()})
         for n, some in tranches.items():
             found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
-            collection = collection_of(entries.ids[queries[ranges[n][0]]])
-            hits[n] += _counting(members, near, page, found, collection)
+            hits[n] += _counting(members, near, page, found, entries, int(queries[ranges[n][0]]))
         unfinished = [n for n in unfinished if len(hits[n]) < most and ranges[n][0] + last < ranges[n][1]]
         first, last = last, last * MORE_TRANCHE
     for (start, _), some_hits in zip(ranges, hits, strict=True):
@@ -246,18 +246,26 @@ def _hits(
         some = slice(start, stop)
         found = zip(pairs[some].tolist(), at[some].tolist(), similarities[some].tolist(), strict=True)
         query = int(queries[start])
-        yield query, _counting(members, near, page, found, collection_of(entries.ids[query]))
+        yield query, _counting(members, near, page, found, entries, query)
 
 
 def _counting(
-    members: Members, near: Near, page: MemberPage, found: Iterable[tuple[int, int, float]], collection: str
+    members: Members,
+    near: Near,
+    page: MemberPage,
+    found: Iterable[tuple[int, int, float]],
+    entries: Entries,
+    query: int,
 ) -> Iterator[Hit]:
     """Leave out members that do not count by their document cells, and those of other collections."""
-    for pair, at, similarity in found:
+    collection, own = collection_of(entries.ids[query]), int(entries.shingles[query])
+    for pair, at, estimate in found:
         text = Text(int(near.simhashes[pair]), page.text_digest(at))
         document = members.found(text, page, at)
         if document is not None and collection_of(document[0].id) == collection:
-            yield Hit(*document, text, int(near.distances[pair]), known_similarity(similarity))
+            similarity = known_similarity(estimate)
+            share = estimated_containment(similarity, own, document[0].shingles)
+            yield Hit(*document, text, int(near.distances[pair]), similarity, share)
 
 
 def _accepted(

@@ -38,7 +38,7 @@ def _find_nobody(run: Run, claims: Sequence[Claim]) -> None:
 
 def _become_its_duplicate(claim: Claim, pending, to):
     """Do not yield to a claim with a smaller order and wait for what becomes of it: trust that it wins."""
-    return as_duplicate(claim, Outcome("duplicate", to.id, to.distance, to.similarity, to.text), now=0)
+    return as_duplicate(claim, Outcome("duplicate", to.id, to.distance, to.similarity, to.containment, to.text), now=0)
 
 
 def _start_over_blindly(run: Run, claims: Sequence[Claim]) -> None:

@@ -88,7 +88,7 @@ class _Columns(msgspec.Struct, array_like=True):
     digests: bytes
     simhashes: bytes
     sketches: bytes
-    sketched: bytes
+    shingles: bytes
     features: bytes
     lengths: bytes
     text_digests: list[bytes]
@@ -107,7 +107,7 @@ def write_part(path: Path, part: Part) -> str:
         digests=part.digests.tobytes(),
         simhashes=entries.simhashes.astype("<u8").tobytes(),
         sketches=entries.sketches.astype("<u8").tobytes(),
-        sketched=entries.sketched.tobytes(),
+        shingles=entries.shingles.astype("<u4").tobytes(),
         features=entries.features.astype("<i4").tobytes(),
         lengths=entries.lengths.astype("<i4").tobytes(),
         text_digests=list(entries.digests),
@@ -137,7 +137,7 @@ def read_part(path: Path, checksum: str) -> Part:
         ids=columns.ids,
         simhashes=np.frombuffer(columns.simhashes, "<u8").astype(np.uint64),
         sketches=np.frombuffer(columns.sketches, "<u8").astype(np.uint64).reshape(-1, SKETCH_WORDS),
-        sketched=np.frombuffer(columns.sketched, np.bool_),
+        shingles=np.frombuffer(columns.shingles, "<u4").astype(np.uint32),
         features=np.frombuffer(columns.features, "<i4").astype(np.int32),
         lengths=np.frombuffer(columns.lengths, "<i4").astype(np.int32),
         digests=columns.text_digests,

@@ -64,8 +64,9 @@ class _Tools:
     def have_i_seen(self, text: TextArgument, limit: LimitArgument = MATCHES) -> dict[str, object]:
         """Find the documents whose text is nearly the same, nearest first; changes nothing.
 
-        Each match has its id, the distance (bits of 64 that differ), the estimated similarity (0 to 1), and the time
-        when it was added. `truncated` says that there are more; `short` that the text is too short to find all copies.
+        Each match has its id, the distance (bits of 64 that differ), the estimated similarity (0 to 1), the estimated
+        share of the text that it contains, and the time when it was added. `truncated` says that there are more;
+        `short` that the text is too short to find all copies.
         """
         with _sentences():
             return answer_record(None, self._index.query(text, limit=limit))

@@ -46,7 +46,8 @@ class DedupOptions:
         shingles has to reach the threshold of the index. Texts of kept documents are copied, compressed, to the folder
         for temporary files. An original that only the index holds has no text, and is judged by the sketches.
     contained : float, optional
-        Drop a near copy only if the kept text holds this share of its shingles; it implies `exact`.
+        Drop a near copy only if the kept text holds this share of its shingles; it implies `exact`. What only the index
+        holds has it by the estimate.
     dry_run : bool
         Leave the index as it is.
     output : str, optional

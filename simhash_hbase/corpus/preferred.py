@@ -25,7 +25,7 @@ class _Row(msgspec.Struct, array_like=True):
     id: str
     simhash: int
     sketch: bytes
-    sketched: bool
+    shingles: int
     features: int
     length: int
     digest: bytes
@@ -112,7 +112,7 @@ def _row(entries: Entries, at: int, document: Document, *, with_text: bool) -> _
         id=entries.ids[at],
         simhash=int(entries.simhashes[at]),
         sketch=entries.sketches[at].tobytes(),
-        sketched=bool(entries.sketched[at]),
+        shingles=int(entries.shingles[at]),
         features=int(entries.features[at]),
         length=int(entries.lengths[at]),
         digest=entries.digests[at],
@@ -130,7 +130,7 @@ def _entries(rows: list[_Row]) -> Entries:
         ids=[row.id for row in rows],
         simhashes=np.array([row.simhash for row in rows], dtype=np.uint64),
         sketches=sketches.reshape(-1, SKETCH_WORDS),
-        sketched=np.array([row.sketched for row in rows], dtype=np.bool_),
+        shingles=np.array([row.shingles for row in rows], dtype=np.uint32),
         features=np.array([row.features for row in rows], dtype=np.int32),
         lengths=np.array([row.length for row in rows], dtype=np.int32),
         digests=[row.digest for row in rows],

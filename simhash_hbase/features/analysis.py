@@ -96,18 +96,18 @@ class Analysis:
         fingerprinted = self._fingerprinter.fingerprint_batch
         parts = [(*fingerprinted(batch), *batch.sketch(bands, bins)) for batch in batches(texts)]
         *columns, digests_of_parts = zip(*parts, strict=True)
-        simhashes, features, sketches, sizes, segments = map(np.concatenate, columns)
+        simhashes, features, sketches, sizes, segments, shingles = map(np.concatenate, columns)
         digests = list(chain.from_iterable(digests_of_parts))
         # The sketch of one shingle alone says nothing.
         is_sketched = (sizes > SHINGLE) & (self.profile.sketch is not None)
-        sketches[~is_sketched] = 0
+        sketches[~is_sketched], shingles[~is_sketched] = 0, 0
         kept = np.flatnonzero(features).tolist()
         return Analysed(
             Entries(
                 ids=[ids[i] for i in kept],
                 simhashes=simhashes[kept],
                 sketches=sketches[kept],
-                sketched=is_sketched[kept],
+                shingles=shingles[kept],
                 features=features[kept],
                 lengths=np.fromiter((len(texts[i]) for i in kept), np.int32, len(kept)),
                 digests=[digests[i] for i in kept],

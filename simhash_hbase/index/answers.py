@@ -40,6 +40,8 @@ class Match:
     """Bits between the fingerprints."""
     similarity: float | None
     """Estimated Jaccard similarity of 5-character shingles, 0 to 1; None when a side has no sketch."""
+    containment: float | None
+    """Estimated share of the query's shingles that the match has, 0 to 1; None when a side has no sketch."""
     exact: bool
     """The normalised texts are equal."""
     added: str
@@ -86,6 +88,8 @@ class Stored:
     """Of a duplicate: bits between its fingerprint and that of its original."""
     similarity: float | None = None
     """Of a duplicate: estimated Jaccard similarity to its original; None without sketches."""
+    containment: float | None = None
+    """Of a duplicate: estimated share of its shingles that its original has; None without sketches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class NearCopy:
     similarity: float
     """Jaccard similarity of the 5-character shingles of both."""
     containment: float
-    """Share of the document's shingles that the original has."""
+    """Share of the document's shingles that the original has; estimated, as the similarity, if that has no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,8 @@ class Decision(Shown):
     """Bits between its fingerprint and that of the original."""
     similarity: float | None = None
     """Estimated Jaccard similarity to that original; None without sketches."""
+    containment: float | None = None
+    """Estimated share of its shingles that the original has; None without sketches."""
     short: bool = False
     """The text has so few features that near copies may be missed."""
     of_removed: bool = False
@@ -133,6 +139,7 @@ def make_answers(queries: Queries, neighbours: Neighbours, *, limit: int | None)
                 id=own_id(hit.member.id),
                 distance=hit.distance,
                 similarity=hit.similarity,
+                containment=hit.containment,
                 exact=bool(digest) and hit.member.digest == digest,
                 added=rfc3339(hit.state.order[0]),
             )
@@ -157,6 +164,7 @@ def stored_document(collection: Collection, state: DocumentState, member: Member
         of=state.of and own_id(state.of),
         distance=state.distance,
         similarity=state.similarity,
+        containment=state.containment,
     )
 
 
@@ -176,7 +184,7 @@ def as_decision(state: DocumentState) -> Decision:
     """Read the answer out of a decided document cell."""
     if state.is_found:
         return Decision(state.id, True)
-    return Decision(state.id, False, state.of, state.distance, state.similarity)
+    return Decision(state.id, False, state.of, state.distance, state.similarity, state.containment)
 
 
 def hex_simhash(simhash: int) -> str:
@@ -224,6 +232,7 @@ def decision_record(decision: Decision) -> dict[str, object]:
         "of": decision.of,
         "distance": decision.distance,
         "similarity": decision.similarity,
+        "containment": decision.containment,
         "short": decision.short,
     }
     if decision.near is not None:

@@ -38,6 +38,8 @@ class Copy:
     """Bits between its fingerprint and that of the original."""
     similarity: float | None
     """Estimated Jaccard similarity to the original; None without sketches."""
+    containment: float | None
+    """Estimated share of its shingles that the original has; None without sketches."""
     metadata: Metadata | None
     """What came with it, such as its source."""
     of_removed: bool
@@ -107,6 +109,7 @@ def _standing(
                 seen=rfc3339(copy.seen),
                 distance=copy.distance,
                 similarity=copy.similarity,
+                containment=copy.containment,
                 metadata=decode_member(cell.value, bands=profile.bands).metadata,
                 of_removed=is_of_removed(copy.of_text, original.text),
             )

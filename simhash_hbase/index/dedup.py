@@ -16,12 +16,12 @@ from simhash_hbase.errors import InvalidArgument
 from simhash_hbase.index.answers import Decision, recorded_decision
 from simhash_hbase.index.candidates import find_crowded_documents
 from simhash_hbase.index.documentrows import DocumentCells, find_documents, read_for_writing, read_states
-from simhash_hbase.index.exact import TextJudge
+from simhash_hbase.index.exact import TextJudge, TextVerdict
 from simhash_hbase.index.search import Hit, Queries, TakeHit, find_nearest, found_since
 from simhash_hbase.index.timestamps import writing_time
 from simhash_hbase.index.write import Outcome, refresh_documents, write_documents
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import distances, joined_within, judge, known_similarity
+from simhash_hbase.profile.matching import distances, estimated_containment, joined_within, judge, known_similarity
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documents import DocumentState, Text, is_of_removed
@@ -201,6 +201,7 @@ class OriginalOption(NamedTuple):
 
     rank: Rank
     similarity: float | None
+    containment: float | None
     text: Text
     mate: int | None = None  # Its position, if it is of the same batch.
 
@@ -241,10 +242,10 @@ class UndecidedBatch:
 
     def take_hit(self, at: int, hit: Hit) -> bool:
         """Remember an original of a store; return whether it stays one whatever the batch becomes."""
-        state, similarity = hit.state, hit.similarity
+        state, verdict = hit.state, TextVerdict(True, hit.similarity, hit.containment)
         if self._judge is not None:
-            accepted, similarity = self._judge.judge_stored(at, hit)
-            if not accepted:
+            verdict = self._judge.judge_stored(at, hit)
+            if not verdict.accepted:
                 return False
         turn = self._moving.get(state.id, self._end)
         if turn < at:
@@ -253,7 +254,8 @@ class UndecidedBatch:
             if turn < self._end:
                 self.left_by[at].add(turn)
             rank = rank_of(hit.distance, hit.similarity, state.order, state.id)
-            self._stored[at] = _better(self._stored[at], OriginalOption(rank, similarity, hit.text))
+            option = OriginalOption(rank, verdict.similarity, verdict.containment, hit.text)
+            self._stored[at] = _better(self._stored[at], option)
         return turn == self._end
 
     def decide(self) -> list[Decision]:
@@ -264,10 +266,10 @@ class UndecidedBatch:
             if self._crowded[at] and (kept := self._best_kept(at)):
                 best = _better(best, kept)
             if best is not None:
-                rank = best.rank
                 self.mates.append(best.mate)
-                self.outcomes.append(Outcome("duplicate", rank.id, rank.distance, best.similarity, best.text))
-                decisions.append(Decision(name, False, rank.id, rank.distance, best.similarity))
+                likeness = best.rank.id, best.rank.distance, best.similarity, best.containment
+                self.outcomes.append(Outcome("duplicate", *likeness, best.text))
+                decisions.append(Decision(name, False, *likeness))
                 continue
             if self._crowded[at]:
                 self._kept[self._kept_count] = at
@@ -291,14 +293,16 @@ class UndecidedBatch:
         options = []
         for mate, distance, estimate in zip(kept.tolist(), apart.tolist(), similarities.tolist(), strict=True):
             similarity = known_similarity(estimate)
+            numbers = (int(self.queries.entries.shingles[place]) for place in (at, mate))
+            share = estimated_containment(similarity, *numbers)
             rank = rank_of(distance, similarity, (self._now, mate), ids[mate])
-            options.append(OriginalOption(rank, similarity, self._texts[mate], mate))
+            options.append(OriginalOption(rank, similarity, share, self._texts[mate], mate))
         if self._judge is None:
             return min(options, default=None, key=lambda o: o.rank)
         for option in sorted(options, key=lambda o: o.rank):
-            accepted, similarity = self._judge.judge_mate(at, option.mate or 0, option.rank.id)
-            if accepted:
-                return option._replace(similarity=similarity)
+            verdict = self._judge.judge_mate(at, option.mate or 0, option.rank.id)
+            if verdict.accepted:
+                return option._replace(similarity=verdict.similarity, containment=verdict.containment)
         return None
 
     def _accepted_mates(

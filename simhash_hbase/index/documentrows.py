@@ -97,7 +97,7 @@ def member_values(
     """Encode what the member cell of each document holds; `added` says when each was added, ms since 1970."""
     sketches = Sketches.of_entries(entries)
     if with_sketch is not None:
-        sketches = sketches._replace(present=sketches.present & with_sketch)
+        sketches = sketches._replace(shingles=sketches.shingles * with_sketch)
     columns = zip(
         entries.ids,
         added,
@@ -163,7 +163,7 @@ def member_entries(members: Sequence[Member], simhashes: Sequence[int], *, bands
         ids=[member.id for member in members],
         simhashes=np.array(simhashes, dtype=np.uint64),
         sketches=sketches.words,
-        sketched=sketches.present,
+        shingles=sketches.shingles,
         features=np.array([member.features for member in members], dtype=np.int32),
         lengths=np.array([member.length for member in members], dtype=np.int32),
         digests=[member.digest for member in members],

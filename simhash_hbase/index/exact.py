@@ -91,6 +91,7 @@ class TextVerdict(NamedTuple):
 
     accepted: bool
     similarity: float | None
+    containment: float | None
 
 
 class TextJudge:
@@ -101,14 +102,14 @@ class TextJudge:
     profile : Profile
         Has the threshold that the similarity of two texts must reach.
     contained : float, optional
-        Share of a document's shingles that the kept text must hold for the document to be dropped; by default any.
+        Share of a document's shingles that the original must hold for the document to be dropped; by default any.
 
     Notes
     -----
     Texts of kept documents are compressed in a temporary file; 24 bytes each, their digests, and of those that were
     compared the numbers of their shingles are in memory. Of two texts that are compared it takes 8 bytes a shingle,
     and up to 40 a character for a moment. An original that only the index holds has no text, and is judged by the
-    estimate and the index's own rule.
+    estimates and the index's own rule.
     """
 
     def __init__(self, profile: Profile, *, contained: float | None = None) -> None:
@@ -169,7 +170,7 @@ class TextJudge:
             normal = self._unpack(self._file.read(place)).decode()
             return self._judge(at, hit.text, normal, hit.state.id)
         least = self._own.similarity + float(self._own.more_asked(hit.distance))
-        return TextVerdict(hit.similarity is None or hit.similarity >= least, hit.similarity)
+        return self._verdict(at, hit.state.id, hit.similarity, hit.containment, least=least)
 
     def judge_mate(self, at: int, mate: int, name: str) -> TextVerdict:
         """Judge two documents of this batch."""
@@ -185,12 +186,17 @@ class TextJudge:
             self._sizes[original] = len(Shingles(normal))
         shared = own.count_in(normal)
         similarity, containment = shared / (len(own) + self._sizes[original] - shared), shared / len(own)
-        if similarity < self._own.similarity:
-            return TextVerdict(False, similarity)
-        if self._contained is not None and containment < self._contained:
+        return self._verdict(at, name, similarity, containment, least=self._own.similarity)
+
+    def _verdict(
+        self, at: int, name: str, similarity: float | None, containment: float | None, *, least: float
+    ) -> TextVerdict:
+        """Compare what is known of a pair with what is asked; note an original that does not hold enough."""
+        accepted = similarity is None or similarity >= least
+        if accepted and similarity is not None and containment is not None and containment < (self._contained or 0):
             self.uncontained.setdefault(at, NearCopy(own_id(name), similarity, containment))
-            return TextVerdict(False, similarity)
-        return TextVerdict(True, similarity)
+            accepted = False
+        return TextVerdict(accepted, similarity, containment)
 
 
 def judging(profile: Profile, *, exact: bool, contained: float | None) -> AbstractContextManager[TextJudge | None]:

@@ -18,7 +18,7 @@ from simhash_hbase.errors import CorruptIndex
 from simhash_hbase.index.candidates import Candidates, Near, Reach, expand, find_candidates
 from simhash_hbase.index.documentrows import asked_prefixes
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import MatchRule, Sketches, judge, known_similarity
+from simhash_hbase.profile.matching import MatchRule, Sketches, estimated_containment, judge, known_similarity
 from simhash_hbase.rows.analysed import Entries
 from simhash_hbase.rows.collections import collection_of
 from simhash_hbase.rows.documents import DocumentState, Member, Text, decode_document, decode_member, decode_sketches
@@ -50,6 +50,7 @@ class Hit(NamedTuple):
     text: Text  # That of the member; its document cell may name another one too.
     distance: int
     similarity: float | None
+    containment: float | None  # Share of the query's shingles that the document has.
 
 
 class Queries(NamedTuple):
@@ -241,12 +242,15 @@ def _counting(
 ) -> Iterator[Hit]:
     """Make hits of some pairs of one query; leave out members that do not count, and those of other collections."""
     pairs, places, similarities = (column[some].tolist() for column in accepted)
-    collection = collection_of(queries.entries.ids[near.queries[pairs[0]]])
-    for pair, at, similarity in zip(pairs, places, similarities, strict=True):
+    query = near.queries[pairs[0]]
+    collection, own = collection_of(queries.entries.ids[query]), int(queries.entries.shingles[query])
+    for pair, at, estimate in zip(pairs, places, similarities, strict=True):
         text = Text(int(near.simhashes[pair]), page.text_digest(at))
         document = members.found(text, page, at)
         if document is not None and collection_of(document[0].id) == collection:
-            yield Hit(*document, text, int(near.distances[pair]), known_similarity(similarity))
+            similarity = known_similarity(estimate)
+            share = estimated_containment(similarity, own, document[0].shingles)
+            yield Hit(*document, text, int(near.distances[pair]), similarity, share)
 
 
 class _Accepted(NamedTuple):

@@ -51,6 +51,7 @@ class Outcome(NamedTuple):
     of: str | None = None
     distance: int | None = None
     similarity: float | None = None
+    containment: float | None = None
     of_text: Text | None = None
 
 
@@ -173,6 +174,7 @@ def _next_state(
         of=outcome.of,
         distance=outcome.distance,
         similarity=outcome.similarity,
+        containment=outcome.containment,
         digest=text.digest,
         of_text=outcome.of_text,
     )

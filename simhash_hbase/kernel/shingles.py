@@ -2,7 +2,8 @@
 
 One-permutation MinHash (Li, Owen, Zhang 2012) with optimal densification (Shrivastava 2017): a shingle's hash names one
 of 512 bins by its upper 9 bits, each bin keeps its smallest hash, and an empty bin takes the hash of the first filled
-one in an order of its own. The mixer is splitmix64's finaliser (Steele, Lea, Flood 2014).
+one in an order of its own. The mixer is splitmix64's finaliser (Steele, Lea, Flood 2014). How many shingles there are
+is estimated from the smallest hashes, too (Cohen 1997, Size-estimation framework).
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ _THREE = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)  # 63 bits.
 _GOLDEN = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _M1 = cython.declare(cython.ulonglong, 0xBF58476D1CE4E5B9)
 _M2 = cython.declare(cython.ulonglong, 0x94D049BB133111EB)
+_IN_BIN = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFF)  # 55 bits: what of a hash is behind its bin.
+_OF_BIN = cython.declare(cython.ulonglong, 0x800000000)  # A bin's share of 44 bits.
+_MOST = cython.declare(cython.ulonglong, 0xFFFFFFFF)  # What 32 bits hold.
 
 
 @cython.cfunc
@@ -43,6 +47,7 @@ def sketch(
     groups: cython.ushort[::1],
     sketches: cython.ulonglong[::1],
     segments: cython.uint[::1],
+    counts: cython.uint[::1],
     *,
     bands: cython.Py_ssize_t,
 ) -> None:
@@ -60,6 +65,8 @@ def sketch(
         Filled: the lowest bit of each bin's hash, the first bin's most significant.
     segments : buffer of uint32, length bands x n
         Filled: a hash of the bins of each band.
+    counts : buffer of uint32, length n
+        Filled: how many distinct shingles there are, as estimated.
     """
     minima: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
     dense: cython.ulonglong[::1] = memoryview(bytearray(8 * 512)).cast("Q")
@@ -68,6 +75,7 @@ def sketch(
     with cython.nogil:
         for text in range(ends.shape[0] - 1):
             _find_minima(normal, ends[text], ends[text + 1], minima)
+            counts[text] = _count(minima)
             _densify(minima, filled, orders, dense)
             for word in range(8):
                 value = 0
@@ -100,6 +108,19 @@ def _find_minima(
             value ^= value >> 32
             value = _mix((((value + two) & _EMPTY) * _GOLDEN) & _EMPTY)
             minima[value >> 55] = min(minima[value >> 55], value)
+
+
+@cython.cfunc
+@cython.nogil
+def _count(minima: cython.ulonglong[::1]) -> cython.ulonglong:
+    """Estimate the number of distinct hashes: the more there are, the smaller is the smallest one of each bin."""
+    filled: cython.ulonglong = 0
+    waited: cython.ulonglong = 0  # Of 2 ** 44 values, a hash being cut to 44 bits, those below the minima.
+    for bin in range(512):
+        filled += minima[bin] != _EMPTY
+        waited += (minima[bin] & _IN_BIN) >> 20 if minima[bin] != _EMPTY else _OF_BIN
+    waited = max(waited, 1)
+    return min(((filled << 44) + (waited >> 1)) // waited, _MOST)
 
 
 @cython.cfunc

@@ -105,6 +105,8 @@ class Sketched(NamedTuple):
     """Characters of the normal forms."""
     segments: NDArray[np.uint32]
     """Hashes of the groups of minima, shape (n, bands)."""
+    shingles: NDArray[np.uint32]
+    """Distinct shingles, estimated from the minima."""
     digests: list[bytes]
     """16-byte BLAKE2b of the normal forms: equal digests mean equal texts but for case, blanks and punctuation."""
 
@@ -156,13 +158,14 @@ class Batch:
         arrays = kernel_tables()
         sketches = np.zeros((len(self.texts), SKETCH_WORDS), np.uint64)
         segments = np.zeros((len(self.texts), bands), np.uint32)
+        counts = np.zeros(len(self.texts), np.uint32)
         chosen = arrays["orders"], arrays["groups"][: bands * bins]
-        shingles.sketch(*_buffers(normal, ends, *chosen, sketches.ravel(), segments.ravel()), bands=bands)
+        shingles.sketch(*_buffers(normal, ends, *chosen, sketches.ravel(), segments.ravel(), counts), bands=bands)
         # Digits and letters alone have no lone surrogate.
         digests = [
             blake2b(form.encode(), digest_size=_DIGEST_BYTES).digest() for form in _between(normal, ends[:-1], ends[1:])
         ]
-        return Sketched(sketches, np.diff(ends), segments, digests)
+        return Sketched(sketches, np.diff(ends), segments, counts, digests)
 
     def _forms(self, name: str, form: Callable[[str], str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return code points of the texts' forms, by a table or else by a function, and where each ends, after a 0."""

@@ -95,13 +95,13 @@ class Sketches(NamedTuple):
     """Sketches of *n* documents, as columns."""
 
     words: NDArray[np.uint64]  # Shape (n, 8).
-    present: NDArray[np.bool_]  # Whether a document has one, shape (n,).
+    shingles: NDArray[np.uint32]  # Numbers of distinct shingles, shape (n,); 0 where a document has no sketch.
     segments: NDArray[np.uint32]  # Of their sketch rows, shape (n, bands).
 
     @classmethod
     def of_entries(cls, entries: Entries) -> "Sketches":
         """Take those of analysed documents."""
-        return cls(entries.sketches, entries.sketched, entries.segments)
+        return cls(entries.sketches, entries.shingles, entries.segments)
 
     @classmethod
     def unpacked(cls, packed: list[bytes], bands: int) -> "Sketches":
@@ -109,27 +109,31 @@ class Sketches(NamedTuple):
         width, count = sketch_bytes(bands), len(packed)
         octets = np.frombuffer(b"".join([sketch or bytes(width) for sketch in packed]), np.uint8).reshape(count, width)
         words = np.ascontiguousarray(octets[:, :SKETCH_BYTES]).view(">u8").astype(np.uint64)
-        segments = np.ascontiguousarray(octets[:, SKETCH_BYTES:]).view(">u4").astype(np.uint32)
-        present = np.array([bool(sketch) for sketch in packed], np.bool_)
-        return cls(words.reshape(count, SKETCH_WORDS), present, segments.reshape(count, bands))
+        numbers = np.ascontiguousarray(octets[:, SKETCH_BYTES:]).view(">u4").astype(np.uint32).reshape(count, 1 + bands)
+        return cls(words.reshape(count, SKETCH_WORDS), numbers[:, 0], numbers[:, 1:])
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Whether a document has a sketch, shape (n,)."""
+        return np.asarray(self.shingles > 0)
 
     def packed(self) -> list[bytes]:
-        """Write sketches as members hold them: words and segments, big-endian; empty where there is none."""
+        """Write sketches as members hold them: words, shingles and segments, big-endian; empty where there is none."""
         width = sketch_bytes(self.segments.shape[1])
-        octets = np.empty((len(self.present), width), np.uint8)
+        octets = np.empty((len(self.shingles), width), np.uint8)
         octets[:, :SKETCH_BYTES] = np.ascontiguousarray(self.words, ">u8").view(np.uint8)
-        octets[:, SKETCH_BYTES:] = np.ascontiguousarray(self.segments, ">u4").view(np.uint8)
+        octets[:, SKETCH_BYTES:] = np.column_stack([self.shingles, self.segments]).astype(">u4").view(np.uint8)
         packed, starts = octets.tobytes(), range(0, octets.size, width)
         return [packed[at : at + width] if has else b"" for at, has in zip(starts, self.present.tolist(), strict=True)]
 
     def and_of(self, other: "Sketches") -> "Sketches":
         """Join with those of other documents."""
-        words, present = np.concatenate([self.words, other.words]), np.concatenate([self.present, other.present])
-        return Sketches(words, present, np.concatenate([self.segments, other.segments]))
+        words, shingles = np.concatenate([self.words, other.words]), np.concatenate([self.shingles, other.shingles])
+        return Sketches(words, shingles, np.concatenate([self.segments, other.segments]))
 
     def at(self, rows: NDArray[np.intp]) -> "Sketches":
         """Select by position."""
-        return Sketches(self.words[rows], self.present[rows], self.segments[rows])
+        return Sketches(self.words[rows], self.shingles[rows], self.segments[rows])
 
 
 def joined_within(limits: BandDistance, shared: NDArray[np.intp]) -> NDArray[np.int8]:
@@ -141,6 +145,42 @@ def estimated_similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArra
     """Estimate the Jaccard similarity of sketched texts: words of sketches, shape (…, 8), with numpy's broadcasting."""
     differing = np.bitwise_count(a ^ b).sum(axis=-1, dtype=np.int64)
     return np.asarray(np.maximum(0.0, 1.0 - differing / SKETCH_SCALE), np.float64)
+
+
+def estimated_containment(similarity: float | None, own: int, other: int) -> float | None:
+    """Estimate the share of a text's distinct shingles that another text has, to four decimals.
+
+    Of sets of n and m shingles with a Jaccard similarity of J, J (n + m) / (1 + J) are in both (Broder 1997, On the
+    resemblance and containment of documents): as a share of the first set at least J, and at most 1.
+
+    Parameters
+    ----------
+    similarity : float or None
+        Their similarity, as `estimated_similarity` gives it; None when one of them has no sketch.
+    own, other : int
+        Numbers of their shingles, as the sketch estimates them.
+
+    Returns
+    -------
+    float or None
+        From `similarity` to 1; None when that is not known.
+
+    Notes
+    -----
+    With r = m / n, to first order, the standard error is ``sqrt((1 - J²) ((1 + r) / (1 + J)²)² + 2 (1 - J)
+    (r J / (1 + J))²) / sqrt(512)``: .020 at a similarity of .8 and .010 at .95, for texts of one size. The first term
+    is that of J: 512 bits, each the same in both with a probability of (1 + J) / 2. The second is that of r: each
+    number is the reciprocal of a mean of 512 minima, which is off by 1 / sqrt(512), and the minima of the two texts
+    have a correlation of J.
+
+    Examples
+    --------
+    >>> estimated_containment(0.8, 900, 1000), estimated_containment(0.8, 1000, 900), estimated_containment(None, 0, 9)
+    (0.9383, 0.8444, None)
+    """
+    if similarity is None:
+        return None
+    return round(min(max(similarity, similarity * (own + other) / ((1 + similarity) * own)), 1.0), 4)
 
 
 def judge(

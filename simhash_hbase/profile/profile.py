@@ -15,7 +15,7 @@ from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.clock import MS_A_DAY
 from simhash_hbase.rows.layout import MAX_TABLES
 
-FORMAT = 3  # Of rows and cells. Formats 1 and 2 were never released.
+FORMAT = 4  # Of rows and cells. Formats 1 to 3 were never released.
 
 SEGMENTING = ("jieba", "learned")  # Analyzers that cut words.
 WORDS: Literal["unicode-1"] = "unicode-1"

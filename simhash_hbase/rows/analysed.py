@@ -40,9 +40,9 @@ class Entries:
     simhashes: NDArray[np.uint64]
     """Fingerprints, shape (n,)."""
     sketches: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, SKETCH_WORDS), np.uint64))
-    """Sketches, shape (n, 8); rows of zeros where `sketched` is false."""
-    sketched: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    """Whether a document has a sketch, shape (n,); own fingerprints have none."""
+    """Sketches, shape (n, 8); rows of zeros where there is none."""
+    shingles: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    """Distinct shingles as estimated with the sketch, shape (n,); 0 without one, as of own fingerprints."""
     features: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     """Distinct features, shape (n,); 0 where they are unknown (own fingerprints)."""
     lengths: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
@@ -55,10 +55,15 @@ class Entries:
     """Segments of the sketch rows, shape (n, bands), of no meaning where `sketched` is false; None: no bands."""
 
     def __post_init__(self) -> None:
-        columns = (self.simhashes, self.sketches, self.sketched, self.features, self.lengths, self.segments)
+        columns = (self.simhashes, self.sketches, self.shingles, self.features, self.lengths, self.segments)
         sizes = {len(column) for column in (*columns, self.ids, self.digests, self.metadata)}
         if len(sizes) != 1:
             raise InvalidArgument(f"columns of one length are wanted, these have {sorted(sizes)}")
+
+    @property
+    def sketched(self) -> NDArray[np.bool_]:
+        """Whether a document has a sketch, shape (n,)."""
+        return np.asarray(self.shingles > 0)
 
     @property
     def segments(self) -> NDArray[np.uint32]:
@@ -73,7 +78,7 @@ class Entries:
             ids=ids,
             simhashes=np.asarray(simhashes, dtype=np.uint64),
             sketches=np.zeros((n, SKETCH_WORDS), np.uint64),
-            sketched=np.zeros(n, np.bool_),
+            shingles=np.zeros(n, np.uint32),
             features=np.zeros(n, np.int32),
             lengths=np.zeros(n, np.int32),
             digests=[b""] * n,
@@ -91,7 +96,7 @@ class Entries:
             ids=[name for part in parts for name in part.ids],
             simhashes=np.concatenate([part.simhashes for part in parts]),
             sketches=np.concatenate([part.sketches for part in parts]),
-            sketched=np.concatenate([part.sketched for part in parts]),
+            shingles=np.concatenate([part.shingles for part in parts]),
             features=np.concatenate([part.features for part in parts]),
             lengths=np.concatenate([part.lengths for part in parts]),
             digests=[digest for part in parts for digest in part.digests],
@@ -116,7 +121,7 @@ class Entries:
             ids=[self.ids[i] for i in places],
             simhashes=self.simhashes[at],
             sketches=self.sketches[at],
-            sketched=self.sketched[at],
+            shingles=self.shingles[at],
             features=self.features[at],
             lengths=self.lengths[at],
             digests=[self.digests[i] for i in places],

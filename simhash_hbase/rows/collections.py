@@ -89,7 +89,7 @@ class Collection:
             ids=ids,
             simhashes=entries.simhashes ^ self._simhash_array,
             sketches=entries.sketches,
-            sketched=entries.sketched,
+            shingles=entries.shingles,
             features=entries.features,
             lengths=entries.lengths,
             digests=entries.digests,

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from simhash_hbase.errors import CorruptIndex
-from simhash_hbase.rows.layout import SEGMENT_BYTES, SKETCH_BYTES
+from simhash_hbase.rows.layout import COUNT_BYTES, SEGMENT_BYTES, SKETCH_BYTES
 
 State = Literal["added", "original", "duplicate", "pending", "yielded", "aborted", "removed"]
 
@@ -45,8 +45,14 @@ class Member(msgspec.Struct, array_like=True, frozen=True, gc=False):
     features: int  # Distinct features; 0 when only a fingerprint was given.
     digest: bytes  # Digest of the normalised text; empty when only a fingerprint was given.
     sketch: bytes
-    """Eight words big-endian, 64 bytes, and the segments of its sketch rows, 4 bytes each; empty when there is none."""
+    """Eight words, 64 bytes, the number of its shingles, and the segments of its sketch rows, 4 bytes each, big-endian;
+    empty when there is none."""
     metadata: dict[str, Any] | None = None  # The caller's own.
+
+    @property
+    def shingles(self) -> int:
+        """Distinct shingles of its text as estimated; 0 without a sketch."""
+        return int.from_bytes(self.sketch[SKETCH_BYTES : SKETCH_BYTES + COUNT_BYTES], "big")
 
 
 class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -63,6 +69,7 @@ class DocumentState(msgspec.Struct, array_like=True, frozen=True, gc=False):
     distance: int | None = None  # For a duplicate: bits between its fingerprint and the original's.
     similarity: float | None = None
     """For a duplicate: the estimated Jaccard similarity to the original; None without sketches."""
+    containment: float | None = None  # For a duplicate: the share of its shingles that the original has.
     previous: "DocumentState | None" = None
     """The decision for another text that stays in force while a new claim is undecided."""
     digest: bytes = b""  # The first eight bytes of the text digest; empty when only a fingerprint was given.
@@ -152,7 +159,7 @@ DECODED_AT_ONCE: Final = 4_096
 
 def sketch_bytes(bands: int) -> int:
     """Say how long a member's sketch is."""
-    return SKETCH_BYTES + SEGMENT_BYTES * bands
+    return SKETCH_BYTES + COUNT_BYTES + SEGMENT_BYTES * bands
 
 
 def encode(record: Member | DocumentState) -> bytes:

@@ -41,13 +41,13 @@ _DOCUMENTS = '{"id":"a","text":"…"}\n{"id":"b","simhash":"fd239d0b3ee32c91"}\n
 _IDS = '{"id":"a"}\n{"id":"b"}\n'
 _END = '{"summary":{"complete":true,"last_line":2,"outcomes":{"%s":2}}}\n'
 _DECISIONS = (
-    '{"id":"a","status":"original","of":null,"distance":null,"similarity":null,"short":false}\n'
-    '{"id":"b","status":"duplicate","of":"a","distance":2,"similarity":null,"short":false}\n'
+    '{"id":"a","status":"original","of":null,"distance":null,"similarity":null,"containment":null,"short":false}\n'
+    '{"id":"b","status":"duplicate","of":"a","distance":2,"similarity":null,"containment":null,"short":false}\n'
     '{"summary":{"complete":true,"last_line":2,"outcomes":{"original":1,"duplicate":1}}}\n'
 )
 _QUERIES = '{"text":"…"}\n{"id":"a"}\n'
 _ANSWERS = (
-    '{"query":null,"matches":[{"id":"a","distance":1,"similarity":0.8711,"exact":false,'
+    '{"query":null,"matches":[{"id":"a","distance":1,"similarity":0.8711,"containment":0.9311,"exact":false,'
     '"added":"2026-11-21T09:30:00.000Z"}],"truncated":false,"complete":false,"short":false}\n…\n'
     '{"summary":{"complete":true,"last_line":2,"outcomes":{"matched":2}}}\n'
 )

@@ -56,6 +56,7 @@ _FIELDS: dict[str, Any] = {
     "state": Literal["added", "original", "duplicate"],
     "distance": Distance,
     "similarity": Similarity,
+    "containment": Annotated[float, Meta(ge=0, le=1, description="Share of its shingles that the other text has.")],
     "exact": Annotated[bool, _said("The normalised texts are equal.")],
     "short": Annotated[bool, _said("A text so short that near copies may be missed.")],
     "of": Annotated[str, _said("Of a duplicate, the id of its original.")],
@@ -198,10 +199,11 @@ def _document(name: str, examples: list[Schema], required: list[str], *, id_alon
     }
 
 
-_EXAMPLE_MATCH = {"id": "a", "distance": 1, "similarity": 0.8711, "exact": False, "added": "2026-11-21T09:30:00.000Z"}
+_EXAMPLE_PAIR = {"distance": 1, "similarity": 0.8711, "containment": 0.9311}
+_EXAMPLE_MATCH = {"id": "a", **_EXAMPLE_PAIR, "exact": False, "added": "2026-11-21T09:30:00.000Z"}
 _EXAMPLES: dict[type, Schema | None] = {
     Added: {"id": "a", "simhash": "fd239d0b3ee32c91"},
-    _DECISION: {"id": "b", "status": "duplicate", "of": "a", "distance": 1, "similarity": 0.8711, "short": False},
+    _DECISION: {"id": "b", "status": "duplicate", "of": "a", **_EXAMPLE_PAIR, "short": False},
     Removed: {"id": "a", "removed": True},
     _ANSWER: {"query": "b", "matches": [_EXAMPLE_MATCH], "truncated": False, "complete": False, "short": False},
     _STORED: None,

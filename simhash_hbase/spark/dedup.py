@@ -19,10 +19,11 @@ from simhash_hbase.index.index import Index
 from simhash_hbase.index.search import Hit, Queries, find_nearest, found_since
 from simhash_hbase.opening import open_index
 from simhash_hbase.profile import Profile
+from simhash_hbase.profile.matching import estimated_containment
 from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import Text, is_of_removed
-from simhash_hbase.rows.layout import TEXT_BYTES
+from simhash_hbase.rows.layout import COUNT_BYTES, SKETCH_BYTES, TEXT_BYTES
 from simhash_hbase.spark.documents import Input, Mapped, collected, entries_of, in_order_of_preference, without_repeats
 from simhash_hbase.spark.meeting import HOT, meeting_rows, with_points
 from simhash_hbase.spark.records import batch_of
@@ -31,9 +32,13 @@ from simhash_hbase.spark.rounds import OWN_ORDER, decide_points, named_originals
 TEXT = "struct<simhash: long, digest: binary>"
 RECORDED = (
     "position long, id string, recorded boolean, original boolean, of string, distance int, similarity double, "
-    f"standing {TEXT}, of_text {TEXT}"
+    f"containment double, standing {TEXT}, of_text {TEXT}"
 )
-HITS = "position long, alone boolean, distance int, dissimilarity double, ms long, sequence long, of string"
+HITS = (
+    "position long, alone boolean, distance int, dissimilarity double, ms long, sequence long, of string, "
+    "containment double"
+)
+BEST = ("of", "distance", "dissimilarity", "containment")
 FAR = 1 << 62
 _TEXT = pa.struct([("simhash", pa.int64()), ("digest", pa.binary())])
 
@@ -81,6 +86,7 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
                     of=pa.array([decision and decision.of and own_id(decision.of)], pa.string()),
                     distance=pa.array([decision and decision.distance], pa.int32()),
                     similarity=pa.array([decision and decision.similarity], pa.float64()),
+                    containment=pa.array([decision and decision.containment], pa.float64()),
                     standing=pa.array([found and _columns(found.text, masked)], _TEXT),
                     of_text=pa.array([of_text and _columns(of_text, masked)], _TEXT),
                 )
@@ -115,7 +121,7 @@ class _Best:
         self._positions = positions
         self._oldest = oldest
         self._moving = moving
-        self._ranks: dict[int, Rank] = {}
+        self._best: dict[int, tuple[Rank, float | None]] = {}
         self._alone: set[int] = set()
 
     def take_hit(self, at: int, hit: Hit) -> bool:
@@ -128,14 +134,15 @@ class _Best:
         if turn < FAR:
             self._alone.add(at)
         if turn > self._positions[at]:
-            rank = rank_of(hit.distance, hit.similarity, state.order, name)
-            self._ranks[at] = min(self._ranks.get(at, rank), rank)
+            ranked = rank_of(hit.distance, hit.similarity, state.order, name), hit.containment
+            self._best[at] = min(self._best.get(at, ranked), ranked)
         return turn == FAR
 
     def rows(self) -> pa.RecordBatch:
         """Give the rows of `HITS`; a document without a hit has none, unless it is alone."""
-        places = sorted(self._ranks.keys() | self._alone)
-        ranks = [self._ranks.get(at) for at in places]
+        places = sorted(self._best.keys() | self._alone)
+        best = [self._best.get(at, (None, None)) for at in places]
+        ranks = [rank for rank, _ in best]
         return batch_of(
             position=pa.array([self._positions[at] for at in places], pa.int64()),
             alone=pa.array([at in self._alone for at in places], pa.bool_()),
@@ -144,6 +151,7 @@ class _Best:
             ms=pa.array([rank and rank.order[0] for rank in ranks], pa.int64()),
             sequence=pa.array([rank and rank.order[1] for rank in ranks], pa.int64()),
             of=pa.array([rank and rank.id for rank in ranks], pa.string()),
+            containment=pa.array([share for _, share in best], pa.float64()),
         )
 
 
@@ -204,7 +212,7 @@ def deduplicate(
     state = decide_points(rows, profile, corpus.order.total, collected(owned, 1)[:, 0])
     stated = with_states(documents, state).persist(DISK)
     best = _best(stated, named_originals(rows, stated, profile, state))
-    answers = stated.drop("of", "distance", "dissimilarity", "ms", "sequence").join(best, "position", "left")
+    answers = stated.drop(*BEST, "ms", "sequence").join(best, "position", "left")
     if recorded is not None:
         answers = answers.unionByName(_standing(recorded, stated), allowMissingColumns=True)
     else:
@@ -217,8 +225,8 @@ def deduplicate(
 def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tuple[DataFrame, DataFrame | None]:
     """Divide documents into those to be decided, with the nearest document of the index, and those it has decided."""
     if place is None:
-        columns = {"distance": "int", "dissimilarity": "double", "ms": "long", "sequence": "long", "of": "string"}
-        nothing = {name: F.lit(None).cast(kind) for name, kind in columns.items()}
+        columns = [column.split() for column in HITS.split(", ")]
+        nothing = {name: F.lit(None).cast(kind) for name, kind in columns if name not in ("position", "alone")}
         return whole.withColumns({"alone": F.lit(False), **nothing}), None
     oldest = profile.oldest(now_ms())
     held = held_documents(whole, place, oldest).persist(DISK)
@@ -234,12 +242,15 @@ def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
     """Choose the best original of each document; those of the input get their ids."""
     ranks = ("distance", "dissimilarity", "ms", "sequence", "of")
     own = named.withColumns({"ms": F.lit(OWN_ORDER), "sequence": F.col("source"), "of": F.lit(None).cast("string")})
+    own = own.withColumn("containment", F.lit(None).cast("double"))
     held = stated.where("distance IS NOT NULL").withColumn("source", F.lit(None).cast("long"))
-    every = own.select("position", *ranks, "source").unionByName(held.select("position", *ranks, "source"))
-    least = every.groupBy("position").agg(F.min(F.struct(*ranks, "source")).alias("best")).select("position", "best.*")
-    names = stated.select(F.col("position").alias("source"), F.col("id").alias("name"))
+    columns = (*ranks, "source", "containment")
+    every = own.select("position", *columns).unionByName(held.select("position", *columns))
+    least = every.groupBy("position").agg(F.min(F.struct(*columns)).alias("best")).select("position", "best.*")
+    shingles = F.substring("sketch", SKETCH_BYTES + 1, COUNT_BYTES).alias("shingles")
+    names = stated.select(F.col("position").alias("source"), F.col("id").alias("name"), shingles)
     found = least.join(names, "source", "left").withColumn("of", F.coalesce("of", "name"))
-    return found.select("position", "of", "distance", "dissimilarity")
+    return found.select("position", *BEST, "shingles")
 
 
 def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
@@ -275,8 +286,12 @@ def _line(row: Mapping[str, Any], profile: Profile) -> str:
     if row["kept"]:
         decision = Decision(row["id"], True)
     else:
-        similarity = None if unknown else -row["dissimilarity"]
-        decision = Decision(row["id"], False, row["of"], row["distance"], similarity)
+        similarity, share = None if unknown else -row["dissimilarity"], row["containment"]
+        if row["shingles"]:
+            # The original is of the input, too.
+            own = row["sketch"][SKETCH_BYTES : SKETCH_BYTES + COUNT_BYTES]
+            share = estimated_containment(similarity, *(int.from_bytes(each, "big") for each in (own, row["shingles"])))
+        decision = Decision(row["id"], False, row["of"], row["distance"], similarity, share)
     if row["recorded"] and decision.of is not None:
         standing, of_text = (text and Text(**text) for text in (row["standing"], row["of_text"]))
         decision = replace(decision, of_removed=is_of_removed(of_text, standing))

@@ -104,7 +104,7 @@ def entries_of(batch: pa.RecordBatch, bands: int) -> Entries:
         ids=batch["id"].to_pylist(),
         simhashes=unsigned(batch["simhash"]),
         sketches=sketches.words,
-        sketched=sketches.present,
+        shingles=sketches.shingles,
         features=integers(batch["features"]).astype(np.int32),
         lengths=integers(batch["length"]).astype(np.int32),
         digests=batch["digest"].to_pylist(),

@@ -59,7 +59,7 @@ def _entries(batch: pa.RecordBatch, profile: Profile) -> Entries:
         ids=[""] * count,
         simhashes=unsigned(batch["simhash"]),
         sketches=sketches.words,
-        sketched=sketches.present,
+        shingles=sketches.shingles,
         features=none,
         lengths=none,
         digests=[b""] * count,

@@ -98,4 +98,4 @@ def _documents(first: int, simhashes: NDArray[np.uint64]) -> Entries:
     n = len(simhashes)
     sketches = np.random.default_rng(first).integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64)
     bare = Entries.of_fingerprints([document_id(first + at) for at in range(n)], simhashes)
-    return replace(bare, sketches=sketches, sketched=np.ones(n, np.bool_))
+    return replace(bare, sketches=sketches, shingles=np.full(n, 1_700, np.uint32))

@@ -87,7 +87,7 @@ def made_entries(simhashes: NDArray[np.uint64], *, bands: int = 0) -> Iterator[E
             ids=[document_id(start + at) for at in range(n)],
             simhashes=few,
             sketches=rng.integers(0, 2**64, (n, SKETCH_WORDS), dtype=np.uint64),
-            sketched=np.ones(n, np.bool_),
+            shingles=np.full(n, 1_700, np.uint32),
             features=np.full(n, 150, np.int32),
             lengths=np.full(n, 2_000, np.int32),
             digests=[digests[16 * at : 16 * at + 16] for at in range(n)],

@@ -174,9 +174,10 @@ def test_sketch_rows_come_with_the_block_rows_in_one_order(rows_a_pass):
 def test_a_part_keeps_the_bands_of_its_documents(tmp_path):
     simhashes, segments, present = banded(50)
     part = part_of(simhashes)
-    part = replace(part, entries=replace(part.entries, bands=segments, sketched=present))
+    part = replace(part, entries=replace(part.entries, bands=segments, shingles=300 * present.astype(np.uint32)))
 
     again = read_part(tmp_path / "part", write_part(tmp_path / "part", part))
 
     assert np.array_equal(again.entries.segments, segments)
+    assert np.array_equal(again.entries.shingles, part.entries.shingles)
     assert np.array_equal(again.entries.sketched, present)

@@ -37,7 +37,7 @@ def _find_nobody(run, claims) -> None:
 
 def _become_its_duplicate(claim, pending, to):
     """Do not yield to a claim with a smaller order and wait for what becomes of it: trust that it wins."""
-    named = write.Outcome("duplicate", to.id, to.distance, to.similarity, to.text)
+    named = write.Outcome("duplicate", to.id, to.distance, to.similarity, to.containment, to.text)
     return as_duplicate(claim, named, now=0)
 
 

@@ -15,7 +15,7 @@ def test_decisions_are_told_in_input_order(cli, empty, corpus, corpus_file):
 
     assert claimed.code == 0
     assert [record["id"] for record in claimed.records] == [document["id"] for document in corpus]
-    assert list(claimed.records[0]) == ["id", "status", "of", "distance", "similarity", "short"]
+    assert list(claimed.records[0]) == ["id", "status", "of", "distance", "similarity", "containment", "short"]
     assert claimed.records[0]["status"] == "original"
     assert claimed.records[1]["of"] == "group 0 copy 0"
     assert "claim: 60 documents, 20 originals, 40 duplicates" in claimed.err

@@ -9,7 +9,7 @@ import sys
 import pytest
 from support.corpus import near_copies, text, write_jsonl
 
-FIELDS = {"id", "status", "of", "distance", "similarity", "short"}
+FIELDS = {"id", "status", "of", "distance", "similarity", "containment", "short"}
 SHINGLES = ("--create", "--analyzer", "shingle")
 
 
@@ -278,6 +278,7 @@ def test_exact_similarities_and_what_is_not_contained(cli, url, tmp_path):
     assert near["id"] == "a"
     assert near["similarity"] == near["containment"] == alike.records[0]["similarity"]
     assert "1 kept for too little in a near copy" in more.err
+    assert [record["containment"] for record in (alike.records[0], more.records[2])] == [1, 1]
     for words in (["--resume", "--results", tmp_path / "r"], ["--match", "distance"]):
         assert cli("dedup", url + "3", file, "--create", *words, "--exact").code != 0
 

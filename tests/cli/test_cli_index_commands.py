@@ -194,7 +194,7 @@ def test_stats_print_format_version_profile_and_the_last_backup(cli, filled, tmp
     table = cli("stats", filled, "--format", "table").out.decode()
     page = cli("stats", filled, "--format", "html").out.decode()
 
-    assert (new["format"], new["version"], new["last_backup"]) == (3, __version__, None)
+    assert (new["format"], new["version"], new["last_backup"]) == (4, __version__, None)
     assert new["made_with"]["unicode"]
     assert new["profile"]["scheme"] == "5x2"
     last_backup = cli("stats", filled).record["last_backup"]

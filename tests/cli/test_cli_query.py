@@ -17,7 +17,7 @@ def test_query_prints_matches_nearest_first(cli, filled):
     assert found.code == 0
     assert set(answer) == {"query", "matches", "truncated", "complete", "short"}
     assert (answer["query"], answer["truncated"], answer["complete"], answer["short"]) == (text(3), False, False, False)
-    assert all(set(m) == {"id", "distance", "similarity", "exact", "added"} for m in answer["matches"])
+    assert all(set(m) == {"id", "distance", "similarity", "containment", "exact", "added"} for m in answer["matches"])
     first, *others = answer["matches"]
     assert (first["id"], first["distance"], first["similarity"], first["exact"]) == ("group 3 copy 0", 0, 1, True)
     assert {m["id"] for m in others} == {"group 3 copy 1", "group 3 copy 2"}

@@ -35,7 +35,7 @@ def test_a_decision_is_a_row_a_field_and_ids_are_escaped():
 
 
 def test_of_many_matches_the_first_are_shown_and_long_ids_are_cut():
-    matches = [Match("x" * 999, at, None, False, "2026-11-22T00:00:00Z") for at in range(MOST_ROWS + 5)]
+    matches = [Match("x" * 999, at, None, None, False, "2026-11-22T00:00:00Z") for at in range(MOST_ROWS + 5)]
 
     html = Answer(matches, True, False, False)._repr_html_()
 

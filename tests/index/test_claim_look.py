@@ -44,7 +44,7 @@ class Scene:
         if state is not None:
             cell = DocumentState(name, simhash, state, seen=seen, stamp=NOW, order=order, previous=previous)
             self.write(cell)
-        self.claim.near.append(Neighbour(name, Text(NEAR), 1, None))
+        self.claim.near.append(Neighbour(name, Text(NEAR), 1, None, None))
         return cell
 
     def look(self):
@@ -104,7 +104,7 @@ def test_of_several_originals_the_nearest_and_then_the_earliest_is_named():
     scene = Scene("pending")
     scene.neighbour("original", name="late", order=(90, 0))
     scene.neighbour("original", name="early", order=(80, 0))
-    scene.claim.near.append(Neighbour("far", Text(NEAR), 2, None))
+    scene.claim.near.append(Neighbour("far", Text(NEAR), 2, None, None))
     scene.write(DocumentState("far", NEAR, "original", seen=NOW, stamp=NOW, order=(70, 0)))
 
     assert scene.look()[:2] == ("duplicate", "early")

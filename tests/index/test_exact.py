@@ -100,6 +100,7 @@ def test_similarities_are_those_of_the_texts_and_reach_the_threshold(size):
     for decision in duplicates:
         assert decision.similarity == pytest.approx(jaccard(texts[decision.id], texts[decision.of]))
         assert decision.similarity >= 0.8
+        assert decision.containment == pytest.approx(containment(texts[decision.id], texts[decision.of]))
     assert decisions == decided(texts, size=3)[0]
 
 
@@ -152,6 +153,38 @@ def test_an_original_without_a_text_is_judged_by_the_sketches():
     held = [d for d in decisions if d.of in names[::2]]
     assert held
     assert all(estimated[decision.id].of is not None for decision in held)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_an_original_without_a_text_has_to_hold_enough_by_the_estimate(size):
+    texts = corpus()
+    names = list(texts)
+    held, given = names[::2], [name for name in names[1::2] if len(texts[name]) > 9]
+    decisions = []
+    with create_index("memory:", analyzer="shingle", similarity=0.8) as index:
+        list(index.add_many((name, texts[name]) for name in held))
+        near = {name: index.query(texts[name]).matches for name in given}
+        with TextJudge(index.profile, contained=0.95) as judge:
+            deduplicator = index.deduplicator(judge=judge)
+            for start in range(0, len(given), size):
+                some = given[start : start + size]
+                entries = index.analysis.texts(some, [texts[name] for name in some]).entries
+                decisions += index.dedup_entries(entries, deduplicator, texts=[texts[name] for name in some])
+
+    by_held = [decision for decision in decisions if decision.of in held]
+    assert len(by_held) > 5
+    for decision in by_held:
+        [match] = [match for match in near[decision.id] if match.id == decision.of]
+        assert decision.containment == match.containment >= 0.95
+        assert decision.containment == pytest.approx(containment(texts[decision.id], texts[decision.of]), abs=0.15)
+    kept = [decision for decision in decisions if decision.near and decision.near.id in held]
+    assert len(kept) > 5
+    for decision in kept:
+        assert decision.is_original
+        [match] = [match for match in near[decision.id] if match.id == decision.near.id]
+        assert (decision.near.similarity, decision.near.containment) == (match.similarity, match.containment)
+        assert decision.near.containment < 0.95
+        assert not [match for match in near[decision.id] if match.containment >= 0.95]
 
 
 def test_texts_are_judged_under_a_rule_of_similarity():

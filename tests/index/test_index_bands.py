@@ -297,7 +297,7 @@ def test_a_member_whose_sketch_has_no_bands_is_damaged(make_in_memory):
     [cell] = [c for page in index.store.scan_cells(FAMILY_DOCUMENTS, b"", None, page=9) for c in page
               if c.row[4] == FLAG_MEMBERS]  # fmt: skip
     member = decode_member(cell.value, bands=BANDS)
-    short = msgspec.structs.replace(member, sketch=member.sketch[:64])
+    short = msgspec.structs.replace(member, sketch=member.sketch[:68])
     index.store.put(FAMILY_DOCUMENTS, [cell._replace(value=encode(short), timestamp=cell.timestamp + 1)])
 
     assert index.verify().undecodable == 1

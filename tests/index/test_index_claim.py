@@ -63,7 +63,8 @@ def test_of_several_originals_the_nearest_is_named_then_the_most_similar_then_th
 
     [decision] = index.claim_entries(entries({"new": BASE}, sketches=[sketch]))
 
-    assert decision == Decision("new", False, "like", 1, 1 - 5 / 256)
+    alike = 1 - 5 / 256
+    assert decision == Decision("new", False, "like", 1, alike, round(2 * alike / (1 + alike), 4))
 
 
 def test_the_same_id_with_the_same_text_gets_its_answer_again(make_claiming_index):

@@ -17,7 +17,7 @@ def columns(documents):
             "ids",
             "simhashes",
             "sketches",
-            "sketched",
+            "shingles",
             "features",
             "lengths",
             "digests",
@@ -34,7 +34,7 @@ def mixed(request):
         ids=["a", "b", "c"],
         simhashes=np.array([1, 2**64 - 1, 7], np.uint64),
         sketches=np.array([[2**63 + n for n in range(8)], [0] * 8, [3] * 8], np.uint64),
-        sketched=np.array([True, False, True]),
+        shingles=np.array([2**32 - 1, 0, 3], np.uint32),
         features=np.array([4, 0, 5], np.int32),
         lengths=np.array([100, 0, 7], np.int32),
         digests=[b"d" * 16, b"", b"e" * 16],
@@ -56,8 +56,17 @@ def test_a_member_without_a_sketch_holds_no_bytes_of_one(mixed):
     sketches = [decode_member(value, bands=bands).sketch for value in member_values(mixed, [1, 2, 3])]
 
     words = [b"".join((2**63 + n).to_bytes(8, "big") for n in range(8)), b"", (bytes(7) + b"\3") * 8]
+    shingles = [b"\xff\xff\xff\xff", b"", b"\0\0\0\3"]
     behind = [b"\0\0\0\5\xff\xff\xff\xff", b"", b"\0\0\0\7\0\0\0\0"] if bands else [b""] * 3
-    assert sketches == [word + segment for word, segment in zip(words, behind, strict=True)]
+    assert sketches == list(map(b"".join, zip(words, shingles, behind, strict=True)))
+
+
+def test_a_member_says_how_many_shingles_its_text_has(mixed):
+    bands = mixed.segments.shape[1]
+
+    members = [decode_member(value, bands=bands) for value in member_values(mixed, [1, 2, 3])]
+
+    assert [member.shingles for member in members] == [2**32 - 1, 0, 3]
 
 
 def test_a_member_with_more_or_fewer_segments_than_its_index_has_is_damaged(mixed):

@@ -25,7 +25,7 @@ VERIFIED = MatchRule(match="verified", distance=3, similarity=0.75, radius=7)
 
 def sketches(*differing):
     """Make sketches that differ from that of zeros in so many bits; None: there is no sketch."""
-    packed = [None if bits is None else ((1 << bits) - 1).to_bytes(64, "big") for bits in differing]
+    packed = [None if bits is None else ((1 << bits) - 1).to_bytes(64, "big") + b"\0\0\0\1" for bits in differing]
     return Sketches.unpacked([b"" if sketch is None else sketch for sketch in packed], 0)
 
 
@@ -163,17 +163,18 @@ def test_two_bare_fingerprints_have_no_similarity():
 
 
 def test_sketches_are_written_as_they_are_read():
-    packed = [bytes(range(64)), b"", b"\xff" * 64]
+    packed = [bytes(range(68)), b"", b"\xff" * 68]
     read = Sketches.unpacked(packed, 0)
 
     assert read.packed() == packed
     assert read.words[0, 0] == 0x0001020304050607
+    assert read.shingles.tolist() == [0x40414243, 0, 0xFFFFFFFF]
     assert read.present.tolist() == [True, False, True]
     assert read.at(np.array([2, 0])).packed() == [packed[2], packed[0]]
 
 
 def test_sketches_are_written_as_they_are_read_with_their_segments():
-    packed = [bytes(range(64)) + bytes([0, 0, 1, 2, 0xFF, 0, 0, 0]), b"", b"\xff" * 72]
+    packed = [bytes(range(68)) + bytes([0, 0, 1, 2, 0xFF, 0, 0, 0]), b"", b"\xff" * 76]
     read = Sketches.unpacked(packed, 2)
 
     assert read.packed() == packed

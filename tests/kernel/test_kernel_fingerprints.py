@@ -15,7 +15,7 @@ import pytest
 from support.corpora import first_texts
 from support.hostile import HOSTILE, everything, special
 from support.languages import read_passages
-from support.sketching import slow_segments, slow_sketch
+from support.sketching import slow_count, slow_segments, slow_sketch
 from support.words import word_tokens
 
 from simhash_hbase.features.analyzers import JiebaAnalyzer, LearnedAnalyzer, ShingleAnalyzer
@@ -109,6 +109,7 @@ def test_sketches_are_what_the_specification_says():
         map(slow_sketch, texts)
     )
     assert sketched.segments.tolist() == [slow_segments(text, 6, 4) for text in texts]
+    assert sketched.shingles.tolist() == list(map(slow_count, texts))
     assert Batch(texts).normal_forms() == list(map(normalize, texts))
     assert sketched.sizes.tolist() == [len(normalize(text)) for text in texts]
     assert sketched.digests == [blake2b(normalize(text).encode(), digest_size=16).digest() for text in texts]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.corpora import sample
-from support.sketching import jaccard, sketch_many, slow_sketch
+from support.sketching import containment, distinct, jaccard, sketch_many, slow_count, slow_sketch
 
 from simhash_hbase.kernel import normal as marks
 from simhash_hbase.kernel.texts import Batch, normalize
-from simhash_hbase.profile.matching import estimated_similarity
+from simhash_hbase.profile.matching import estimated_containment, estimated_similarity
 
 
 def slowly_normalized(text):
@@ -75,6 +75,7 @@ def test_a_sketch_is_what_its_definition_says(length):
     text = edited("天" * length, 3 * length, length) if length else ""
 
     assert as_integer(sketch_many([text])[0]) == slow_sketch(text)
+    assert Batch([text]).sketch().shingles.tolist() == [slow_count(text)]
 
 
 def test_a_sketch_does_not_depend_on_its_batch():
@@ -109,6 +110,59 @@ def test_the_estimate_is_near_the_exact_similarity(name):
 
     assert np.sqrt(((estimates - exact) ** 2).mean()) < 0.035
     assert abs((estimates - exact).mean()) < 0.012
+
+
+@pytest.mark.parametrize(("length", "error"), [(5, 0), (60, 0.035), (300, 0.04), (3_000, 0.05), (60_000, 0.05)])
+def test_the_number_of_shingles_is_near_the_exact_one(length, error):
+    texts = [edited("天" * length, 3 * length, seed) for seed in range(max(8, 20_000 // length))]
+    exact = np.array(list(map(distinct, texts)))
+
+    estimates = Batch(texts).sketch().shingles
+
+    assert np.sqrt(((estimates / exact - 1) ** 2).mean()) <= error
+    assert Batch([texts[0] * 3]).sketch().shingles[0] <= estimates[0] * 1.05 + 5
+
+
+def errors_of_containment(pairs):
+    """Return the errors of estimated containments, and their standard errors by the docstring of the estimate."""
+    errors, sizes = [], []
+    for a, b in pairs:
+        first, second = Batch([a]).sketch(), Batch([b]).sketch()
+        numbers = int(first.shingles[0]), int(second.shingles[0])
+        estimate = estimated_containment(float(estimated_similarity(first.sketches[0], second.sketches[0])), *numbers)
+        exact, ratio = jaccard(a, b), distinct(b) / distinct(a)
+        by_bits = (1 - exact**2) * ((1 + ratio) / (1 + exact) ** 2) ** 2
+        by_numbers = 2 * (1 - exact) * (ratio * exact / (1 + exact)) ** 2
+        errors.append(estimate - containment(a, b))
+        sizes.append(np.sqrt((by_bits + by_numbers) / 512))
+    return np.array(errors), np.array(sizes)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    length=st.integers(1_000, 6_000),
+    longer=st.integers(0, 1_000),
+    part=st.sampled_from([20, 40, 100, 400]),
+)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_containment_is_as_near_the_exact_one_as_it_says(seed, length, longer, part):
+    text = edited("天" * length, 3 * length, seed)
+    other = edited(text, length // part, seed + 1) + edited("地" * longer, 3 * longer, seed + 2)
+
+    errors, sizes = errors_of_containment([(text, other), (other, text)])
+
+    assert (abs(errors) <= 5 * sizes).all()
+
+
+@pytest.mark.parametrize("name", ["lctt_zh_edit", "laws_tw_en_versions"])
+def test_errors_of_containment_have_the_size_that_it_says(name):
+    texts = [text for text in sample(name, 30) if len(text) > 1000]
+    pairs = [(edited(text, len(text) // 60, 1) + text[: len(text) // 9][::-1], text) for text in texts]
+
+    for some in (pairs, [(b, a) for a, b in pairs]):
+        errors, sizes = errors_of_containment(some)
+        assert np.sqrt(((errors / sizes) ** 2).mean()) < 1.4
+        assert abs(errors.mean()) < 0.015
 
 
 def test_short_texts_are_estimated_too():

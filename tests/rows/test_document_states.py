@@ -133,6 +133,7 @@ def test_cells_are_read_as_they_are_written():
         "b",
         3,
         0.5,
+        0.625,
         cell("original"),
         b"8 bytes.",
         Text(7, b"another."),
@@ -155,20 +156,20 @@ def test_records_are_stored_as_arrays_and_do_not_change(record):
         record.id = "b"
 
 
-SKETCHED = encode(Member("a", 5, 10, 3, bytes(16), bytes(range(64)), {"source": "x"}))
+SKETCHED = encode(Member("a", 5, 10, 3, bytes(16), bytes(range(68)), {"source": "x"}))
 BARE = encode(Member("b", 5, 0, 0, b"", b""))
 
 
 @pytest.mark.parametrize(
     "damaged",
-    [None, b"", b"\xff", SKETCHED[:-1], SKETCHED + b"\xc0", encode(Member("c", 5, 10, 3, bytes(16), bytes(63)))],
+    [None, b"", b"\xff", SKETCHED[:-1], SKETCHED + b"\xc0", encode(Member("c", 5, 10, 3, bytes(16), bytes(67)))],
 )
 def test_sketches_of_many_cells_are_those_of_each_and_a_damaged_cell_has_none(damaged):
     cells = [SKETCHED, BARE, *([] if damaged is None else [damaged]), SKETCHED]
 
     found = decode_sketches(cells, bands=0)
 
-    assert found == [bytes(range(64)), b"", *([] if damaged is None else [b""]), bytes(range(64))]
+    assert found == [bytes(range(68)), b"", *([] if damaged is None else [b""]), bytes(range(68))]
 
 
 def test_no_cells_have_no_sketches():

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "formats"
 OPTIONS = {"analyzer": "shingle"}
 
 
-@pytest.fixture(params=[3])
+@pytest.fixture(params=[4])
 def number(request):
     """Return the number of a format."""
     return request.param
@@ -43,14 +43,16 @@ def members(index):
 
 def answers(index, known):
     return {
-        name: [[m.id, m.distance, m.similarity, m.exact] for m in index.query(text).matches]
+        name: [[m.id, m.distance, m.similarity, m.containment, m.exact] for m in index.query(text).matches]
         for name, text in known["documents"]
     }
 
 
 def test_an_index_of_a_released_format_answers_as_before(url, known, number):
     with open_index(url) as index:
-        stored = [[s.id, f"{s.simhash:016x}", s.state, s.of, s.distance, s.similarity] for s in index.export()]
+        stored = [
+            [s.id, f"{s.simhash:016x}", s.state, s.of, s.distance, s.similarity, s.containment] for s in index.export()
+        ]
 
         assert index.profile.format == number
         assert Profile.decode(json.dumps(known["profile"]).encode()) == index.profile
@@ -90,7 +92,8 @@ def test_a_new_index_is_of_the_last_format(tmp_path, known):
     [
         {"format": 1},
         {"format": 2},
-        {"format": 4},
+        {"format": 3},
+        {"format": 5},
         {"bands": 0},
         {"band_bins": None},
         {"band_distance": None},

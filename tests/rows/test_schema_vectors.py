@@ -16,8 +16,8 @@ FILE = Path(__file__).parents[2] / "schema" / "vectors.json"
 VECTORS = json.loads(FILE.read_text("utf-8"))
 PROFILE = VECTORS["profiles"][0]
 TEXTS = {vector["id"]: vector for vector in VECTORS["texts"]}
-DOCUMENT = ("id", "simhash", "state", "seen", "stamp", "order", "token", "of", "distance", "similarity", "previous",
-            "digest", "of_text")  # fmt: skip
+DOCUMENT = ("id", "simhash", "state", "seen", "stamp", "order", "token", "of", "distance", "similarity", "containment",
+            "previous", "digest", "of_text")  # fmt: skip
 MEMBER = ("id", "added", "length", "features", "digest", "sketch", "metadata")
 ADDED = 1_700_000_000_000
 
@@ -38,6 +38,14 @@ def each(name, key):
 
 def stored_segments(text):
     return plain.segments(plain.filled_minima(text), PROFILE) if len(text) > 5 else []
+
+
+def packed_sketch(known, segments):
+    """Return what a member holds of a sketch."""
+    if not known["sketch"]:
+        return b""
+    numbers = [known["shingles"], *segments]
+    return bytes.fromhex(known["sketch"]) + b"".join(number.to_bytes(4, "big") for number in numbers)
 
 
 def document_fields(fields):
@@ -109,6 +117,7 @@ def test_the_sketch_and_its_rows(vector):
     rows = plain.sketch_rows(PROFILE["scheme"], found, int(vector["fingerprint"], 16))
 
     assert vector["sketch"] == (plain.sketch(plain.filled_minima(text)).hex() if len(text) > 5 else "")
+    assert vector["shingles"] == (plain.shingle_count(text) if len(text) > 5 else 0)
     assert vector["segments"] == "".join(f"{segment:08x}" for segment in found)
     assert vector["sketch_rows"] == [row.hex() for row in rows]
 
@@ -129,10 +138,10 @@ def test_the_fingerprint_of_shingles(vector):
 @texts(stored=True)
 def test_the_cells_of_a_document(vector):
     name, simhash = vector["id"], int(vector["fingerprint"], 16)
-    packed = bytes.fromhex(vector["sketch"] + vector["segments"])
+    packed = packed_sketch(vector, stored_segments(plain.normalized(whole(vector))))
     digest = bytes.fromhex(vector["digest"])
     member = [name, ADDED, len(whole(vector)), vector["feature_count"], digest, packed, {"source": name}]
-    document = [name, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", None, None, None, None, digest[:8], None]
+    document = [name, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", *[None] * 5, digest[:8], None]
 
     assert vector["length"] == len(whole(vector))
     assert vector["member"] == {
@@ -149,9 +158,9 @@ def test_what_a_collection_keeps_of_a_document(vector):
     found = stored_segments(plain.normalized(whole(known)))
     simhash, segments = plain.masked(collection, int(known["fingerprint"], 16), found)
     stored, digest = plain.stored_id(collection, name), bytes.fromhex(known["digest"])
-    packed = bytes.fromhex(known["sketch"]) + b"".join(segment.to_bytes(4, "big") for segment in segments) * bool(found)
+    packed = packed_sketch(known, segments)
     member = [stored, ADDED, known["length"], known["feature_count"], digest, packed, {"source": vector["text"]}]
-    document = [stored, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", None, None, None, None, digest[:8], None]
+    document = [stored, simhash, "added", ADDED, ADDED, [ADDED, 0], b"", *[None] * 5, digest[:8], None]
 
     assert (vector["stored_id"], vector["fingerprint"]) == (stored, f"{simhash:016x}")
     assert plain.collection_of(stored) == collection
@@ -245,11 +254,14 @@ def test_the_rows_of_the_index():
 
 @each("pairs", "ids")
 def test_the_rule_of_a_query(vector):
-    sides = []
+    sides, numbers = [], []
     for name in vector["ids"]:
         known = TEXTS[name]
         found = stored_segments(plain.normalized(whole(known)))
         sketch = bytes.fromhex(known["sketch"])
         sides.append({"fingerprint": int(known["fingerprint"], 16), "sketch": sketch, "segments": found})
+        numbers.append(known["shingles"])
 
+    shares = [plain.containment(vector["similarity"], *each) for each in (numbers, reversed(numbers))]
+    assert vector["containment"] == shares
     assert plain.judged(PROFILE, *sides) == (vector["distance"], vector["similarity"], vector["matches"])

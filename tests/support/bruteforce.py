@@ -32,7 +32,7 @@ def entries(documents, *, sketches=None, features=None, digests=None, lengths=No
     if sketches is not None:
         words = [[(s or 0) >> shift & ALL_BITS for shift in range(SKETCH_BITS - 64, -1, -64)] for s in sketches]
         shaped = np.array(words, dtype=np.uint64).reshape(-1, SKETCH_WORDS)
-        made = replace(made, sketches=shaped, sketched=np.array([s is not None for s in sketches], dtype=np.bool_))
+        made = replace(made, sketches=shaped, shingles=np.array([s is not None for s in sketches], dtype=np.uint32))
     columns = {"features": features, "digests": digests, "lengths": lengths}
     arrays = {n: v if n == "digests" else np.array(v, np.int32) for n, v in columns.items() if v is not None}
     if bands is not None:

@@ -89,5 +89,5 @@ def everything():
     found = [[column.tolist() for column in Fingerprinter(each).fingerprint_many(texts)] for each in analyzers]
     sketched = Batch(texts).sketch(6, 4)
     words = repr([(tokens(text), tokens(text, folded=True), cut(text)) for text in texts])
-    arrays = [array.tolist() for array in (sketched.sketches, sketched.sizes, sketched.segments)]
+    arrays = [array.tolist() for array in (sketched.sketches, sketched.sizes, sketched.segments, sketched.shingles)]
     return [found, arrays, [each.hex() for each in sketched.digests], idf.digest(), blake2b(words.encode()).hexdigest()]

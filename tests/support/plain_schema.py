@@ -128,16 +128,30 @@ def orders():
     return [sorted(range(BINS), key=lambda j: mix((BINS * i + j + 1) * GOLDEN & MASK)) for i in range(BINS)]
 
 
-def filled_minima(plain):
+def own_minima(plain):
     minima = {}
     for value in shingle_hashes(plain):
         minima[value >> 55] = min(value, minima.get(value >> 55, MASK))
-    minima = {place: value for place, value in minima.items() if value != MASK}
+    return {place: value for place, value in minima.items() if value != MASK}
+
+
+def filled_minima(plain):
+    minima = own_minima(plain)
     if not minima:
         return [MASK] * BINS
     return [
         minima[i] if i in minima else minima[next(j for j in order if j in minima)] for i, order in enumerate(orders())
     ]
+
+
+def shingle_count(plain):
+    minima = own_minima(plain).values()
+    waited = sum((value & (1 << 55) - 1) >> 20 for value in minima) + (BINS - len(minima) << 35) or 1
+    return min((len(minima) * 2**44 + waited // 2) // waited, MASK32)
+
+
+def containment(similar, n, m):
+    return None if similar is None else round(min(1.0, max(similar, similar * (n + m) / ((1 + similar) * n))), 4)
 
 
 def sketch(minima):

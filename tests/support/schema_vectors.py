@@ -24,7 +24,7 @@ from simhash_hbase.features.idf import STOP_WORDS, IdfTable
 from simhash_hbase.index.documentrows import document_cells, entry_band_prefixes
 from simhash_hbase.kernel.texts import normalize
 from simhash_hbase.profile import Profile
-from simhash_hbase.profile.matching import Sketches, hamming, judge
+from simhash_hbase.profile.matching import Sketches, estimated_containment, hamming, judge, known_similarity
 from simhash_hbase.rows.blocks import Scheme
 from simhash_hbase.rows.collections import Collection
 from simhash_hbase.rows.documents import DocumentState, Member, Text, encode
@@ -218,7 +218,8 @@ def stored(profile, name, entries):
         "fingerprint": f"{simhash:016x}",
         "feature_count": int(entries.features[0]),
         "sketch": packed[:64].hex(),
-        "segments": packed[64:].hex(),
+        "shingles": int(entries.shingles[0]),
+        "segments": packed[68:].hex(),
         "block_rows": [key.hex() for key in row_keys(profile.blocks, simhash)],
         "sketch_rows": bands if packed else [],
         "member": {"row": member.row.hex(), "qualifier": member.qualifier.hex(), "value": member.value.hex()},
@@ -232,10 +233,13 @@ def pair_vector(profile, first, second):
     joined = bool(profile.blocks.agreeing(int(a.simhashes[0]), int(b.simhashes[0])))
     sketches = (Sketches.of_entries(a), Sketches.of_entries(b))
     accepted, similar = judge(profile.rule, np.array([apart], np.uint8), *sketches, by_blocks=np.array([joined]))
+    similarity = known_similarity(float(similar[0]))
+    numbers = [int(each.shingles[0]) for each in (a, b)]
     return {
         "ids": [first, second],
         "distance": apart,
-        "similarity": None if np.isnan(similar[0]) else float(similar[0]),
+        "similarity": similarity,
+        "containment": [estimated_containment(similarity, *each) for each in (numbers, numbers[::-1])],
         "matches": bool(accepted[0]),
     }
 
@@ -297,7 +301,7 @@ def cell_vectors():
     decided = DocumentState("b", 7, "original", seen=ADDED, stamp=ADDED, order=(ADDED, 3))
     known = DocumentState("b", 7, "added", seen=ADDED, stamp=ADDED, order=(ADDED, 3), digest=OF.digest)
     copy = DocumentState(
-        "a", 2**64 - 1, "duplicate", ADDED + 5, ADDED, (ADDED, 0), b"", "b", 3, 0.8125, None, DIGEST, OF
+        "a", 2**64 - 1, "duplicate", ADDED + 5, ADDED, (ADDED, 0), b"", "b", 3, 0.8125, 0.9375, None, DIGEST, OF
     )
     claim = DocumentState("b", 8, "pending", ADDED + 9, ADDED + 9, (ADDED + 9, 1), b"\x00\x01\xff", previous=decided)
     other = DocumentState(

@@ -40,13 +40,26 @@ def shingle_hashes(text):
     return hashes
 
 
-def slow_minima(text):
-    """Return the smallest hash of each bin, those of empty ones taken from others."""
+def own_minima(text):
+    """Return the smallest hash of each bin that is not empty."""
     bins = {}
     for value in shingle_hashes(text):
         bins[value >> 55] = min(bins.get(value >> 55, MASK), value)
+    return bins
+
+
+def slow_minima(text):
+    """Return the smallest hash of each bin, those of empty ones taken from others."""
+    bins = own_minima(text)
     places = (place if place in bins else next(o for o in order_of(place) if o in bins) for place in range(BINS))
     return [bins[place] for place in places] if bins else None
+
+
+def slow_count(text):
+    """Return the number of shingles that their smallest hashes say."""
+    bins = own_minima(text)
+    waited = sum(value % 2**55 >> 20 for value in bins.values()) + (BINS - len(bins)) * 2**35
+    return (len(bins) * 2**44 + waited // 2) // waited
 
 
 def slow_sketch(text):
@@ -75,6 +88,17 @@ def jaccard(a, b, *, size=5):
     first, second = _shingles(normalize(a), size), _shingles(normalize(b), size)
     union = len(first | second)
     return len(first & second) / union if union else 1.0
+
+
+def containment(a, b, *, size=5):
+    """Compute the exact share of a text's character shingles that another one has."""
+    own = _shingles(normalize(a), size)
+    return len(own & _shingles(normalize(b), size)) / len(own)
+
+
+def distinct(text, *, size=5):
+    """Count the different character shingles of a text."""
+    return len(_shingles(normalize(text), size))
 
 
 def _shingles(text, size):

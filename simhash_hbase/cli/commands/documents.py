@@ -218,8 +218,8 @@ def _print_answer(output: Output, name: str, answer: Answer) -> None:
     notes = {"nothing near": not answer.matches, "there are more": answer.truncated, "short text": answer.short}
     note = ", ".join(text for text, holds in notes.items() if holds)
     rows: list[dict[str, object]] = [
-        {"near": match.id, "bits": match.distance, "similarity": match.similarity, "exact": match.exact,
-         "added": match.added}
+        {"near": match.id, "bits": match.distance, "similarity": match.similarity,
+         "containment": match.containment, "exact": match.exact, "added": match.added}
         for match in answer.matches
     ]  # fmt: skip
     for row in rows or [{}]:
@@ -274,7 +274,7 @@ def _copies_rows(found: Copies) -> Iterator[dict[str, object]]:
     for copy in found.copies:
         yield {
             "of": found.of, "copy": copy.id, "added": copy.added, "seen": copy.seen, "bits": copy.distance,
-            "similarity": copy.similarity, "metadata": copy.metadata,
+            "similarity": copy.similarity, "containment": copy.containment, "metadata": copy.metadata,
             "note": "of an earlier text" if copy.of_removed else "",
         }  # fmt: skip
 

@@ -53,6 +53,7 @@ class Neighbour(NamedTuple):
     text: Text
     distance: int
     similarity: float | None
+    containment: float | None
 
 
 @dataclass(slots=True, eq=False)
@@ -173,6 +174,7 @@ def as_duplicate(claim: Claim, outcome: Outcome, *, now: int) -> DocumentState:
         of=outcome.of,
         distance=outcome.distance,
         similarity=outcome.similarity,
+        containment=outcome.containment,
         of_text=outcome.of_text,
     )
 

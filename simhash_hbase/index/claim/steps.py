@@ -111,7 +111,7 @@ def second_query(run: Run, claims: Sequence[Claim]) -> None:
         claim = claims[at]
         if hit.state.id == claim.id:
             return False
-        claim.near.append(Neighbour(hit.state.id, hit.text, hit.distance, hit.similarity))
+        claim.near.append(Neighbour(hit.state.id, hit.text, hit.distance, hit.similarity, hit.containment))
         # One original in force decides; who else is there matters only where it goes meanwhile.
         enough = is_original(hit.state, hit.text) is not None
         claim.is_partial |= enough

@@ -96,4 +96,5 @@ def _is_ahead(claim: Claim, awaited: Neighbour, cell: DocumentState) -> bool:
 def _duplicate(claim: Claim, originals: Sequence[tuple[Neighbour, DocumentState]], now: int) -> DocumentState:
     ranked = [(rank_of(n.distance, n.similarity, decision.order, n.id), n) for n, decision in originals]
     _, best = min(ranked)
-    return as_duplicate(claim, Outcome("duplicate", best.id, best.distance, best.similarity, best.text), now=now)
+    named = Outcome("duplicate", best.id, best.distance, best.similarity, best.containment, best.text)
+    return as_duplicate(claim, named, now=now)

@@ -1,6 +1,6 @@
 """``dedup`` on Spark: the decisions of one machine, line for line, against the input and an index."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -23,19 +23,25 @@ from simhash_hbase.rows.clock import now_ms
 from simhash_hbase.rows.collections import own_id
 from simhash_hbase.rows.documents import Text
 from simhash_hbase.rows.layout import TEXT_BYTES
-from simhash_hbase.spark.documents import Input, Mapped, collected, entries_of, in_order_of_preference, without_repeats
-from simhash_hbase.spark.meeting import HOT, meeting_rows, with_points
-from simhash_hbase.spark.records import batch_of
-from simhash_hbase.spark.rounds import OWN_ORDER, decide_points, named_originals, with_states
+from simhash_hbase.spark.documents import Input, collected, entries_of, in_order_of_preference, without_repeats
+from simhash_hbase.spark.points import (
+    HOT,
+    OWN_ORDER,
+    decide_points,
+    meeting_rows,
+    named_originals,
+    with_points,
+    with_states,
+)
+from simhash_hbase.spark.records import TEXT, batch_of
 
-TEXT = "struct<simhash: long, digest: binary>"
 RECORDED = (
     "position long, id string, recorded boolean, original boolean, of string, distance int, similarity double, "
     f"standing {TEXT}, of_text {TEXT}"
 )
 HITS = "position long, alone boolean, distance int, dissimilarity double, ms long, sequence long, of string"
+LINES = "value string"
 FAR = 1 << 62
-_TEXT = pa.struct([("simhash", pa.int64()), ("digest", pa.binary())])
 
 
 class IndexPlace(NamedTuple):
@@ -57,6 +63,11 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
     def held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = _opened(place)
         masked = index.collection.masked
+
+        def text_columns(text: Text) -> dict[str, int | bytes]:
+            """Write a stored text as the input has its texts."""
+            return {"simhash": int(np.uint64(masked(text.simhash)).astype(np.int64)), "digest": text.digest}
+
         for batch in batches:
             given = entries_of(batch, index.profile.bands)
             entries = index.collection.stored(given)
@@ -74,15 +85,16 @@ def held_documents(documents: DataFrame, place: IndexPlace, oldest: int) -> Data
                 cell = standing.get(decision.of) if decision and decision.of else None
                 found = cell and cell[0].found(oldest)
                 yield batch_of(
+                    RECORDED,
                     position=[position],
                     id=[name],
                     recorded=[decision is not None],
                     original=[bool(decision and decision.is_original)],
-                    of=pa.array([decision and decision.of and own_id(decision.of)], pa.string()),
-                    distance=pa.array([decision and decision.distance], pa.int32()),
-                    similarity=pa.array([decision and decision.similarity], pa.float64()),
-                    standing=pa.array([found and _columns(found.text, masked)], _TEXT),
-                    of_text=pa.array([of_text and _columns(of_text, masked)], _TEXT),
+                    of=[decision and decision.of and own_id(decision.of)],
+                    distance=[decision and decision.distance],
+                    similarity=[decision and decision.similarity],
+                    standing=[found and text_columns(found.text)],
+                    of_text=[of_text and text_columns(of_text)],
                 )
 
     return documents.mapInArrow(held, RECORDED)
@@ -137,19 +149,15 @@ class _Best:
         places = sorted(self._ranks.keys() | self._alone)
         ranks = [self._ranks.get(at) for at in places]
         return batch_of(
-            position=pa.array([self._positions[at] for at in places], pa.int64()),
-            alone=pa.array([at in self._alone for at in places], pa.bool_()),
-            distance=pa.array([rank and rank.distance for rank in ranks], pa.int32()),
-            dissimilarity=pa.array([rank and rank.dissimilarity for rank in ranks], pa.float64()),
-            ms=pa.array([rank and rank.order[0] for rank in ranks], pa.int64()),
-            sequence=pa.array([rank and rank.order[1] for rank in ranks], pa.int64()),
-            of=pa.array([rank and rank.id for rank in ranks], pa.string()),
+            HITS,
+            position=[self._positions[at] for at in places],
+            alone=[at in self._alone for at in places],
+            distance=[rank and rank.distance for rank in ranks],
+            dissimilarity=[rank and rank.dissimilarity for rank in ranks],
+            ms=[rank and rank.order[0] for rank in ranks],
+            sequence=[rank and rank.order[1] for rank in ranks],
+            of=[rank and rank.id for rank in ranks],
         )
-
-
-def _columns(text: Text, masked: Callable[[int], int]) -> dict[str, int | bytes]:
-    """Write a stored text as the input has its texts."""
-    return {"simhash": int(np.uint64(masked(text.simhash)).astype(np.int64)), "digest": text.digest}
 
 
 DISK = StorageLevel.DISK_ONLY
@@ -201,7 +209,7 @@ def deduplicate(
     points = documents.where("position = point").select("point", "last", "simhash", "sketch")
     rows = meeting_rows(points, profile, hot=hot).persist(DISK)
     owned = documents.where("position = point AND distance IS NOT NULL").select("position")
-    state = decide_points(rows, profile, corpus.order.total, collected(owned, 1)[:, 0])
+    state = decide_points(rows, profile, corpus.order.lines, collected(owned, 1)[:, 0])
     stated = with_states(documents, state).persist(DISK)
     best = _best(stated, named_originals(rows, stated, profile, state))
     answers = stated.drop("of", "distance", "dissimilarity", "ms", "sequence").join(best, "position", "left")
@@ -209,7 +217,7 @@ def deduplicate(
         answers = answers.unionByName(_standing(recorded, stated), allowMissingColumns=True)
     else:
         answers = answers.withColumns({"recorded": F.lit(False), "standing": F.lit(None).cast(TEXT)})
-    lines = answers.orderBy("line").mapInArrow(_printed(profile), "value string")
+    lines = _printed(answers.orderBy("line"), profile)
     kept = stated.where("kept").count() + (recorded.where("original").count() if recorded is not None else 0)
     return Decisions(lines, refused, whole.count(), kept, state.rounds, rows.count())
 
@@ -259,15 +267,14 @@ def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:
     )
 
 
-def _printed(profile: Profile) -> Mapped:
-    """Make the function that writes decisions as ``dedup`` prints them."""
+def _printed(answers: DataFrame, profile: Profile) -> DataFrame:
+    """Write decisions as ``dedup`` prints them."""
 
     def printed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = (_line(row, profile) for row in batch.to_pylist())
-            yield batch_of(value=pa.array(rows, pa.string()))
+            yield batch_of(LINES, value=[_line(row, profile) for row in batch.to_pylist()])
 
-    return printed
+    return answers.mapInArrow(printed, LINES)
 
 
 def _line(row: Mapping[str, Any], profile: Profile) -> str:

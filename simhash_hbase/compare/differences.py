@@ -105,8 +105,8 @@ def _longest(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     # In row i bit j is 0 where the subsequence of a[:i] and b[:j + 1] is one longer than that of a[:i] and b[:j].
     rows = [row]
     for item in a:
-        found = row & places[item]
-        row = (row + found | row - found) & full
+        equal = row & places[item]
+        row = (row + equal | row - equal) & full
         rows.append(row)
     pairs = []
     at_a, at_b = len(a), len(b)
@@ -126,12 +126,12 @@ def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     single = {item for item, times in Counter(b).items() if times == 1}
     place = {item: at for at, item in enumerate(b) if item in single}
     once = {item for item, times in Counter(a).items() if times == 1}
-    found = [(at, place[item]) for at, item in enumerate(a) if item in once and item in place]
+    shared = [(at, place[item]) for at, item in enumerate(a) if item in once and item in place]
     # The least end of an increasing sequence of each length, where it is, and what comes before each item.
     ends: list[int] = []
     last: list[int] = []
     before: list[int | None] = []
-    for number, (_, at_b) in enumerate(found):
+    for number, (_, at_b) in enumerate(shared):
         length = bisect_left(ends, at_b)
         before.append(last[length - 1] if length else None)
         ends[length : length + 1] = [at_b]
@@ -139,7 +139,7 @@ def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     chosen = []
     step = last[-1] if last else None
     while step is not None:
-        chosen.append(found[step])
+        chosen.append(shared[step])
         step = before[step]
     return chosen[::-1]
 
@@ -209,16 +209,16 @@ def words(text: str) -> list[tuple[str, str]]:
     >>> words(" 用für  T恤,")
     [('', ' '), ('用', ''), ('für', '  '), ('T恤', ''), (',', '')]
     """
-    found = [("", "")]
+    parts = [("", "")]
     for token in cut(text):
-        word, blanks = found[-1]
+        word, blanks = parts[-1]
         if token.isspace():
-            found[-1] = word, blanks + token
+            parts[-1] = word, blanks + token
         elif word and not blanks and _belongs(word[-1], token[0]):
-            found[-1] = word + token, ""
+            parts[-1] = word + token, ""
         else:
-            found.append((token, ""))
-    return found
+            parts.append((token, ""))
+    return parts
 
 
 @lru_cache(maxsize=1 << 16)

@@ -143,16 +143,16 @@ class FileDecisions:
                 raise InvalidArgument(f"{self._path} has no checkpoint beside it to continue from: name another file")
             return None
         try:
-            found = msgspec.json.decode(self._checkpoint.read_bytes(), type=Checkpoint)
+            earlier = msgspec.json.decode(self._checkpoint.read_bytes(), type=Checkpoint)
         except msgspec.MsgspecError as error:
             raise InvalidArgument(f"{self._checkpoint} is not a checkpoint: remove it and {self._path}") from error
-        if found.inputs != new.inputs:
+        if earlier.inputs != new.inputs:
             raise InvalidInput(f"the input has changed since the run of {self._path}: remove that file to start anew")
-        if (found.options, found.version) != (new.options, new.version):
+        if (earlier.options, earlier.version) != (new.options, new.version):
             raise InvalidArgument(f"{self._path} is from a run with other options: use the same ones, or remove it")
-        if not self._path.exists() or self._path.stat().st_size < found.result_bytes:
+        if not self._path.exists() or self._path.stat().st_size < earlier.result_bytes:
             raise InvalidArgument(f"{self._path} is shorter than its checkpoint says: remove both to start anew")
-        return found
+        return earlier
 
 
 DecisionSink = HandedDecisions | FileDecisions  # Takes decisions in input order.

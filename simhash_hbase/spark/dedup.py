@@ -229,9 +229,9 @@ def _against(whole: DataFrame, profile: Profile, place: IndexPlace | None) -> tu
         nothing = {name: F.lit(None).cast(kind) for name, kind in columns.items()}
         return whole.withColumns({"alone": F.lit(False), **nothing}), None
     oldest = profile.oldest(now_ms())
-    held = held_documents(whole, place, oldest).persist(DISK)
-    decided = held.where("recorded").drop("id", "recorded")
-    moving = {row.id: row.position for row in held.where("NOT recorded").select("id", "position").collect()}
+    known = held_documents(whole, place, oldest).persist(DISK)
+    decided = known.where("recorded").drop("id", "recorded")
+    moving = {row.id: row.position for row in known.where("NOT recorded").select("id", "position").collect()}
     fresh = whole.join(decided.select("position"), "position", "left_anti").persist(DISK)
     hits = index_hits(fresh, place, oldest, moving)
     joined = fresh.join(hits, "position", "left").withColumn("alone", F.coalesce("alone", F.lit(False)))
@@ -242,12 +242,12 @@ def _best(stated: DataFrame, named: DataFrame) -> DataFrame:
     """Choose the best original of each document; those of the input get their ids."""
     ranks = ("distance", "dissimilarity", "ms", "sequence", "of")
     own = named.withColumns({"ms": F.lit(OWN_ORDER), "sequence": F.col("source"), "of": F.lit(None).cast("string")})
-    held = stated.where("distance IS NOT NULL").withColumn("source", F.lit(None).cast("long"))
-    every = own.select("position", *ranks, "source").unionByName(held.select("position", *ranks, "source"))
+    of_index = stated.where("distance IS NOT NULL").withColumn("source", F.lit(None).cast("long"))
+    every = own.select("position", *ranks, "source").unionByName(of_index.select("position", *ranks, "source"))
     least = every.groupBy("position").agg(F.min(F.struct(*ranks, "source")).alias("best")).select("position", "best.*")
     names = stated.select(F.col("position").alias("source"), F.col("id").alias("name"))
-    found = least.join(names, "source", "left").withColumn("of", F.coalesce("of", "name"))
-    return found.select("position", "of", "distance", "dissimilarity")
+    best = least.join(names, "source", "left").withColumn("of", F.coalesce("of", "name"))
+    return best.select("position", "of", "distance", "dissimilarity")
 
 
 def _standing(recorded: DataFrame, stated: DataFrame) -> DataFrame:

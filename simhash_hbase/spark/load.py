@@ -151,8 +151,8 @@ def write_files(documents: DataFrame, index: Index, starts: Sequence[bytes], sta
 
 def _keys(spark: SparkSession, count: int) -> list[int]:
     """Find for each partition an integer that Spark's hash sends there: then no two regions share one."""
-    found = spark.range(TRIED * count).select(F.col("id").cast("int"))
-    rows = found.select("id", F.pmod(F.hash("id"), F.lit(count)).alias("partition")).collect()
+    numbers = spark.range(TRIED * count).select(F.col("id").cast("int"))
+    rows = numbers.select("id", F.pmod(F.hash("id"), F.lit(count)).alias("partition")).collect()
     keys = {row.partition: row.id for row in rows}
     # Of one that was not found in so many tries the files are written all the same, after those of another region.
     return [keys.get(partition, -1) for partition in range(count)]
@@ -315,16 +315,18 @@ def _progress(index: Index, work: WorkPlace, files: Sequence[InputFile], options
     profile = blake2b(index.profile.encode(), digest_size=DIGEST_BYTES).hexdigest()
     described = [(file.uri, file.size, file.changed) for file in files], msgspec.to_builtins(options)
     digest = blake2b(msgspec.json.encode(described), digest_size=DIGEST_BYTES).hexdigest()
-    found = work.read()
-    if found is None:
+    progress = work.read()
+    if progress is None:
         return LoadProgress(url=index.address, profile=profile, input=digest)
-    if (found.url, found.profile) != (index.address, profile):
-        raise InvalidArgument(f"{work.path} holds an unfinished load into {found.url}: finish it, or delete the folder")
-    if found.input != digest:
-        if found.writing:
+    if (progress.url, progress.profile) != (index.address, profile):
+        raise InvalidArgument(
+            f"{work.path} holds an unfinished load into {progress.url}: finish it, or delete the folder"
+        )
+    if progress.input != digest:
+        if progress.writing:
             raise InvalidInput(
                 f"the input differs from that in {work.path}, which may be in the index in part: "
                 "repeat the load with the same input, then load the rest"
             )
-        found.input, found.order = digest, None
-    return found
+        progress.input, progress.order = digest, None
+    return progress

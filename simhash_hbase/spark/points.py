@@ -290,11 +290,11 @@ def blockers_of(groups: Groups, original: bytes) -> pa.RecordBatch:
     pairs = [np.empty((0, 2), np.int64)]
     while len(rows):
         right = np.minimum(left + width, rows)
-        for found in groups.compare(rows, left, right, order):
-            by_original = is_original[found.others]
-            blockers = np.where(by_original, BY_ORIGINAL, groups.points[found.others])
-            pairs.append(np.column_stack([groups.points[found.rows], blockers]))
-            counts += np.bincount(found.rows, np.where(by_original, WITNESSES, 1), len(order)).astype(np.int64)
+        for near in groups.compare(rows, left, right, order):
+            by_original = is_original[near.others]
+            blockers = np.where(by_original, BY_ORIGINAL, groups.points[near.others])
+            pairs.append(np.column_stack([groups.points[near.rows], blockers]))
+            counts += np.bincount(near.rows, np.where(by_original, WITNESSES, 1), len(order)).astype(np.int64)
         more = (right < rows) & (counts[rows] < WITNESSES)
         full = (right < rows) & ~more
         cut = groups.points[rows[full]]
@@ -323,11 +323,11 @@ def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, sta
             left = groups.starts[groups.group[rows]]
             counts = np.bincount(groups.group[is_original], minlength=len(groups.starts))
             right = left + counts[groups.group[rows]]
-            for found in groups.compare(rows, left, right, order):
-                targets, sources = groups.points[found.rows], groups.points[found.others]
-                apart = found.distances.astype(np.int32)
-                unlike = np.where(np.isnan(found.similarities), 1.0, -found.similarities)
-                best = _staircase(targets, sources, apart, unlike, groups.lasts[found.rows])
+            for pairs in groups.compare(rows, left, right, order):
+                targets, sources = groups.points[pairs.rows], groups.points[pairs.others]
+                apart = pairs.distances.astype(np.int32)
+                unlike = np.where(np.isnan(pairs.similarities), 1.0, -pairs.similarities)
+                best = _staircase(targets, sources, apart, unlike, groups.lasts[pairs.rows])
                 yield batch_of(
                     NEAREST,
                     target=targets[best],
@@ -336,9 +336,9 @@ def named_originals(rows: DataFrame, documents: DataFrame, profile: Profile, sta
                     dissimilarity=unlike[best],
                 )
 
-    found = rows.mapInArrow(nearest, NEAREST)
+    originals = rows.mapInArrow(nearest, NEAREST)
     copies = documents.select("position", "point", "sketch", "kept")
-    near = copies.where("NOT kept").join(found, F.col("point") == F.col("target")).where("source < position")
+    near = copies.where("NOT kept").join(originals, F.col("point") == F.col("target")).where("source < position")
     # A copy of an original is at distance 0 of it, and nothing else is as near.
     same = F.when(F.length("sketch") > 0, F.lit(-1.0)).otherwise(F.lit(1.0)).alias("dissimilarity")
     exact = copies.where("NOT kept AND original").select("position", "point", "sketch")
@@ -356,8 +356,8 @@ def with_states(documents: DataFrame, state: PointStates) -> DataFrame:
             yield pa.RecordBatch.from_arrays([*batch.columns, is_original], [*batch.schema.names, "original"])
 
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in documents.schema)
-    found = documents.mapInArrow(known, f"{columns}, original boolean")
-    return found.withColumn("kept", F.col("original") & (F.col("position") == F.col("point")))
+    stated = documents.mapInArrow(known, f"{columns}, original boolean")
+    return stated.withColumn("kept", F.col("original") & (F.col("position") == F.col("point")))
 
 
 def _staircase(

@@ -89,11 +89,11 @@ def _files(spark: SparkSession, name: str, options: InputOptions) -> Iterator[In
             path = spark._jvm.org.apache.hadoop.fs.Path(uri)
             yield _file(source, path.getFileSystem(spark._jsc.hadoopConfiguration()).getFileStatus(path), options)
         return
-    found = system.globStatus(path)
-    if found is None or not len(found):
+    statuses = system.globStatus(path)
+    if statuses is None or not len(statuses):
         raise InvalidInput(f"{name} does not exist")
-    for status in found:
-        alone = len(found) == 1 and not status.isDirectory()
+    for status in statuses:
+        alone = len(statuses) == 1 and not status.isDirectory()
         for below in _below(system, status):
             uri = below.getPath().toString()
             yield _file(Source(name if alone else uri, uri, uri, not alone, size=below.getLen()), below, options)
@@ -219,8 +219,8 @@ def record_reader(files: Sequence[InputFile], options: InputOptions, order: Orde
         for batch in batches:
             places = zip((names[path] for path in batch["path"].to_pylist()), batch["start"].to_pylist(), strict=True)
             values = values_of(pa.RecordBatch.from_struct_array(batch["value"]))
-            found = ((name, row + 1, value) for (name, row), value in zip(places, values, strict=True))
-            for name, group in groupby(found, key=lambda row: row[0]):
+            numbered = ((name, row + 1, value) for (name, row), value in zip(places, values, strict=True))
+            for name, group in groupby(numbered, key=lambda row: row[0]):
                 some = list(group)
                 records = (
                     Reject(Place(name, row), value, b"")
@@ -252,11 +252,11 @@ def count_records(raw: DataFrame, read: Records) -> dict[Split, Counted]:
             name, start = part.split
             yield batch_of(COUNTS, name=[name], start=[start], lines=[part.lines], records=[records])
 
-    found: dict[Split, Counted] = {}
+    counted: dict[Split, Counted] = {}
     for row in raw.mapInArrow(count, COUNTS).collect():
-        held = found.get((row.name, row.start), Counted(0, 0))
-        found[row.name, row.start] = Counted(held.lines + row.lines, held.records + row.records)
-    return found
+        before = counted.get((row.name, row.start), Counted(0, 0))
+        counted[row.name, row.start] = Counted(before.lines + row.lines, before.records + row.records)
+    return counted
 
 
 def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
@@ -264,17 +264,17 @@ def sample_texts(raw: DataFrame, read: Records, order: Order) -> list[str]:
     sample: Reservoir[int] = Reservoir(limit=LEARN_FROM)
     for number in range(order.records):
         sample.add(number)
-    wanted = frozenset(sample.items)
+    numbers = frozenset(sample.items)
 
     def take(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in read(batches):
             whole = (record for record in part.records if isinstance(record, Document))
             for number, record in enumerate(whole, order.splits[part.split].records):
-                if number in wanted:
+                if number in numbers:
                     yield batch_of(TEXTS, number=[number], text=[record.text])
 
     texts = {row.number: row.text for row in raw.mapInArrow(take, TEXTS).collect()}
-    found = [text for number in sample.items if (text := texts.get(number))]
-    if not found:
+    sampled = [text for number in sample.items if (text := texts.get(number))]
+    if not sampled:
         raise InvalidInput(NOTHING_TO_LEARN_FROM)
-    return found
+    return sampled

@@ -67,8 +67,8 @@ def measured(spark: SparkSession, meter: Meter) -> Iterator[None]:
             # A stage that has ended is looked at once more.
             now = set(tracker.getActiveStageIds())
             for stage in running | now:
-                if (found := tracker.getStageInfo(stage)) is not None:
-                    finished[stage] = found.numCompletedTasks
+                if (stage_info := tracker.getStageInfo(stage)) is not None:
+                    finished[stage] = stage_info.numCompletedTasks
             running = now
             meter.show(sum(finished.values()))
 

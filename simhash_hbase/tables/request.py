@@ -40,13 +40,13 @@ _TEXTS = (
 
 def check_type(name: str, kind: pa.DataType, *, integers: bool) -> None:
     """Raise `InvalidArgument` where a column holds no strings, nor integers where these are ids."""
-    held = _values(kind)
-    if any(is_it(held) for is_it in _TEXTS) or (integers and types.is_integer(held)):
+    values = _values(kind)
+    if any(is_it(values) for is_it in _TEXTS) or (integers and types.is_integer(values)):
         return
-    wanted = "strings or integers" if integers else "strings"
+    kinds = "strings or integers" if integers else "strings"
     floats = "; pandas makes floats of integers with gaps: convert them by astype('Int64')"
-    advice = floats if integers and types.is_floating(held) else ""
-    raise InvalidArgument(f"the column {name!r} is of type {kind}: wanted {wanted}{advice}")
+    advice = floats if integers and types.is_floating(values) else ""
+    raise InvalidArgument(f"the column {name!r} is of type {kind}: wanted {kinds}{advice}")
 
 
 def _values(kind: pa.DataType) -> pa.DataType:

@@ -144,7 +144,7 @@ _ROW = Struct("<IQ")
 _ROWS = np.dtype([("file", "<u4"), ("row", "<u8")])
 _BATCH_ROWS = 1_000
 
-Row = dict[str, Any]
+ConvertedRow = dict[str, Any]
 
 
 class KeptRows:
@@ -209,16 +209,16 @@ class KeptRows:
             first, last = np.searchsorted(rows["file"], (number, number + 1)).tolist()
             yield path, rows["row"][first:last].astype(np.int64)
 
-    def _batches(self) -> Iterator[list[Row]]:
+    def _batches(self) -> Iterator[list[ConvertedRow]]:
         """Read what was noted, as often as it is needed."""
-        rows: Iterator[Row]
+        rows: Iterator[ConvertedRow]
         if self._conversion.source == "parquet":
             from simhash_hbase.inputs.parquet import read_rows  # noqa: PLC0415
 
             rows = read_rows(self._parts())
         else:
             self._notes.seek(0)
-            rows = map(msgspec.json.Decoder(Row).decode, self._notes)
+            rows = map(msgspec.json.Decoder(ConvertedRow).decode, self._notes)
         while batch := list(islice(rows, _BATCH_ROWS)):
             yield batch
 
